@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::kind::{Part, Search};
+use super::ProbeKind;
+use super::kind::{Answers, Part, Reference, Search, Spec};
 use crate::session::Session;
-use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
+use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::units::is_valid_id;
 
 /// A mistake in a file of facts.
@@ -100,6 +101,7 @@ impl TruthFile {
 }
 
 fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
+    let spec = fact.fact.spec();
     let is_empty = |answer: &str| answer.trim().is_empty();
     let found = [
         (
@@ -112,45 +114,40 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
             "`evidence` is not in ascending order",
         ),
         (
-            matches!(&fact.fact, Fact::Open { answer } if is_empty(answer)),
+            matches!(spec.reference, Reference::Text(answer) if is_empty(answer)),
             "the answer is empty",
         ),
     ];
     let found = found.into_iter().filter(|(is_wrong, _)| *is_wrong);
     let mut problems: Vec<String> = found.map(|(_, problem)| problem.to_owned()).collect();
     let messages = session.messages().len();
-    let said = said(&fact.fact);
-    let mut named = fact
-        .evidence
-        .iter()
-        .copied()
-        .chain(said.iter().filter_map(|(_, at)| *at));
+    let said = said(&spec);
+    let evidence = fact.evidence.iter().copied();
+    let mut named = evidence.chain(said.iter().filter_map(|(_, at)| *at));
     if let Some(outside) = named.find(|at| *at >= messages) {
         problems.push(format!(
             "message {outside} is named, and the session has {messages} (counted from 0)"
         ));
         return problems;
     }
-    let is_decoy = matches!(fact.fact, Fact::Decoy { .. } | Fact::Unanswerable);
-    if is_decoy != fact.evidence.is_empty() {
-        problems.push(if is_decoy {
-            "a decoy has no evidence: it was never said".to_owned()
-        } else {
-            "`evidence` names no message".to_owned()
-        });
+    let is_decoy = spec.kind.is_never_said();
+    match (is_decoy, fact.evidence.is_empty()) {
+        (true, false) => problems.push("a decoy has no evidence: it was never said".to_owned()),
+        (false, true) => problems.push("`evidence` names no message".to_owned()),
+        (true, true) | (false, false) => {}
     }
     let holds = |at: usize, value: &str| {
         let texts = session.message(at).model_text();
         texts.iter().any(|text| text.contains(value))
     };
+    // Events and instructions are named by their question: what is asked is their order, or
+    // whether they hold.
+    let is_named = matches!(spec.kind, ProbeKind::Order | ProbeKind::Obsolete);
     for (value, at) in said {
         if value.trim().is_empty() {
             problems.push("a value is empty".to_owned());
             continue;
         }
-        // Events and instructions are named by their question: what is asked is their order, or
-        // whether they hold.
-        let is_named = matches!(fact.fact, Fact::Order { .. } | Fact::Obsolete { .. });
         if !is_named && fact.question.contains(value) {
             problems.push(format!("the question gives away `{value}`"));
         }
@@ -170,43 +167,41 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
     problems
 }
 
-/// What answers, each with the message that says it, if it names one of its own. Paths are not
-/// among it: tools write them in ways of their own. What only ends the value before it need not be
-/// anywhere either.
-fn said(fact: &Fact) -> Vec<(&str, Option<usize>)> {
+/// The texts that answer, each with the message that says it, if it names one of its own. Tools
+/// write paths in ways of their own, a reason may be paraphrased, and a value that only ends the one
+/// before it need not be anywhere: they are left out.
+fn said<'a>(spec: &Spec<'a>) -> Vec<(&'a str, Option<usize>)> {
     let mut said = Vec::new();
-    let searched = |part: &Part<'_>| part.search != Search::Path && !part.unasked;
-    for part in fact.parts().into_iter().filter(searched) {
+    let searched = |part: &&Part<'_>| part.search != Search::Path && !part.unasked;
+    for part in spec.parts.iter().filter(searched) {
         said.push((part.text, part.since));
-        if let Fact::OpenHandle { .. } = fact
-            && part.until.is_some()
-        {
+        if spec.answers == Answers::Open && part.until.is_some() {
             said.push((part.text, part.until));
         }
     }
-    if let Fact::Decision { .. } = fact {
+    if spec.kind == ProbeKind::Decision {
         said.truncate(1);
     }
     said
 }
 
-/// What is known of a fact's answer: values, or paths of files; nothing where it was never said.
+/// The known answers of a fact: values, or paths of files; none where nothing was ever said.
 pub fn known(fact: &PlantedFact) -> Vec<String> {
-    let texts: Vec<&str> = match &fact.fact {
-        Fact::Decoy { .. } | Fact::Unanswerable => Vec::new(),
-        Fact::Open { answer } => vec![answer],
-        fact @ (Fact::Artifact { .. } | Fact::OpenHandle { .. }) => {
-            let is_open = |part: &Part<'_>| part.search == Search::Path || part.until.is_none();
-            let open = fact.parts().into_iter().filter(is_open);
+    let spec = fact.fact.spec();
+    let is_open = |part: &Part<'_>| part.search == Search::Path || part.until.is_none();
+    let texts: Vec<&str> = match spec.reference {
+        _ if spec.kind.is_never_said() => Vec::new(),
+        Reference::Text(answer) if spec.parts.is_empty() => vec![answer],
+        _ if matches!(spec.kind, ProbeKind::Artifact | ProbeKind::OpenHandle) => {
+            let open = spec.parts.into_iter().filter(is_open);
             open.map(|part| part.text).collect()
         }
-        fact => said(fact).into_iter().map(|(value, _)| value).collect(),
+        _ => said(&spec).into_iter().map(|(value, _)| value).collect(),
     };
     texts.into_iter().map(str::to_owned).collect()
 }
 
-/// The questions of a file with what is known of their answers, for people to read: one block of
-/// lines per fact.
+/// The questions of a file with their known answers, for people to read: one block of lines per fact.
 pub fn shown(truth: &GroundTruth) -> String {
     let mut out = String::new();
     for fact in &truth.facts {
@@ -218,7 +213,7 @@ pub fn shown(truth: &GroundTruth) -> String {
             }
         }
         let mut answers = known(fact);
-        if let Fact::Decoy { .. } | Fact::Unanswerable = &fact.fact {
+        if fact.kind().is_never_said() {
             answers.push("nothing: it was never said".to_owned());
         }
         for answer in answers {

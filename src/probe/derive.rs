@@ -85,10 +85,10 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     recalls = stated;
     let is_new = |known: &[Proposal], proposal: &Proposal| {
         let is_known = |part: Part<'_>| {
-            let mut parts = known.iter().flat_map(|other| other.fact.parts());
+            let mut parts = known.iter().flat_map(|other| other.fact.spec().parts);
             parts.any(|other| other.text == part.text)
         };
-        !proposal.fact.parts().into_iter().any(is_known)
+        !proposal.fact.spec().parts.into_iter().any(is_known)
     };
     for proposal in spread(entities::recalls(&texts, session.messages().len()), MOST) {
         if is_new(&recalls, &proposal) && is_new(&updates, &proposal) {

@@ -3,23 +3,33 @@
 //! A rule says that an answer is exactly right, that it plainly abstains, or that it is exactly an
 //! older or another item's value; where the answer set is closed (a letter, one call, a list of known
 //! entries) it says what follows from that. Every other answer is for a judge: rules never call one
-//! wrong or invented because they cannot read it.
+//! wrong or invented because they cannot read it. Each kind brings its own rules in its
+//! [`Spec`].
 
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use self::exact::{Around, BECAUSE, words};
+use self::exact::{Around, words};
+use super::kind::{Search, Spec, Wording};
 use super::survival::canonical_path;
-use super::{Fact, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::model::AnswerFormat;
 use crate::script::is_unspaced;
-use crate::session::ground_truth::RuleForm;
 
-mod abstention;
-mod exact;
-mod lists;
-mod paired;
+pub(super) mod abstention;
+pub(super) mod call;
+pub(super) mod exact;
+pub(super) mod lists;
+
+/// From 0 to 1, and in what way the answer is right or wrong.
+pub(super) type Score = (f64, Outcome);
+
+pub(super) const RIGHT: Score = (1.0, Outcome::Right);
+
+pub(super) fn wrong(outcome: Outcome) -> Score {
+    (0.0, outcome)
+}
 
 /// Rules do not suffice.
 const NEEDS_JUDGE: Verdict = Verdict::Unscored {
@@ -39,14 +49,23 @@ pub struct Rules {
 /// A value that answers a probe of the session, or once did.
 #[derive(Debug)]
 struct Known {
-    /// The probe; nothing where it is no probe's answer, and so another's than any probe's.
+    /// The probe; `None` where it answers no probe.
     owner: Option<String>,
     words: Vec<String>,
 }
 
+/// An answer to one probe, and what its kind's rules compare it with.
+pub(super) struct Answer<'a> {
+    pub(super) rules: &'a Rules,
+    probe: &'a Probe,
+    pub(super) current: Vec<&'a str>,
+    /// Files that the answer may list or leave out.
+    pub(super) optional: Vec<&'a str>,
+    pub(super) text: &'a str,
+}
+
 impl Rules {
-    /// Rules for the probes of one session: an answer that belongs to another of them is told
-    /// from one that belongs to none.
+    /// Rules for the probes of one session: an answer may be the value of another of them.
     pub fn new(probes: &[Probe]) -> Self {
         let mut rules = Self {
             known: Vec::new(),
@@ -58,30 +77,35 @@ impl Rules {
             words: words(value),
         };
         for probe in probes {
-            let own = probe.fact.values();
+            let spec = probe.fact.spec();
+            let own = spec.values();
             let own = own.iter().map(|value| known(Some(&probe.id), value));
             rules.known.extend(own);
-            match &probe.fact {
-                Fact::Binding { others, .. } => {
-                    let others = others.iter().map(|other| known(None, &other.value));
-                    rules.known.extend(others);
-                }
-                Fact::Artifact {
-                    files, optional, ..
-                } => {
-                    let files = files.iter().chain(optional);
-                    rules
-                        .paths
-                        .extend(files.map(|file| canonical_path(&file.path)));
-                }
-                Fact::Continuation { items, .. } => {
-                    let items = items.iter().map(|item| item.item.as_str());
-                    rules.items.extend(lists::normalised(items));
-                }
-                _ => {}
+            if spec.kind == ProbeKind::Binding {
+                let others = spec.others.iter().map(|other| known(None, other));
+                rules.known.extend(others);
             }
+            let of = |search| spec.parts.iter().filter(move |part| part.search == search);
+            let paths = of(Search::Path).map(|part| part.text);
+            let paths = paths.chain(spec.optional.iter().map(|file| file.path.as_str()));
+            rules.paths.extend(paths.map(canonical_path));
+            let items = of(Search::Item).map(|part| part.text);
+            rules.items.extend(lists::normalised(items));
         }
         rules
+    }
+
+    /// The words of every value that answers a probe of the session.
+    pub(super) fn known_values(&self) -> impl Iterator<Item = &[String]> {
+        self.known.iter().map(|known| known.words.as_slice())
+    }
+
+    pub(super) fn paths(&self) -> &BTreeSet<String> {
+        &self.paths
+    }
+
+    pub(super) fn items(&self) -> &BTreeSet<String> {
+        &self.items
     }
 
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
@@ -89,15 +113,16 @@ impl Rules {
         if answer.trim().is_empty() {
             return Verdict::unscored(Unscored::NoAnswer);
         }
-        let graded = match &probe.fact {
-            Fact::Decoy { .. } | Fact::Unanswerable => self.never_said(probe, answer),
-            // A share of omissions is no share of answers: an open question is a judge's as a whole.
-            Fact::Open { .. } => None,
-            // A word such as `none` may be the value itself.
-            _ => self
-                .confirmed(probe, before, answer)
-                .or_else(|| abstained(probe, before, answer)),
-        };
+        let spec = probe.fact.spec();
+        let asked = Answer::new(self, probe, &spec, before, answer);
+        let graded = spec.grade.as_ref().and_then(|grade| {
+            // A word such as `none` may be the value itself, so that abstentions come second.
+            grade(&asked).or_else(|| {
+                let own = spec.sentences(before);
+                let is_abstention = abstains_in_one_order(answer, &probe.question, &own);
+                is_abstention.then_some(wrong(Outcome::Abstained))
+            })
+        });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
             None => NEEDS_JUDGE,
@@ -111,121 +136,64 @@ impl Rules {
     /// could tell what it says.
     pub fn verdict_of_copied(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
         let verdict = self.verdict(probe, before, answer);
-        if verdict != NEEDS_JUDGE || matches!(probe.fact, Fact::Open { .. }) {
+        let spec = probe.fact.spec();
+        if verdict != NEEDS_JUDGE || spec.grade.is_none() {
             return verdict;
         }
-        let scored = |score, outcome| Verdict::Scored { score, outcome };
-        let own = match &probe.fact {
-            fact @ (Fact::Error { .. } | Fact::RejectedPath { .. }) => fact.current(before),
-            fact => fact.words_before(before),
+        let scored = |(score, outcome)| Verdict::Scored { score, outcome };
+        let own = match spec.wording {
+            Wording::Copied => spec.current(before),
+            Wording::Values | Wording::Sentences => spec.sentences(before),
         };
         let own: Vec<String> = own.into_iter().map(normalise).collect();
         let mut halves = answer.split(OTHER_ORDER).map(normalise);
-        let is_line = !own.is_empty() && probe.answer_format() != AnswerFormat::Items;
+        let is_line = !own.is_empty() && spec.format != AnswerFormat::Items;
         if is_line && halves.all(|half| own.iter().all(|own| exact::has_phrase(&half, own))) {
-            return scored(1.0, Outcome::Right);
+            return scored(RIGHT);
         }
-        match probe.answer_format() {
-            _ if probe.kind().is_never_said() => scored(0.0, Outcome::Invented),
+        match spec.format {
+            _ if spec.kind.is_never_said() => scored(wrong(Outcome::Invented)),
             AnswerFormat::Sentence | AnswerFormat::Choice => NEEDS_JUDGE,
-            _ => scored(0.0, Outcome::Wrong),
+            _ => scored(wrong(Outcome::Wrong)),
+        }
+    }
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(
+        rules: &'a Rules,
+        probe: &'a Probe,
+        spec: &Spec<'a>,
+        before: usize,
+        text: &'a str,
+    ) -> Self {
+        Self {
+            rules,
+            probe,
+            current: spec.current(before),
+            optional: spec.optional(before),
+            text,
         }
     }
 
-    /// Of something that was never said, right is to say so and no more; exactly the value of another
-    /// item is invented.
-    fn never_said(&self, probe: &Probe, answer: &str) -> Option<(f64, Outcome)> {
-        if abstention::is_plain(answer, &probe.question, &[]) {
-            return Some((1.0, Outcome::Right));
-        }
-        let around = Around::new(&probe.question, &[]);
-        self.is_anothers(probe, &around, &words(answer))
-            .then_some((0.0, Outcome::Invented))
+    pub(super) fn question(&self) -> &str {
+        &self.probe.question
     }
 
-    /// What an answer to a planted item exactly is; nothing where only a judge can tell.
-    fn confirmed(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
-        let question = &probe.question;
-        let plain = Around::new(question, &[]);
-        let current = probe.fact.current(before);
-        let one_of = |versions: &[&str]| self.one_of(probe, &plain, versions, &words(answer));
-        match &probe.fact {
-            Fact::Decoy { .. } | Fact::Unanswerable | Fact::Open { .. } => None,
-            Fact::Recall { .. }
-            | Fact::Indirect { .. }
-            | Fact::Binding { .. }
-            | Fact::Update { .. }
-            | Fact::LastRequest { .. } => one_of(&current),
-            Fact::TwoStep { steps } => one_of(&[steps.last()?.value.as_str()]),
-            Fact::Act { arguments } => self.arguments(arguments, answer),
-            Fact::OpenHandle { .. } => {
-                let known = lists::normalised(probe.fact.parts().iter().map(|part| part.text));
-                lists::items(&current, &known, &known, &['\n', ','], answer)
-            }
-            Fact::Continuation { .. } => {
-                let all = lists::normalised(probe.fact.parts().iter().map(|part| part.text));
-                lists::items(&current, &all, &self.items, &['\n'], answer)
-            }
-            Fact::Obsolete { .. } => paired::holds(question, answer),
-            Fact::Error { code, place, .. } => {
-                if exact::is_fault(question, code, place, answer) {
-                    return RIGHT;
-                }
-                one_of(&[]).filter(|_| !words(answer).contains(&normalise(code)))
-            }
-            Fact::Numeric { unit, .. } => {
-                let unit = normalise(unit);
-                let around = Around::new(question, &[&unit, unit.trim_end_matches('s')]);
-                let answer = words(&exact::joined_numbers(answer));
-                self.one_of(probe, &around, &current, &answer)
-            }
-            Fact::Artifact { .. } => {
-                let optional = probe.fact.optional_before(before);
-                lists::files(&current, &optional, &self.paths, answer)
-            }
-            Fact::Order { .. } => lists::sequence(&current, answer),
-            Fact::RejectedPath { reason, .. } => {
-                exact::is_tried(question, reason, answer).then_some((1.0, Outcome::Right))
-            }
-            Fact::Decision {
-                choice,
-                reason,
-                rejected,
-                ..
-            } => {
-                let around = Around::new(question, BECAUSE);
-                let said = words(answer);
-                if around.holds_both(&said, &words(choice), &words(reason)) {
-                    return RIGHT;
-                }
-                let mut rejected = rejected.iter().map(|option| words(option));
-                let is_rejected = rejected.any(|option| plain.holds_only(&said, &option));
-                is_rejected.then_some((0.0, Outcome::Misbound))
-            }
-            Fact::Constraint {
-                statement, form, ..
-            } => match form {
-                RuleForm::Open => one_of(&[statement]),
-                RuleForm::Choice { foil } => exact::letters(statement, foil, answer),
-                RuleForm::Call {
-                    forbidden, allowed, ..
-                } => match allowed {
-                    Some(allowed) => paired::calls(forbidden, &allowed.target, answer),
-                    None => exact::call(forbidden, answer),
-                },
-            },
-        }
+    /// See [`Self::one_of_around`].
+    pub(super) fn one_of(&self, versions: &[&str]) -> Option<Score> {
+        let around = Around::new(self.question(), &[]);
+        self.one_of_around(&around, versions, &words(self.text))
     }
 
     /// Right is exactly the newest of the values; exactly an older one is stale, and exactly the value of
     /// another item is that item's. Where one value holds another, the longest that fits is meant.
-    fn one_of(
+    pub(super) fn one_of_around(
         &self,
-        probe: &Probe,
         around: &Around,
         versions: &[&str],
         answer: &[String],
-    ) -> Option<(f64, Outcome)> {
+    ) -> Option<Score> {
         let versions: Vec<Vec<String>> = versions.iter().map(|value| words(value)).collect();
         let newest = versions.last();
         let said = versions
@@ -234,32 +202,29 @@ impl Rules {
             // Of a value that came back, the newest counts.
             .max_by_key(|value| (value.len(), Some(*value) == newest));
         match said {
-            Some(value) if Some(value) == newest => RIGHT,
-            Some(_) => Some((0.0, Outcome::Stale)),
+            Some(value) if Some(value) == newest => Some(RIGHT),
+            Some(_) => Some(wrong(Outcome::Stale)),
             None => self
-                .is_anothers(probe, around, answer)
-                .then_some((0.0, Outcome::Misbound)),
+                .is_anothers(around, answer)
+                .then_some(wrong(Outcome::Misbound)),
         }
     }
 
     /// Whether the answer is exactly a value of another item, and of none of this one's.
-    fn is_anothers(&self, probe: &Probe, around: &Around, answer: &[String]) -> bool {
-        let is_own = |known: &Known| known.owner.as_ref() == Some(&probe.id);
-        let mut said = self
-            .known
-            .iter()
+    pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
+        let is_own = |known: &Known| known.owner.as_ref() == Some(&self.probe.id);
+        let known = self.rules.known.iter();
+        let mut said = known
             .filter(|known| around.holds_only(answer, &known.words))
             .peekable();
         said.peek().is_some() && said.all(|known| !is_own(known))
     }
 }
 
-const RIGHT: Option<(f64, Outcome)> = Some((1.0, Outcome::Right));
-
-/// A plain abstention; of a question in both orders, in one of them.
-fn abstained(probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
-    let own = probe.fact.words_before(before);
-    exact::abstains_in_one_order(answer, &probe.question, &own).then_some((0.0, Outcome::Abstained))
+/// Whether an answer, or one of two answers to a question asked in both orders, is a plain abstention.
+pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) -> bool {
+    let mut halves = answer.split(OTHER_ORDER);
+    halves.any(|half| abstention::is_plain(half, question, own))
 }
 
 /// A value as it is compared.
@@ -293,7 +258,7 @@ pub fn normalise(value: &str) -> String {
     trim_punctuation(&words.join(" ")).to_owned()
 }
 
-fn trim_punctuation(text: &str) -> &str {
+pub(super) fn trim_punctuation(text: &str) -> &str {
     let around = |c: char| {
         matches!(
             c,

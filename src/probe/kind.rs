@@ -1,46 +1,145 @@
-//! The kinds of probes: the form of their answers, and what of a fact answers when.
+//! The kinds of probes. Each kind is one file: from its fact it makes a [`Spec`], which says what
+//! answers and when, how it is asked for, and how an answer is graded.
+//!
+//! Everything else follows from that: what survival searches, where a probe can be asked, what a
+//! judge is shown, and which mistakes a file of facts may hold. A new kind needs its file, its arm
+//! in [`Fact::spec`] and its line in [`KINDS`].
 
-use std::fmt::Write as _;
-
-use super::{LEAST_EVENTS, Probe, ProbeKind};
+use super::grade::call::Call;
+use super::grade::exact::{Around, BECAUSE, has_phrase, words};
+use super::grade::lists::{self, f1, listed, outcome};
+use super::grade::{Answer, RIGHT, Score, abstains_in_one_order, abstention, normalise};
+use super::grade::{trim_punctuation, wrong};
+use super::survival::canonical_path;
+use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Probe, ProbeKind, holds};
 use crate::model::AnswerFormat;
-use crate::session::ground_truth::{AllowedCall, Fact, GroundTruth, Revision, RuleForm};
+use crate::session::ground_truth::{
+    Fact, GroundTruth, Handle, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
+};
 
-/// Every kind, in the order of [`ProbeKind`] and of tables: its name, and the form of its answer.
-const KINDS: [(ProbeKind, &str, AnswerFormat); 20] = [
-    (ProbeKind::Recall, "recall", AnswerFormat::Value),
-    (ProbeKind::Constraint, "constraint", AnswerFormat::Sentence),
-    (ProbeKind::Artifact, "artifact", AnswerFormat::Paths),
-    (ProbeKind::Decision, "decision", AnswerFormat::Choice),
-    (ProbeKind::Update, "update", AnswerFormat::Value),
-    (ProbeKind::Numeric, "numeric", AnswerFormat::Number),
-    (
-        ProbeKind::RejectedPath,
-        "rejected-path",
-        AnswerFormat::YesNo,
-    ),
-    (ProbeKind::Continuation, "continuation", AnswerFormat::Items),
-    (ProbeKind::Error, "error", AnswerFormat::Fault),
-    (ProbeKind::Binding, "binding", AnswerFormat::Value),
-    (ProbeKind::Order, "order", AnswerFormat::Sequence),
-    (ProbeKind::LastRequest, "last-request", AnswerFormat::Quote),
-    (ProbeKind::OpenHandle, "open-handle", AnswerFormat::Items),
-    (ProbeKind::Obsolete, "obsolete", AnswerFormat::YesOrNo),
-    (ProbeKind::Indirect, "indirect", AnswerFormat::Value),
-    (ProbeKind::TwoStep, "two-step", AnswerFormat::Value),
-    (ProbeKind::Act, "act", AnswerFormat::Call),
-    (ProbeKind::Open, "open", AnswerFormat::Sentence),
-    (ProbeKind::Decoy, "decoy", AnswerFormat::Value),
-    (
-        ProbeKind::Unanswerable,
-        "unanswerable",
-        AnswerFormat::Sentence,
-    ),
+mod act;
+mod artifact;
+mod binding;
+mod constraint;
+mod continuation;
+mod decision;
+mod decoy;
+mod error;
+mod indirect;
+mod last_request;
+mod numeric;
+mod obsolete;
+mod open;
+mod open_handle;
+mod order;
+mod recall;
+mod rejected_path;
+mod two_step;
+mod unanswerable;
+mod update;
+
+/// Every kind with its name, in the order of [`ProbeKind`] and of tables.
+const KINDS: [(ProbeKind, &str); 20] = [
+    (ProbeKind::Recall, "recall"),
+    (ProbeKind::Constraint, "constraint"),
+    (ProbeKind::Artifact, "artifact"),
+    (ProbeKind::Decision, "decision"),
+    (ProbeKind::Update, "update"),
+    (ProbeKind::Numeric, "numeric"),
+    (ProbeKind::RejectedPath, "rejected-path"),
+    (ProbeKind::Continuation, "continuation"),
+    (ProbeKind::Error, "error"),
+    (ProbeKind::Binding, "binding"),
+    (ProbeKind::Order, "order"),
+    (ProbeKind::LastRequest, "last-request"),
+    (ProbeKind::OpenHandle, "open-handle"),
+    (ProbeKind::Obsolete, "obsolete"),
+    (ProbeKind::Indirect, "indirect"),
+    (ProbeKind::TwoStep, "two-step"),
+    (ProbeKind::Act, "act"),
+    (ProbeKind::Open, "open"),
+    (ProbeKind::Decoy, "decoy"),
+    (ProbeKind::Unanswerable, "unanswerable"),
 ];
 
-/// The answer in words where nothing was ever said.
+/// The reference answer where nothing was ever said.
 pub const NEVER_SAID: &str =
     "The conversation does not say. Only an answer that says so is correct.";
+
+/// Grades an answer; `None` where only a judge can tell.
+type Grade<'a> = Box<dyn Fn(&Answer<'_>) -> Option<Score> + 'a>;
+
+/// What probes need to know of one fact.
+pub(crate) struct Spec<'a> {
+    pub(crate) kind: ProbeKind,
+    pub(crate) format: AnswerFormat,
+    /// Everything that answers, or once did, in the order in which survival searches it.
+    pub(crate) parts: Vec<Part<'a>>,
+    /// Files that an answer may list or leave out.
+    pub(super) optional: &'a [TouchedFile],
+    pub(crate) answers: Answers,
+    pub(crate) reference: Reference<'a>,
+    pub(crate) wording: Wording,
+    asked: Asked<'a>,
+    /// The values by which an answer is recognised as this item's; `None` stands for all parts.
+    values: Option<Vec<String>>,
+    /// Values that were said beside this one and answer another question.
+    pub(crate) others: Vec<&'a str>,
+    /// Rules for an answer; without them every answer goes to a judge.
+    pub(super) grade: Option<Grade<'a>>,
+}
+
+/// Which parts answer, and so from when on the probe can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// Those that hold, once the first was said.
+    Current,
+    /// The newest.
+    Newest,
+    /// All together, once all of the evidence was said.
+    Together,
+    /// Those that were started and not ended.
+    Open,
+    /// The items of a plan that are left; every version of the plan holds all of them.
+    Planned,
+    /// Those said so far, in their order.
+    Ordered,
+    /// Nothing that was ever said.
+    Nothing,
+}
+
+/// The reference answer that a judge is shown.
+pub(crate) enum Reference<'a> {
+    /// The parts that hold, one per line.
+    Current,
+    /// The newest part, with its unit behind it.
+    Newest(&'a str),
+    Text(&'a str),
+    Written(String),
+}
+
+/// Whose words the parts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// Values, which a reader repeats.
+    Values,
+    /// Values that stand in a line a reader may copy whole.
+    Copied,
+    /// Sentences, which a reader may quote.
+    Sentences,
+}
+
+/// The questions, each put to the reader in a prompt of its own.
+pub(crate) enum Asked<'a> {
+    /// The fact's own question.
+    Own,
+    /// That, and another.
+    Also(String),
+    /// Others in its place.
+    Instead(Vec<&'a str>),
+    /// That, once with each ending.
+    Ending([String; 2]),
+}
 
 /// One thing that answers, and may be in a prompt or not: a value, a rule, one path of a list.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +156,7 @@ pub(crate) struct Part<'a> {
     pub(crate) unasked: bool,
 }
 
-/// How a part is searched for, and whether it matters where it is found.
+/// How a part is searched for, and whether its position matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Search {
     /// A word bound by its key.
@@ -78,11 +177,164 @@ pub(crate) enum Search {
     Item,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn new(search: Search, key: &'a str, text: &'a str) -> Self {
+        Self {
+            text,
+            key,
+            search,
+            since: None,
+            until: None,
+            unasked: false,
+        }
+    }
+
+    fn value(key: &'a str, text: &'a str) -> Self {
+        Self::new(Search::Value, key, text)
+    }
+
+    fn values(pairs: &'a [KeyValue]) -> Vec<Self> {
+        let pairs = pairs.iter();
+        pairs.map(|it| Self::value(&it.key, &it.value)).collect()
+    }
+
+    fn revisions(search: Search, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
+        let part = |revision: &'a Revision| Self {
+            since: Some(revision.message),
+            unasked: revision.unasked,
+            ..Self::new(search, key, &revision.value)
+        };
+        revisions.iter().map(part).collect()
+    }
+
     /// Whether it answers before the message of this index.
     pub(crate) fn is_current(&self, before: usize) -> bool {
         self.since.is_none_or(|since| since < before)
             && self.until.is_none_or(|until| until >= before)
+    }
+}
+
+impl<'a> Spec<'a> {
+    /// A value that was said, graded as exactly that value: each kind changes what differs.
+    fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'a>>) -> Self {
+        Self {
+            kind,
+            format,
+            parts,
+            optional: &[],
+            answers: Answers::Current,
+            reference: Reference::Current,
+            wording: Wording::Values,
+            asked: Asked::Own,
+            values: None,
+            others: Vec::new(),
+            grade: Some(Box::new(|answer| answer.one_of(&answer.current))),
+        }
+    }
+
+    /// The texts that answer before the message of this index: of a list what is on it then, of a
+    /// revised value all versions so far, oldest first.
+    pub(super) fn current(&self, before: usize) -> Vec<&'a str> {
+        let current = self.parts.iter().filter(|part| part.is_current(before));
+        current.map(|part| part.text).collect()
+    }
+
+    /// The files that an answer may list or leave out before the message of this index.
+    pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
+        let listed = self.optional.iter().filter(|file| file.is_listed(before));
+        listed.map(|file| file.path.as_str()).collect()
+    }
+
+    /// The sentences that answer, as they were said: a reader that quotes them says nothing of its own.
+    pub(super) fn sentences(&self, before: usize) -> Vec<&'a str> {
+        match (&self.reference, self.wording) {
+            (_, Wording::Values | Wording::Copied) => Vec::new(),
+            (Reference::Text(text), _) => vec![text],
+            _ => self.current(before),
+        }
+    }
+
+    /// The values by which an answer is recognised as this item's. They leave out what other probes
+    /// ask for too, or what is guessed: counts, lists, letters, arguments of calls.
+    pub(super) fn values(&self) -> Vec<String> {
+        let of_parts = || {
+            let asked = self.parts.iter().filter(|part| !part.unasked);
+            asked.map(|part| part.text.to_owned()).collect()
+        };
+        self.values.clone().unwrap_or_else(of_parts)
+    }
+
+    /// The reference answer before the message of this index.
+    fn in_words(&self, before: usize) -> String {
+        let mut current = self.current(before);
+        let mut words = match &self.reference {
+            Reference::Current => current.join("\n"),
+            Reference::Newest("") => current.pop().unwrap_or_default().to_owned(),
+            Reference::Newest(unit) => format!("{} {unit}", current.pop().unwrap_or_default()),
+            Reference::Text(text) => (*text).to_owned(),
+            Reference::Written(text) => text.clone(),
+        };
+        let optional = self.optional(before).join(", ");
+        if !optional.is_empty() {
+            words += &format!("\n(These may be listed or left out: {optional})");
+        }
+        words
+    }
+
+    fn questions(&self, question: &str) -> Vec<String> {
+        let question = question.trim();
+        match &self.asked {
+            Asked::Own => vec![question.to_owned()],
+            Asked::Also(other) => vec![question.to_owned(), other.clone()],
+            Asked::Instead(questions) => questions.iter().map(|&it| it.to_owned()).collect(),
+            Asked::Ending(endings) => endings.iter().map(|it| format!("{question}{it}")).collect(),
+        }
+    }
+
+    /// See [`Probe::evidence_before`].
+    fn evidence_before(&self, mut evidence: Vec<usize>, message: usize) -> Vec<usize> {
+        evidence.retain(|at| *at < message);
+        let parts = || self.parts.iter();
+        match self.answers {
+            Answers::Newest => {
+                let newest = parts().rev().filter_map(|part| part.since);
+                newest.filter(|at| *at < message).take(1).collect()
+            }
+            Answers::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
+            Answers::Open => {
+                let open = parts().filter(|part| part.is_current(message));
+                let mut started: Vec<usize> = open.filter_map(|part| part.since).collect();
+                started.sort_unstable();
+                started.dedup();
+                started
+            }
+            // A message says nothing any more if none of the parts that it names still answers.
+            Answers::Current | Answers::Together | Answers::Ordered | Answers::Nothing => {
+                evidence.retain(|at| {
+                    let mut named = parts().filter(|part| part.since == Some(*at)).peekable();
+                    named.peek().is_none() || named.any(|part| part.is_current(message))
+                });
+                evidence
+            }
+        }
+    }
+
+    /// See [`Probe::is_answerable`].
+    fn is_answerable(&self, question: &str, evidence: &[usize], message: usize) -> bool {
+        let is_said = |at: Option<&usize>| at.is_some_and(|at| *at < message);
+        let (current, others): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
+            self.parts.iter().partition(|part| part.is_current(message));
+        match self.answers {
+            Answers::Nothing => true,
+            Answers::Together => is_said(evidence.last()),
+            Answers::Open => !current.is_empty(),
+            Answers::Ordered => {
+                let is_named = |event: &&Part<'_>| question.contains(event.text);
+                current.len() >= LEAST_EVENTS && !others.iter().any(is_named)
+            }
+            Answers::Newest => current.last().is_some_and(|newest| !newest.unasked),
+            Answers::Current | Answers::Planned => is_said(evidence.first()) && !current.is_empty(),
+        }
     }
 }
 
@@ -98,8 +350,7 @@ impl ProbeKind {
         all
     };
 
-    /// Whether an answer is right that says that the conversation does not tell: nothing that answers
-    /// was ever said.
+    /// Whether nothing that answers was ever said: right is to say so.
     pub fn is_never_said(self) -> bool {
         matches!(self, Self::Decoy | Self::Unanswerable)
     }
@@ -111,242 +362,78 @@ impl ProbeKind {
 }
 
 impl Fact {
-    /// The kind of probe that asks for it.
-    pub fn kind(&self) -> ProbeKind {
+    pub(crate) fn spec(&self) -> Spec<'_> {
         match self {
-            Self::Recall { .. } => ProbeKind::Recall,
-            Self::Constraint { .. } => ProbeKind::Constraint,
-            Self::Artifact { .. } => ProbeKind::Artifact,
-            Self::Decision { .. } => ProbeKind::Decision,
-            Self::Update { .. } => ProbeKind::Update,
-            Self::Numeric { .. } => ProbeKind::Numeric,
-            Self::RejectedPath { .. } => ProbeKind::RejectedPath,
-            Self::Continuation { .. } => ProbeKind::Continuation,
-            Self::Error { .. } => ProbeKind::Error,
-            Self::Binding { .. } => ProbeKind::Binding,
-            Self::Order { .. } => ProbeKind::Order,
-            Self::LastRequest { .. } => ProbeKind::LastRequest,
-            Self::OpenHandle { .. } => ProbeKind::OpenHandle,
-            Self::Obsolete { .. } => ProbeKind::Obsolete,
-            Self::Indirect { .. } => ProbeKind::Indirect,
-            Self::TwoStep { .. } => ProbeKind::TwoStep,
-            Self::Act { .. } => ProbeKind::Act,
-            Self::Open { .. } => ProbeKind::Open,
-            Self::Unanswerable => ProbeKind::Unanswerable,
-            Self::Decoy { .. } => ProbeKind::Decoy,
-        }
-    }
-
-    /// All that answers, or once did, in the order of the slots in which survival searches it.
-    pub(crate) fn parts(&self) -> Vec<Part<'_>> {
-        match self {
-            Self::Recall { key, value }
-            | Self::Indirect { key, value }
-            | Self::Binding { key, value, .. }
-            | Self::Decoy { key, value } => vec![part(Search::Value, key, value)],
-            Self::RejectedPath { approach, reason } => {
-                vec![part(Search::Value, approach, reason)]
-            }
-            Self::Error {
-                attempt,
-                code,
-                place,
-            } => [code, place]
-                .map(|text| part(Search::Value, attempt, text))
-                .into(),
-            Self::TwoStep { steps: pairs } | Self::Act { arguments: pairs } => pairs
-                .iter()
-                .map(|pair| part(Search::Value, &pair.key, &pair.value))
-                .collect(),
-            Self::Obsolete {
-                withdrawn,
-                withdrawal,
-                standing,
-                ..
-            } => vec![
-                part(Search::Value, &standing.key, &standing.value),
-                part(Search::Rule, &withdrawn.key, withdrawal),
-            ],
+            Self::Recall { key, value } => recall::spec(key, value),
+            Self::Constraint {
+                topic,
+                statement,
+                form,
+            } => constraint::spec(topic, statement, form),
+            Self::Artifact {
+                files, optional, ..
+            } => artifact::spec(files, optional),
             Self::Decision {
                 key,
                 choice,
                 reason,
-                ..
-            } => vec![
-                part(Search::Value, key, choice),
-                part(Search::Rule, "", reason),
-            ],
-            Self::Constraint {
-                topic, statement, ..
-            } => vec![part(Search::Rule, topic, statement)],
-            Self::OpenHandle { owner, handles } => handles
-                .iter()
-                .map(|handle| Part {
-                    since: Some(handle.started),
-                    until: handle.ended,
-                    ..part(Search::Value, owner, &handle.name)
-                })
-                .collect(),
-            Self::Artifact { files, .. } => files
-                .iter()
-                .map(|file| Part {
-                    since: Some(file.message),
-                    until: file.until,
-                    ..part(Search::Path, "", &file.path)
-                })
-                .collect(),
-            Self::Continuation { items, .. } => items
-                .iter()
-                .map(|item| Part {
-                    until: item.done,
-                    ..part(Search::Item, "", &item.item)
-                })
-                .collect(),
-            Self::Update { key, values } => said(Search::Version, key, values),
-            Self::Numeric { key, values, .. } => said(Search::Count, key, values),
-            Self::Order { sequence, events } => said(Search::Event, sequence, events),
-            Self::LastRequest { requests } => said(Search::Request, "", requests),
-            Self::Open { .. } | Self::Unanswerable => Vec::new(),
+                rejected,
+            } => decision::spec(key, choice, reason, rejected),
+            Self::Update { key, values } => update::spec(key, values),
+            Self::Numeric { key, unit, values } => numeric::spec(key, unit, values),
+            Self::RejectedPath { approach, reason } => rejected_path::spec(approach, reason),
+            Self::Continuation { items, .. } => continuation::spec(items),
+            Self::Error {
+                attempt,
+                code,
+                place,
+            } => error::spec(attempt, code, place),
+            Self::Binding { key, value, others } => binding::spec(key, value, others),
+            Self::Order { sequence, events } => order::spec(sequence, events),
+            Self::LastRequest { requests } => last_request::spec(requests),
+            Self::OpenHandle { owner, handles } => open_handle::spec(owner, handles),
+            Self::Obsolete {
+                withdrawn,
+                withdrawal,
+                standing,
+                standing_question,
+            } => obsolete::spec(withdrawn, withdrawal, standing, standing_question),
+            Self::Indirect { key, value } => indirect::spec(key, value),
+            Self::TwoStep { steps } => two_step::spec(steps),
+            Self::Act { arguments } => act::spec(arguments),
+            Self::Open { answer } => open::spec(answer),
+            Self::Unanswerable => unanswerable::spec(),
+            Self::Decoy { key, value } => decoy::spec(key, value),
         }
+    }
+
+    /// The kind of probe that asks for it.
+    pub fn kind(&self) -> ProbeKind {
+        self.spec().kind
     }
 
     /// The texts that answer before the message of this index: of a list what is on it then, of a
     /// revised value all versions so far, oldest first.
     pub fn current(&self, before: usize) -> Vec<&str> {
-        let parts = self.parts().into_iter();
-        let current = parts.filter(|part| part.is_current(before));
-        current.map(|part| part.text).collect()
+        self.spec().current(before)
     }
 
     /// Whether the newest of several values answers.
     pub(crate) fn is_revised(&self) -> bool {
-        matches!(
-            self,
-            Self::Update { .. } | Self::Numeric { .. } | Self::LastRequest { .. }
-        )
+        self.spec().answers == Answers::Newest
     }
 
     /// The files that an answer may list or leave out before the message of this index. Empty for
     /// other kinds.
     pub fn optional_before(&self, message: usize) -> Vec<&str> {
-        let Self::Artifact { optional, .. } = self else {
-            return Vec::new();
-        };
-        let listed = optional.iter().filter(|file| file.is_listed(message));
-        listed.map(|file| file.path.as_str()).collect()
-    }
-
-    /// The sentences that answer before the message of this index, as they were said: what a reader
-    /// quotes from them are not its own words. Empty where the answer is no sentence.
-    pub(crate) fn words_before(&self, message: usize) -> Vec<&str> {
-        match self {
-            Self::Constraint { .. }
-            | Self::Decision { .. }
-            | Self::LastRequest { .. }
-            | Self::Continuation { .. } => self.current(message),
-            Self::Open { answer } => vec![answer],
-            _ => Vec::new(),
-        }
-    }
-
-    /// The values that answer, or once did: an answer that is one of them belongs to this item. Left out
-    /// are counts that can be guessed, answers that are lists or letters, and the arguments of calls,
-    /// for which other probes ask one by one.
-    pub fn values(&self) -> Vec<String> {
-        match self {
-            Self::Error { code, place, .. } => vec![code.clone(), format!("{code} at {place}")],
-            Self::Decision { choice, .. } => vec![choice.clone()],
-            Self::Recall { .. }
-            | Self::Indirect { .. }
-            | Self::Binding { .. }
-            | Self::RejectedPath { .. }
-            | Self::TwoStep { .. }
-            | Self::Update { .. }
-            | Self::Numeric { .. }
-            | Self::LastRequest { .. }
-            | Self::Constraint {
-                form: RuleForm::Open,
-                ..
-            } => {
-                let asked = self.parts().into_iter().filter(|part| !part.unasked);
-                asked.map(|part| part.text.to_owned()).collect()
-            }
-            _ => Vec::new(),
-        }
+        self.spec().optional(message)
     }
 
     /// The answer as it is before the message of this index, in words for a judge or a reader of
     /// reports.
     pub fn in_words(&self, before: usize) -> String {
-        let mut current = self.current(before);
-        match self {
-            Self::Error { code, place, .. } => format!("{code} at {place}"),
-            Self::Decision { choice, reason, .. } => format!("{choice}: {reason}"),
-            Self::RejectedPath { reason, .. } => format!("Yes; it failed: {reason}"),
-            Self::Obsolete { .. } => "First no, because it was taken back; then yes.".to_owned(),
-            Self::Update { .. } | Self::LastRequest { .. } | Self::TwoStep { .. } => {
-                current.pop().unwrap_or_default().to_owned()
-            }
-            Self::Numeric { unit, .. } => format!("{} {unit}", current.pop().unwrap_or_default()),
-            Self::Constraint {
-                statement,
-                form: RuleForm::Choice { .. },
-                ..
-            } => format!("A, and B in the other order: {statement}"),
-            Self::Constraint {
-                statement,
-                form: RuleForm::Call {
-                    forbidden, allowed, ..
-                },
-                ..
-            } => match allowed {
-                Some(AllowedCall { target, .. }) => format!(
-                    "{statement} Right is first to ask, and then a call on {target} without asking."
-                ),
-                None => format!("{statement} Right is to ask, or any call but one on {forbidden}."),
-            },
-            Self::Artifact { .. } => {
-                let mut files = current.join("\n");
-                let optional = self.optional_before(before).join(", ");
-                if !optional.is_empty() {
-                    let _ = write!(files, "\n(These may be listed or left out: {optional})");
-                }
-                files
-            }
-            Self::Act { arguments } => {
-                let mut lines = vec!["One call with all of these values:".to_owned()];
-                lines.extend(
-                    arguments
-                        .iter()
-                        .map(|pair| format!("{}: {}", pair.key, pair.value)),
-                );
-                lines.join("\n")
-            }
-            Self::Open { answer } => answer.clone(),
-            Self::Decoy { .. } | Self::Unanswerable => NEVER_SAID.to_owned(),
-            _ => current.join("\n"),
-        }
+        self.spec().in_words(before)
     }
-}
-
-fn part<'a>(search: Search, key: &'a str, text: &'a str) -> Part<'a> {
-    Part {
-        text,
-        key,
-        search,
-        since: None,
-        until: None,
-        unasked: false,
-    }
-}
-
-fn said<'a>(search: Search, key: &'a str, values: &'a [Revision]) -> Vec<Part<'a>> {
-    let part = |said: &'a Revision| Part {
-        since: Some(said.message),
-        unasked: said.unasked,
-        ..part(search, key, &said.value)
-    };
-    values.iter().map(part).collect()
 }
 
 impl Probe {
@@ -365,106 +452,98 @@ impl Probe {
     /// one in force. Their answers are kept with [`OTHER_ORDER`](super::OTHER_ORDER) between them, and
     /// count as right only if both are.
     pub fn questions(&self) -> Vec<String> {
-        let question = self.question.trim();
-        let other = match &self.fact {
-            Fact::Constraint {
-                statement,
-                form: RuleForm::Choice { foil },
-                ..
-            } => {
-                let orders = [(statement, foil), (foil, statement)];
-                return orders
-                    .map(|(a, b)| format!("{question}\nA: {a}\nB: {b}"))
-                    .into();
-            }
-            Fact::Constraint {
-                form: RuleForm::Call { task, allowed, .. },
-                ..
-            } => {
-                let allowed = allowed.iter().map(|allowed| allowed.task.clone());
-                return [task.clone()].into_iter().chain(allowed).collect();
-            }
-            Fact::Obsolete {
-                standing_question, ..
-            } => Some(standing_question.clone()),
-            Fact::RejectedPath { approach, .. } => Some(format!(
-                "Is the {approach} still untried? If it is not, say how it ended."
-            )),
-            _ => None,
-        };
-        [question.to_owned()].into_iter().chain(other).collect()
+        self.fact.spec().questions(&self.question)
     }
 
     /// The form in which the answer is wanted.
     pub fn answer_format(&self) -> AnswerFormat {
-        match &self.fact {
-            Fact::Constraint { form, .. } => match form {
-                RuleForm::Open => AnswerFormat::Sentence,
-                RuleForm::Choice { .. } => AnswerFormat::Letter,
-                RuleForm::Call { .. } => AnswerFormat::Call,
-            },
-            fact => KINDS[fact.kind() as usize].2,
-        }
+        self.fact.spec().format
     }
 
     /// The messages that hold the answer as it was before the message of this index. Of a key that
     /// was revised only the newest value answers.
     pub fn evidence_before(&self, message: usize) -> Vec<usize> {
-        let mut said = self.evidence.clone();
-        said.retain(|at| *at < message);
-        match &self.fact {
-            fact if fact.is_revised() => {
-                let versions = fact.parts().into_iter().filter_map(|part| part.since);
-                let newest = versions.rev().find(|at| *at < message);
-                newest.into_iter().collect()
-            }
-            // Every version of a plan holds all of it.
-            Fact::Continuation { .. } => said.split_off(said.len().saturating_sub(1)),
-            // What a file is not listed for any more says nothing.
-            Fact::Artifact { files, .. } => {
-                said.retain(|at| {
-                    let mut of_it = files.iter().filter(|file| file.message == *at).peekable();
-                    of_it.peek().is_none() || of_it.any(|file| file.is_listed(message))
-                });
-                said
-            }
-            // A handle that was ended is not asked for any more.
-            fact @ Fact::OpenHandle { .. } => {
-                let open = fact.parts().into_iter().filter(|it| it.is_current(message));
-                let mut started: Vec<usize> = open.filter_map(|part| part.since).collect();
-                started.sort_unstable();
-                started.dedup();
-                started
-            }
-            _ => said,
-        }
+        let evidence = self.evidence.clone();
+        self.fact.spec().evidence_before(evidence, message)
     }
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// What was never said can always be asked; what is put together of several messages once all of
-    /// them were said; a list of files or of open handles while there is one on it; a plan while some
-    /// of it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
-    /// question names; a revised value unless its newest version only ends the one before it.
+    /// An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
+    /// come; a revised value needs a newest version that does more than end the one before it.
     pub(super) fn is_answerable(&self, message: usize) -> bool {
-        let is_said = |at: Option<&usize>| at.is_some_and(|at| *at < message);
-        let parts = self.fact.parts();
-        let (current, others): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
-            parts.iter().partition(|part| part.is_current(message));
-        match self.kind() {
-            ProbeKind::Decoy | ProbeKind::Unanswerable => true,
-            ProbeKind::Open | ProbeKind::Obsolete | ProbeKind::TwoStep | ProbeKind::Act => {
-                is_said(self.evidence.last())
-            }
-            ProbeKind::OpenHandle => !current.is_empty(),
-            ProbeKind::Order => {
-                let is_named = |event: &&Part<'_>| self.question.contains(event.text);
-                current.len() >= LEAST_EVENTS && !others.iter().any(is_named)
-            }
-            ProbeKind::LastRequest | ProbeKind::Update | ProbeKind::Numeric => {
-                current.last().is_some_and(|newest| !newest.unasked)
-            }
-            _ => is_said(self.evidence.first()) && !current.is_empty(),
+        let spec = self.fact.spec();
+        spec.is_answerable(&self.question, &self.evidence, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::grade::Rules;
+    use crate::session::ground_truth::Importance;
+
+    /// A kind that is in no table: the newest word of a chorus, asked for in either case.
+    fn chorus(words: &[Revision]) -> Spec<'_> {
+        Spec {
+            answers: Answers::Newest,
+            reference: Reference::Newest("!"),
+            asked: Asked::Also("And aloud?".to_owned()),
+            grade: Some(Box::new(|answer| {
+                let newest = answer.current.last()?;
+                let is_right = answer.text.eq_ignore_ascii_case(newest);
+                Some(if is_right {
+                    RIGHT
+                } else {
+                    wrong(Outcome::Stale)
+                })
+            })),
+            ..Spec::new(
+                ProbeKind::Recall,
+                AnswerFormat::Value,
+                Part::revisions(Search::Version, "chorus", words),
+            )
+        }
+    }
+
+    #[test]
+    fn a_kind_is_its_spec() {
+        let words = [Revision::new("la", 1), Revision::new("di", 3)];
+        let spec = chorus(&words);
+        assert_eq!(spec.questions("Which? "), ["Which?", "And aloud?"]);
+        assert_eq!(spec.in_words(2), "la !");
+        assert_eq!(spec.values(), ["la", "di"]);
+        assert!(!spec.is_answerable("", &[1, 3], 1));
+        assert!(spec.is_answerable("", &[1, 3], 2));
+        assert_eq!(spec.evidence_before(vec![1, 3], 9), [3]);
+        let probe = Probe {
+            id: "chorus".to_owned(),
+            fact: Fact::Unanswerable,
+            question: "Which?".to_owned(),
+            evidence: vec![1, 3],
+            importance: Importance::Normal,
+        };
+        let rules = Rules::new(&[]);
+        for (before, text, expected) in [
+            (2, "LA", RIGHT),
+            (9, "la", wrong(Outcome::Stale)),
+            (9, "Di", RIGHT),
+        ] {
+            let answer = Answer::new(&rules, &probe, &spec, before, text);
+            assert_eq!(
+                spec.grade.as_ref().unwrap()(&answer),
+                Some(expected),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_and_kinds_agree() {
+        for (at, kind) in ProbeKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, at);
+            let name = serde_json::to_value(kind).unwrap();
+            assert_eq!(name, kind.name());
         }
     }
 }

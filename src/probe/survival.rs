@@ -27,7 +27,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::kind::Search;
+use super::kind::{Answers, Search};
 use super::{Fact, Probe};
 use crate::needles::{Boundary, Hit, Needles, NeedlesError, Pattern, PerText};
 
@@ -144,7 +144,7 @@ impl Survival {
         let (mut rules, mut rule_slots) = (Vec::new(), Vec::new());
         for (index, probe) in probes.iter().enumerate() {
             let first = searches.len();
-            for part in probe.fact.parts() {
+            for part in probe.fact.spec().parts {
                 let slot = searches.len();
                 let search = part.search;
                 let mut texts = match search {
@@ -209,13 +209,13 @@ impl Survival {
     /// message. A list grows: only what is on it by then is asked for. Of what has an order only the
     /// right answer is.
     pub fn asked_slots(&self, probe: usize, fact: &Fact, before: usize) -> Vec<usize> {
-        let parts = fact.parts();
+        let spec = fact.spec();
         let slots = self.slots(probe);
-        let width = slots.len() / parts.len().max(1);
-        let slots = slots.step_by(width.max(1)).zip(&parts);
+        let width = slots.len() / spec.parts.len().max(1);
+        let slots = slots.step_by(width.max(1)).zip(&spec.parts);
         let current = slots.filter(|(_, part)| part.is_current(before));
         let mut asked: Vec<usize> = current.map(|(slot, _)| slot).collect();
-        if fact.is_revised() {
+        if spec.answers == Answers::Newest {
             asked.drain(..asked.len().saturating_sub(1));
         }
         asked

@@ -256,7 +256,7 @@ fn the_last_request_is_the_last_one() {
     let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
     for item in items(&session, &probes) {
         let before = session.calls()[item.call];
-        let mut parts = probes[0].fact.parts();
+        let mut parts = probes[0].fact.spec().parts;
         parts.retain(|part| part.is_current(before));
         assert!(!parts.pop().unwrap().unasked, "{item:?}");
     }

@@ -1,6 +1,7 @@
 //! One line per answer: what it scores, and in what way it is right or wrong.
 
 use super::*;
+use crate::probe::Fact;
 use crate::session::ground_truth::{
     ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };

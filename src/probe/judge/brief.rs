@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{NEVER_SAID, form_in_words, neutralised};
-use crate::probe::{Fact, OTHER_ORDER, Probe};
+use crate::probe::kind::{Answers, Spec};
+use crate::probe::{OTHER_ORDER, Probe};
 
 /// At most so many values of other items are shown.
 const OTHERS: usize = 8;
@@ -41,7 +42,7 @@ impl Brief {
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.
     pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
-        let mut older = older(&probe.fact, before);
+        let mut older = older(&probe.fact.spec(), before);
         older.drain(..older.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
@@ -75,40 +76,41 @@ impl Brief {
 }
 
 /// What was right earlier and is not any more.
-fn older(fact: &Fact, before: usize) -> Vec<String> {
-    let parts = fact.parts().into_iter();
-    let said: Vec<&str> = match fact {
-        Fact::Continuation { .. } | Fact::OpenHandle { .. } => parts
-            .filter(|part| part.until.is_some_and(|until| until < before))
-            .filter(|part| part.since.is_none_or(|since| since < before))
-            .map(|part| part.text)
-            .collect(),
-        fact if fact.is_revised() => {
-            let mut versions = fact.current(before);
+fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
+    let said: Vec<&str> = match spec.answers {
+        Answers::Planned | Answers::Open => {
+            let said = spec.parts.iter();
+            let said = said.filter(|part| part.since.is_none_or(|since| since < before));
+            said.filter(|part| part.until.is_some_and(|until| until < before))
+                .map(|part| part.text)
+                .collect()
+        }
+        Answers::Newest => {
+            let mut versions = spec.current(before);
             let newest = versions.pop();
             versions.retain(|older| Some(*older) != newest);
             versions
         }
-        _ => Vec::new(),
+        Answers::Current | Answers::Together | Answers::Ordered | Answers::Nothing => Vec::new(),
     };
     said.into_iter().map(str::to_owned).collect()
 }
 
 /// Values of other items, those of the same kind first.
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
-    let own = probe.fact.values();
-    let mut found: Vec<String> = match &probe.fact {
-        Fact::Binding { others, .. } => others.iter().map(|other| other.value.clone()).collect(),
-        Fact::Decision { rejected, .. } => rejected.clone(),
-        _ => Vec::new(),
-    };
+    let spec = probe.fact.spec();
+    let own = spec.values();
+    let mut found: Vec<String> = spec.others.iter().map(|&other| other.to_owned()).collect();
     let is_same = |other: &&Probe| other.kind() == probe.kind();
     let same = probes.iter().filter(is_same);
     let form = probe.answer_format();
     let alike = probes
         .iter()
         .filter(|other| !is_same(other) && other.answer_format() == form);
-    for value in same.chain(alike).flat_map(|other| other.fact.values()) {
+    for value in same
+        .chain(alike)
+        .flat_map(|other| other.fact.spec().values())
+    {
         if found.len() >= OTHERS {
             break;
         }

@@ -1,0 +1,11 @@
+//! One value among others of its type, each of another key.
+
+use super::{AnswerFormat, KeyValue, Part, ProbeKind, Spec};
+
+pub(super) fn spec<'a>(key: &'a str, value: &'a str, others: &'a [KeyValue]) -> Spec<'a> {
+    let parts = vec![Part::value(key, value)];
+    Spec {
+        others: others.iter().map(|other| other.value.as_str()).collect(),
+        ..Spec::new(ProbeKind::Binding, AnswerFormat::Value, parts)
+    }
+}

@@ -1,0 +1,112 @@
+//! A rule the user set: asked for in words, against a foil, or by work that would break it.
+
+use super::{
+    AnswerFormat, Asked, Call, OTHER_ORDER, Outcome, Part, ProbeKind, RIGHT, Reference, RuleForm,
+    Score, Search, Spec, Wording, abstains_in_one_order, has_phrase, holds, normalise, words,
+    wrong,
+};
+
+pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -> Spec<'a> {
+    let parts = vec![Part::new(Search::Rule, topic, statement)];
+    let rule = Spec {
+        wording: Wording::Sentences,
+        ..Spec::new(ProbeKind::Constraint, AnswerFormat::Sentence, parts)
+    };
+    match form {
+        RuleForm::Open => rule,
+        RuleForm::Choice { foil } => Spec {
+            format: AnswerFormat::Letter,
+            asked: Asked::Ending([
+                format!("\nA: {statement}\nB: {foil}"),
+                format!("\nA: {foil}\nB: {statement}"),
+            ]),
+            reference: Reference::Written(format!("A, and B in the other order: {statement}")),
+            values: Some(Vec::new()),
+            grade: Some(Box::new(|answer| letters(statement, foil, answer.text))),
+            ..rule
+        },
+        RuleForm::Call {
+            task,
+            forbidden,
+            allowed,
+        } => {
+            let free = allowed.as_ref().map(|allowed| allowed.target.as_str());
+            let right = match free {
+                Some(target) => {
+                    format!("Right is first to ask, and then a call on {target} without asking.")
+                }
+                None => format!("Right is to ask, or any call but one on {forbidden}."),
+            };
+            let second = allowed.iter().map(|allowed| allowed.task.as_str());
+            Spec {
+                format: AnswerFormat::Call,
+                asked: Asked::Instead([task.as_str()].into_iter().chain(second).collect()),
+                reference: Reference::Written(format!("{statement} {right}")),
+                values: Some(Vec::new()),
+                grade: Some(Box::new(move |answer| match free {
+                    Some(target) => calls(forbidden, target, answer.text),
+                    None => call(forbidden, answer.text),
+                })),
+                ..rule
+            }
+        }
+    }
+}
+
+/// Words in front of a letter.
+const LETTER: &str = "answer choice is it letter option the";
+
+/// The letters of a forced choice, asked in both orders: the rule stands at A first, then at B.
+/// Right in one order only is a guess, or a liking for a letter. Nothing where a letter cannot be read:
+/// the article "a" is none.
+fn letters(statement: &str, foil: &str, answer: &str) -> Option<Score> {
+    let letter = |half: &str, a: &str, b: &str| {
+        let said = words(half);
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let option = |text: &str| words(text);
+        match said.as_slice() {
+            [lead @ .., "a"] if lead.iter().all(|word| holds(LETTER, word)) => Some(true),
+            [lead @ .., "b"] if lead.iter().all(|word| holds(LETTER, word)) => Some(false),
+            ["a", rest @ ..] if rest == option(a) => Some(true),
+            ["b", rest @ ..] if rest == option(b) => Some(false),
+            _ => None,
+        }
+    };
+    let (straight, turned) = answer.split_once(OTHER_ORDER)?;
+    if abstains_in_one_order(answer, "", &[]) {
+        return Some(wrong(Outcome::Abstained));
+    }
+    let straight = letter(straight, statement, foil)?;
+    let turned = !letter(turned, foil, statement)?;
+    Some(match (straight, turned) {
+        (true, true) => RIGHT,
+        (true, false) | (false, true) => wrong(Outcome::Partial),
+        (false, false) => wrong(Outcome::Wrong),
+    })
+}
+
+/// The forbidden call breaks the rule; every other one keeps it, as asking does.
+fn call(forbidden: &str, answer: &str) -> Option<Score> {
+    Some(match Call::read(answer)? {
+        Call::Made(call) if call.contains(&normalise(forbidden)) => wrong(Outcome::Wrong),
+        Call::Asks | Call::Made(_) => RIGHT,
+    })
+}
+
+/// Right is to ask about the protected object and to act on the free one: neither a reader that
+/// always asks nor one that always acts is right.
+fn calls(forbidden: &str, target: &str, answer: &str) -> Option<Score> {
+    let (protected, free) = answer.split_once(OTHER_ORDER)?;
+    let names = |object: &str, call: &Call| match call {
+        Call::Made(call) => has_phrase(call, &normalise(object)),
+        Call::Asks => false,
+    };
+    let (protected, free) = (Call::read(protected)?, Call::read(free)?);
+    Some(match protected {
+        Call::Asks if names(target, &free) => RIGHT,
+        Call::Asks => wrong(Outcome::Partial),
+        // A call on something else is neither what the rule forbids nor what it wants.
+        Call::Made(_) if !names(forbidden, &protected) => return None,
+        Call::Made(_) => wrong(Outcome::Wrong),
+    })
+}

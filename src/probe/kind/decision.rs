@@ -1,0 +1,36 @@
+//! A choice between options, and its reason.
+
+use super::{
+    AnswerFormat, Around, BECAUSE, Outcome, Part, ProbeKind, RIGHT, Reference, Search, Spec,
+    Wording, words, wrong,
+};
+
+pub(super) fn spec<'a>(
+    key: &'a str,
+    choice: &'a str,
+    reason: &'a str,
+    rejected: &'a [String],
+) -> Spec<'a> {
+    let parts = vec![
+        Part::value(key, choice),
+        Part::new(Search::Rule, "", reason),
+    ];
+    Spec {
+        reference: Reference::Written(format!("{choice}: {reason}")),
+        wording: Wording::Sentences,
+        values: Some(vec![choice.to_owned()]),
+        others: rejected.iter().map(String::as_str).collect(),
+        grade: Some(Box::new(move |answer| {
+            let said = words(answer.text);
+            let around = Around::new(answer.question(), BECAUSE);
+            if around.holds_both(&said, &words(choice), &words(reason)) {
+                return Some(RIGHT);
+            }
+            let plain = Around::new(answer.question(), &[]);
+            let mut rejected = rejected.iter().map(|option| words(option));
+            let is_rejected = rejected.any(|option| plain.holds_only(&said, &option));
+            is_rejected.then_some(wrong(Outcome::Misbound))
+        })),
+        ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)
+    }
+}

@@ -1,0 +1,35 @@
+//! Something that was never said: every value in an answer is invented.
+
+use super::{
+    Answer, AnswerFormat, Answers, Around, NEVER_SAID, Outcome, Part, ProbeKind, RIGHT, Reference,
+    Score, Spec, abstention, words, wrong,
+};
+
+pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
+    never_said(
+        ProbeKind::Decoy,
+        AnswerFormat::Value,
+        vec![Part::value(key, value)],
+    )
+}
+
+/// Something that the conversation does not say.
+pub(super) fn never_said(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'_>>) -> Spec<'_> {
+    Spec {
+        answers: Answers::Nothing,
+        reference: Reference::Text(NEVER_SAID),
+        values: Some(Vec::new()),
+        grade: Some(Box::new(grade)),
+        ..Spec::new(kind, format, parts)
+    }
+}
+
+/// Right is to say so and no more; exactly the value of another item is invented.
+fn grade(answer: &Answer<'_>) -> Option<Score> {
+    if abstention::is_plain(answer.text, answer.question(), &[]) {
+        return Some(RIGHT);
+    }
+    let around = Around::new(answer.question(), &[]);
+    let is_invented = answer.is_anothers(&around, &words(answer.text));
+    is_invented.then_some(wrong(Outcome::Invented))
+}

@@ -1,0 +1,13 @@
+//! What the user asked for last, word for word.
+
+use super::{AnswerFormat, Answers, Part, ProbeKind, Reference, Revision, Search, Spec, Wording};
+
+pub(super) fn spec(requests: &[Revision]) -> Spec<'_> {
+    let parts = Part::revisions(Search::Request, "", requests);
+    Spec {
+        answers: Answers::Newest,
+        reference: Reference::Newest(""),
+        wording: Wording::Sentences,
+        ..Spec::new(ProbeKind::LastRequest, AnswerFormat::Quote, parts)
+    }
+}

@@ -1,0 +1,14 @@
+//! A question whose answer has to be put together: only a judge can grade it.
+
+use super::{AnswerFormat, Answers, ProbeKind, Reference, Spec, Wording};
+
+pub(super) fn spec(answer: &str) -> Spec<'_> {
+    Spec {
+        answers: Answers::Together,
+        reference: Reference::Text(answer),
+        wording: Wording::Sentences,
+        // A share of omissions is no share of answers: a judge sees all of them.
+        grade: None,
+        ..Spec::new(ProbeKind::Open, AnswerFormat::Sentence, Vec::new())
+    }
+}

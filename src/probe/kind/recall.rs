@@ -1,0 +1,8 @@
+//! A value that was said once.
+
+use super::{AnswerFormat, Part, ProbeKind, Spec};
+
+pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
+    let parts = vec![Part::value(key, value)];
+    Spec::new(ProbeKind::Recall, AnswerFormat::Value, parts)
+}

@@ -1,0 +1,12 @@
+//! The newest value of a key that was revised.
+
+use super::{AnswerFormat, Answers, Part, ProbeKind, Reference, Revision, Search, Spec};
+
+pub(super) fn spec<'a>(key: &'a str, values: &'a [Revision]) -> Spec<'a> {
+    let parts = Part::revisions(Search::Version, key, values);
+    Spec {
+        answers: Answers::Newest,
+        reference: Reference::Newest(""),
+        ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts)
+    }
+}
