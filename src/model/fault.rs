@@ -39,6 +39,9 @@ pub enum Fault {
     StreamCut,
 }
 
+/// A line for each fault, in the order of [`Fault`]: its name, where it acts, and its effect.
+const FAULTS: &str = include_str!("fault/faults.tsv");
+
 /// Where a fault acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acts {
@@ -67,55 +70,27 @@ impl Fault {
         Self::StreamCut,
     ];
 
-    /// Its name in settings and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OverflowAt => "overflow_at",
-            Self::SummaryError => "summary_error",
-            Self::SummaryTimeout => "summary_timeout",
-            Self::SummaryOverflow => "summary_overflow",
-            Self::SummaryEmpty => "summary_empty",
-            Self::SummaryIsToolCall => "summary_is_tool_call",
-            Self::SummaryIsChat => "summary_is_chat",
-            Self::SummaryInflates => "summary_inflates",
-            Self::SummaryTruncated => "summary_truncated",
-            Self::RateLimited => "rate_limited",
-            Self::ServerError => "server_error",
-            Self::StreamCut => "stream_cut",
-        }
+    fn column(self, at: usize) -> &'static str {
+        let row = FAULTS.lines().nth(self as usize).unwrap_or_default();
+        row.split('\t').nth(at).unwrap_or_default()
     }
 
-    /// What happens, in one line.
+    /// Its name in settings and records.
+    pub fn name(self) -> &'static str {
+        self.column(0)
+    }
+
+    /// The effect, in one line.
     pub fn doc(self) -> &'static str {
-        match self {
-            Self::OverflowAt => "the provider refuses the prompt as too long, though it fits",
-            Self::SummaryError => "the provider fails at a request of the strategy",
-            Self::SummaryTimeout => "a request of the strategy is not answered in time",
-            Self::SummaryOverflow => "a request of the strategy is itself too long",
-            Self::SummaryEmpty => "the summary is empty",
-            Self::SummaryIsToolCall => "the model calls a tool instead of writing",
-            Self::SummaryIsChat => "the model goes on with the conversation instead",
-            Self::SummaryInflates => "the summary is longer than what it stands for",
-            Self::SummaryTruncated => "the summary breaks off half way",
-            Self::RateLimited => "the agent's call is refused for calling too often",
-            Self::ServerError => "the provider fails at the agent's call",
-            Self::StreamCut => "the agent's answer breaks off half way",
-        }
+        self.column(2)
     }
 
     /// Where it acts.
     pub fn acts(self) -> Acts {
-        match self {
-            Self::OverflowAt => Acts::Prompt,
-            Self::SummaryError
-            | Self::SummaryTimeout
-            | Self::SummaryOverflow
-            | Self::SummaryEmpty
-            | Self::SummaryIsToolCall
-            | Self::SummaryIsChat
-            | Self::SummaryInflates
-            | Self::SummaryTruncated => Acts::Summary,
-            Self::RateLimited | Self::ServerError | Self::StreamCut => Acts::Agent,
+        match self.column(1) {
+            "prompt" => Acts::Prompt,
+            "summary" => Acts::Summary,
+            _ => Acts::Agent,
         }
     }
 }
