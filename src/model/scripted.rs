@@ -15,6 +15,7 @@ use crate::units::{Tokens, Usage};
 pub mod script;
 
 type Answer = Result<Response, CallFailure>;
+/// Answers a request in the repeat of this number, if it has an answer.
 type Reply = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
 
 /// Which requests a rule answers: all, if nothing is said.
@@ -59,18 +60,11 @@ impl When {
     }
 }
 
-enum Rule {
-    /// Given out one after the other.
-    Listed(When, Mutex<VecDeque<Answer>>),
-    /// Given whenever the rule fits and has an answer.
-    Every(When, Reply),
-}
-
 /// A model whose answers were written beforehand.
 #[derive(Default)]
 pub struct Scripted {
     name: Option<String>,
-    rules: Vec<Rule>,
+    rules: Vec<(When, Reply)>,
 }
 
 impl fmt::Debug for Scripted {
@@ -95,10 +89,12 @@ impl Scripted {
 
     /// Adds a rule that gives out these answers, one after the other; failures are answers too.
     #[must_use]
-    pub fn answers(mut self, when: When, answers: impl IntoIterator<Item = Answer>) -> Self {
-        let answers = Mutex::new(answers.into_iter().collect());
-        self.rules.push(Rule::Listed(when, answers));
-        self
+    pub fn answers(self, when: When, answers: impl IntoIterator<Item = Answer>) -> Self {
+        let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.into_iter().collect());
+        self.answer_in(when, move |_, _| {
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.pop_front()
+        })
     }
 
     /// Gives it another name than `scripted`.
@@ -113,53 +109,27 @@ impl Scripted {
     pub fn reply(
         self,
         when: When,
-        reply: impl Fn(&Request) -> Result<Response, CallFailure> + Send + Sync + 'static,
+        reply: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        self.answer_with(when, move |request| Some(reply(request)))
+        self.answer_in(when, move |request, _| Some(reply(request)))
     }
 
-    /// Adds a rule that answers the requests that fit and for which it has an answer.
-    #[must_use]
-    pub fn answer_with(
-        mut self,
-        when: When,
-        reply: impl Fn(&Request) -> Option<Result<Response, CallFailure>> + Send + Sync + 'static,
-    ) -> Self {
-        let reply = move |request: &Request, _: u32| reply(request);
-        self.rules.push(Rule::Every(when, Box::new(reply)));
-        self
-    }
-
-    /// The same for a rule that is told the number of the repeat, which counts further answers from
-    /// [`AGAIN`](super::AGAIN).
+    /// Adds a rule that answers the requests that fit and for which it has an answer. It is told the
+    /// number of the repeat, which counts further answers from [`AGAIN`](super::AGAIN).
     #[must_use]
     pub fn answer_in(
         mut self,
         when: When,
-        reply: impl Fn(&Request, u32) -> Option<Result<Response, CallFailure>> + Send + Sync + 'static,
+        reply: impl Fn(&Request, u32) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
-        self.rules.push(Rule::Every(when, Box::new(reply)));
+        self.rules.push((when, Box::new(reply)));
         self
     }
 
     fn find(&self, request: &Request, repeat: u32) -> Answer {
-        for rule in &self.rules {
-            match rule {
-                Rule::Listed(when, answers) if when.fits(request) => {
-                    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(answer) = answers.pop_front() {
-                        return answer;
-                    }
-                }
-                Rule::Every(when, reply) if when.fits(request) => {
-                    if let Some(answer) = reply(request, repeat) {
-                        return answer;
-                    }
-                }
-                Rule::Listed(..) | Rule::Every(..) => {}
-            }
-        }
-        Err(CallFailure::NoAnswer)
+        let mut fitting = self.rules.iter().filter(|(when, _)| when.fits(request));
+        let answer = fitting.find_map(|(_, reply)| reply(request, repeat));
+        answer.unwrap_or(Err(CallFailure::NoAnswer))
     }
 }
 
