@@ -24,13 +24,11 @@ use crate::units::{ContentHash, Tokens};
 mod deferred;
 mod file;
 mod shape;
-mod shared;
 
 use deferred::Deferral;
 pub use deferred::Deferred;
 pub use file::{Contents, canonical, read, write_sorted};
 use shape::Shape;
-use shared::Shared;
 
 /// The value of `format` in a cassette's first line.
 pub const FORMAT: &str = "proctor-cassette";
@@ -98,7 +96,6 @@ pub struct Cassette {
     mode: ReplayMode,
     state: Mutex<State>,
     answered: Condvar,
-    deferral: Deferral,
 }
 
 #[derive(Debug, Default)]
@@ -115,8 +112,10 @@ struct State {
     /// The first request that was wanted and not recorded, in words.
     miss: Option<String>,
     misses: usize,
-    /// Answers that other runs find, too.
-    shared: Option<Shared>,
+    /// Requests that wait for a batch, if this cassette defers.
+    deferral: Option<Deferral>,
+    /// The cassette in which other runs find answers that qualify probes.
+    shared: Option<Arc<Cassette>>,
 }
 
 /// Keeps only verdicts that can be read, and answers that are none of a refusal.
@@ -143,7 +142,6 @@ impl Cassette {
                 ..State::default()
             }),
             answered: Condvar::new(),
-            deferral: Deferral::default(),
         }))
     }
 
@@ -179,7 +177,7 @@ impl Cassette {
     /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
-        if let Some(shared) = &mut state.shared {
+        if let Some(shared) = &state.shared {
             shared.close()?;
         }
         if !std::mem::take(&mut state.has_appended) {
@@ -210,11 +208,7 @@ impl Cassette {
             if let Some(entry) = state.entries.get(key).filter(|_| counts) {
                 return Some(entry.answer.clone());
             }
-            let shared = state.shared.as_ref();
-            if let Some(entry) =
-                shared.and_then(|shared| shared.entries.get(key).filter(|_| counts))
-            {
-                let entry = entry.clone();
+            if let Some(entry) = state.shared.as_ref().and_then(|it| it.qualifying(key)) {
                 let answer = entry.answer.clone();
                 self.keep(&mut state, entry);
                 return Some(answer);
@@ -234,8 +228,11 @@ impl Cassette {
         let mut state = self.state();
         state.under_way.remove(key);
         if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
-            if let Some(shared) = &mut state.shared {
-                shared.keep(&entry);
+            if let Some(shared) = &state.shared
+                && entry.purpose == Purpose::Qualification
+            {
+                // Where this fails, the next run asks again.
+                shared.keep(&mut shared.state(), entry.clone());
             }
             self.keep(&mut state, entry);
         }
@@ -254,6 +251,22 @@ impl Cassette {
         }
         state.fresh.insert(entry.key.clone());
         state.entries.insert(entry.key.clone(), entry);
+    }
+
+    /// Shares answers that qualify probes with the other runs that use this file. They are never
+    /// scored, so that sharing them makes no two runs alike. Only where recorded answers are used and
+    /// missing ones asked: any other mode says itself what is read.
+    pub fn share(&self, path: &Path) -> Result<(), CassetteError> {
+        if self.mode == ReplayMode::Auto && path != self.path {
+            self.state().shared = Some(Self::open(path, ReplayMode::Auto)?);
+        }
+        Ok(())
+    }
+
+    fn qualifying(&self, key: &str) -> Option<Entry> {
+        let state = self.state();
+        let entry = state.entries.get(key)?;
+        (entry.purpose == Purpose::Qualification).then(|| entry.clone())
     }
 
     fn note_miss(&self, model: &str, repeat: u32, purpose: Purpose, shape: &Shape) {
@@ -346,38 +359,34 @@ impl Taped {
                 ..Answered::once(Ok(recorded))
             };
         }
-        let is_strict = self.cassette.mode() == ReplayMode::Strict;
-        let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
-            let shape = Shape::of(request);
-            self.cassette
-                .note_miss(&self.dialect.model, repeat, request.purpose, &shape);
-            self.cassette.settle(key, None);
-            return Answered::once(Err(CallFailure::NotRecorded));
-        };
-        // Every further answer would be paid for and lost.
-        let failure = self.cassette.failure();
-        if let Some(why) = failure.filter(|_| self.kind == ModelKind::Live) {
-            self.cassette.settle(key, None);
-            let path = self.cassette.path().display();
-            return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
-        }
-        let is_put_off = self.kind == ModelKind::Live
-            && deferred::can_wait(request.purpose)
-            && self.cassette.deferral.takes(key, || Deferred {
-                dialect: self.dialect.clone(),
-                request: request.clone(),
-                repeat,
-                keeps: self.keeps,
-            });
-        if is_put_off {
-            self.cassette.settle(key, None);
-            return Answered::once(Err(CallFailure::NotRecorded));
-        }
         let mut asking = Asking {
             cassette: &self.cassette,
             key,
             kept: None,
         };
+        let is_strict = self.cassette.mode() == ReplayMode::Strict;
+        let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
+            let shape = Shape::of(request);
+            let name = &self.dialect.model;
+            self.cassette
+                .note_miss(name, repeat, request.purpose, &shape);
+            return Answered::once(Err(CallFailure::NotRecorded));
+        };
+        let is_live = self.kind == ModelKind::Live;
+        // Every further answer would be paid for and lost.
+        if let Some(why) = self.cassette.failure().filter(|_| is_live) {
+            let path = self.cassette.path().display();
+            return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
+        }
+        let deferred = || Deferred {
+            dialect: self.dialect.clone(),
+            request: request.clone(),
+            repeat,
+            keeps: self.keeps,
+        };
+        if is_live && self.cassette.puts_off(key, request.purpose, deferred) {
+            return Answered::once(Err(CallFailure::NotRecorded));
+        }
         let mut answered = model.answer(request, repeat, counts);
         let failed = answered.failed.iter().chain(answered.answer.as_ref().err());
         for failure in failed {
@@ -434,7 +443,7 @@ impl Model for Taped {
     }
 
     fn defers(&self) -> bool {
-        self.kind == ModelKind::Live && self.cassette.deferral.is_on()
+        self.kind == ModelKind::Live && self.cassette.state().deferral.is_some()
     }
 
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {

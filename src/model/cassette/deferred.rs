@@ -5,7 +5,6 @@
 //! one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Cassette, Entry, Keeps, Shape};
 use crate::model::api::Dialect;
@@ -24,42 +23,16 @@ pub struct Deferred {
     pub(super) keeps: Keeps,
 }
 
-/// Deferred requests, and those that were tried in a batch already.
+/// Deferred requests, and those that a batch was tried for already.
 #[derive(Debug, Default)]
-pub(super) struct Deferral(Mutex<Option<State>>);
-
-#[derive(Debug, Default)]
-struct State {
+pub(super) struct Deferral {
     waiting: BTreeMap<String, Deferred>,
-    /// Keys that a batch brought no answer to that is kept: the model is asked.
+    /// Keys to which a batch brought no answer that is kept: the model is asked.
     tried: BTreeSet<String>,
 }
 
-impl Deferral {
-    fn state(&self) -> MutexGuard<'_, Option<State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn is_on(&self) -> bool {
-        self.state().is_some()
-    }
-
-    /// Puts a request off. A summary is never put off, for the session cannot go on without it.
-    pub(super) fn takes(&self, key: &str, deferred: impl FnOnce() -> Deferred) -> bool {
-        let mut state = self.state();
-        let Some(state) = &mut *state else {
-            return false;
-        };
-        if state.tried.contains(key) {
-            return false;
-        }
-        state.waiting.entry(key.to_owned()).or_insert_with(deferred);
-        true
-    }
-}
-
-/// Whether requests of this purpose can wait for a batch.
-pub(super) fn can_wait(purpose: Purpose) -> bool {
+/// Whether requests of this purpose can wait for a batch. A session cannot go on without its summary.
+fn can_wait(purpose: Purpose) -> bool {
     match purpose {
         Purpose::Probe | Purpose::Qualification | Purpose::Judge => true,
         Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => false,
@@ -69,13 +42,30 @@ pub(super) fn can_wait(purpose: Purpose) -> bool {
 impl Cassette {
     /// Puts off what readers and judges are asked and the cassette does not hold, from now on.
     pub fn defer(&self) {
-        self.deferral.state().get_or_insert_default();
+        self.state().deferral.get_or_insert_default();
+    }
+
+    /// Puts a request off, if it can wait and was not in a batch before.
+    pub(super) fn puts_off(
+        &self,
+        key: &str,
+        purpose: Purpose,
+        deferred: impl FnOnce() -> Deferred,
+    ) -> bool {
+        let mut state = self.state();
+        let deferral = state.deferral.as_mut().filter(|_| can_wait(purpose));
+        let Some(deferral) = deferral.filter(|deferral| !deferral.tried.contains(key)) else {
+            return false;
+        };
+        let waiting = &mut deferral.waiting;
+        waiting.entry(key.to_owned()).or_insert_with(deferred);
+        true
     }
 
     /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
-        let state = self.deferral.state();
-        let waiting = state.as_ref().map(|state| state.waiting.clone());
+        let state = self.state();
+        let waiting = state.deferral.as_ref().map(|it| it.waiting.clone());
         waiting.unwrap_or_default()
     }
 
@@ -88,22 +78,17 @@ impl Cassette {
         counts: &CountedTexts,
     ) -> Option<Response> {
         let deferred = {
-            let mut state = self.deferral.state();
-            let state = state.as_mut()?;
-            let deferred = state.waiting.remove(key)?;
-            state.tried.insert(key.to_owned());
-            deferred
+            let mut state = self.state();
+            let deferral = state.deferral.as_mut()?;
+            deferral.tried.insert(key.to_owned());
+            deferral.waiting.remove(key)?
         };
         let mut response = answer.ok()?;
-        let Deferred {
-            dialect,
-            request,
-            repeat,
-            keeps,
-        } = deferred;
-        response.usage = bill::answered(&request, &response, counts);
-        if keeps(&request, &response) {
-            let entry = Entry::of(key, ModelKind::Live, &dialect, &request, repeat, &response);
+        let request = &deferred.request;
+        response.usage = bill::answered(request, &response, counts);
+        if (deferred.keeps)(request, &response) {
+            let (dialect, repeat) = (&deferred.dialect, deferred.repeat);
+            let entry = Entry::of(key, ModelKind::Live, dialect, request, repeat, &response);
             self.settle(key, Some(entry));
         }
         Some(response)

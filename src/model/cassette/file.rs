@@ -35,14 +35,19 @@ pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// The file, open for appending and for nobody else until it is dropped.
-pub(super) fn locked(path: &Path) -> io::Result<File> {
+/// Creates files that nobody else may read.
+fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).read(true).append(true);
+    options.create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// The file, open for appending and for nobody else until it is dropped.
+pub(super) fn locked(path: &Path) -> io::Result<File> {
     loop {
-        let file = options.open(path)?;
+        let file = private().read(true).append(true).open(path)?;
         file.lock()?;
         if is_at(&file, path)? {
             return Ok(file);
@@ -150,11 +155,8 @@ pub fn write_sorted<'a>(
     let at = at(path);
     let text = canonical(entries).map_err(|error| at(error.into()))?;
     let beside = path.with_extension("jsonl.new");
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside).map_err(at)?;
+    let file = private().truncate(true).write(true).open(&beside);
+    let mut file = file.map_err(at)?;
     file.write_all(text.as_bytes()).map_err(at)?;
     file.sync_data().map_err(at)?;
     std::fs::rename(&beside, path).map_err(at)
@@ -165,29 +167,13 @@ pub fn canonical<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<String, serde_json::Error> {
     let mut sorted: Vec<&Entry> = entries.into_iter().collect();
-    sorted.sort_by(|a, b| {
-        let of = |entry: &Entry| (entry.model.clone(), entry.purpose, entry.key.clone());
-        of(a).cmp(&of(b))
-    });
+    sorted.sort_by_cached_key(|entry| (entry.model.clone(), entry.purpose, entry.key.clone()));
     let mut text = head();
     for entry in sorted {
-        text.push_str(&sorted_keys(serde_json::to_value(entry)?).to_string());
+        let mut value = serde_json::to_value(entry)?;
+        value.sort_all_objects();
+        text.push_str(&value.to_string());
         text.push('\n');
     }
     Ok(text)
-}
-
-fn sorted_keys(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Object(fields) => {
-            let fields = fields
-                .into_iter()
-                .map(|(key, value)| (key, sorted_keys(value)));
-            let sorted: BTreeMap<String, Value> = fields.collect();
-            Value::Object(sorted.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted_keys).collect()),
-        plain => plain,
-    }
 }

@@ -85,32 +85,39 @@ impl Shape {
 
     /// What is different about this request, which is not recorded, and `other`, which is.
     pub(super) fn difference(&self, other: &Self, repeat: u32, recorded: u32) -> String {
-        let mut different = Vec::new();
         let (ours, theirs) = (self.words().len(), other.words().len());
         let common = self.common(other);
-        if common < ours.min(theirs) {
-            different.push(format!("message {} of {ours} is another", common + 1));
-        }
-        if ours != theirs {
-            different.push(format!("it has {theirs} messages, not {ours}"));
-        }
-        if self.system != other.system {
-            different.push("the system prompt is another".to_owned());
-        }
-        if self.tools != other.tools {
-            different.push("the tool definitions are others".to_owned());
-        }
-        if self.asked != other.asked {
-            let first = other.asked.lines().next().unwrap_or_default();
-            different.push(format!("it asks `{first}`"));
-        }
-        if self.max_output != other.max_output {
-            let (ours, theirs) = (self.max_output, other.max_output);
-            different.push(format!("its answer may have {theirs} tokens, not {ours}"));
-        }
-        if repeat != recorded {
-            different.push(format!("it is of repeat {recorded}, not {repeat}"));
-        }
+        let first = other.asked.lines().next().unwrap_or_default();
+        let (limit, other_limit) = (self.max_output, other.max_output);
+        let found = [
+            (
+                common < ours.min(theirs),
+                format!("message {} of {ours} is another", common + 1),
+            ),
+            (
+                ours != theirs,
+                format!("it has {theirs} messages, not {ours}"),
+            ),
+            (
+                self.system != other.system,
+                "the system prompt is another".to_owned(),
+            ),
+            (
+                self.tools != other.tools,
+                "the tool definitions are others".to_owned(),
+            ),
+            (self.asked != other.asked, format!("it asks `{first}`")),
+            (
+                limit != other_limit,
+                format!("its answer may have {other_limit} tokens, not {limit}"),
+            ),
+            (
+                repeat != recorded,
+                format!("it is of repeat {recorded}, not {repeat}"),
+            ),
+        ];
+        let found = found.into_iter().filter(|(is_found, _)| *is_found);
+        let mut different: Vec<String> = found.map(|(_, words)| words).collect();
         if different.is_empty() {
             different.push("the same messages under other settings of the model".to_owned());
         }
