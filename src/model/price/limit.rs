@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::fmt;
 
-use crate::settings::{Reader, SettingError, with_suggestion};
+use crate::settings::{Reader, SettingError};
 use crate::units::Tokens;
 
 /// The measures of a request that limits bound.
@@ -32,11 +32,16 @@ pub enum Limited {
     ImageEdge,
 }
 
-const LIMITED: [(&str, Limited); 4] = [
-    ("request_bytes", Limited::RequestBytes),
-    ("images", Limited::Images),
-    ("image_bytes", Limited::ImageBytes),
-    ("image_edge", Limited::ImageEdge),
+/// Every property, with its word in price files and what is counted of it.
+const LIMITED: [(&str, Limited, &str); 4] = [
+    ("request_bytes", Limited::RequestBytes, "bytes in a request"),
+    ("images", Limited::Images, "images in a request"),
+    ("image_bytes", Limited::ImageBytes, "bytes in an image"),
+    (
+        "image_edge",
+        Limited::ImageEdge,
+        "pixels on an image's side",
+    ),
 ];
 
 /// A limit of a provider's, over which a request is refused.
@@ -60,13 +65,9 @@ pub struct Limit {
 
 impl Limit {
     pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
-        let name = reader.text("of")?;
-        let Some((_, of)) = LIMITED.into_iter().find(|(it, _)| Some(*it) == name) else {
-            let names = LIMITED.map(|(name, _)| name);
-            let problem = format!("`limits.of` must be one of `{}`", names.join("`, `"));
-            let error = SettingError::new(reader.place(), problem);
-            return Err(with_suggestion(error, name.unwrap_or_default(), names));
-        };
+        let name = reader.choice("of", &LIMITED.map(|(name, ..)| name))?;
+        let of = LIMITED.into_iter().find(|(it, ..)| Some(*it) == name);
+        let (_, of, _) = of.ok_or_else(|| reader.must_be_set("of"))?;
         let most = reader.whole("most", 1, u64::MAX)?;
         let limit = Self {
             of,
@@ -102,12 +103,8 @@ impl Limit {
 /// The limit in words: `at most 100 images in a request`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.of {
-            Limited::RequestBytes => write!(f, "at most {} bytes in a request", self.most),
-            Limited::Images => write!(f, "at most {} images in a request", self.most),
-            Limited::ImageBytes => write!(f, "at most {} bytes in an image", self.most),
-            Limited::ImageEdge => write!(f, "at most {} pixels on an image's side", self.most),
-        }?;
+        let (_, _, counted) = LIMITED[self.of as usize];
+        write!(f, "at most {} {counted}", self.most)?;
         match self.images_over {
             Some(images) => write!(f, ", with more than {images} images"),
             None => Ok(()),
