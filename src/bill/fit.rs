@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Bill, Compared, Drop, Factor, Fit, HiddenThinking, Scale, SessionSizes, Sizes};
 use crate::session::{ContentBlock, Message, Role, Session, Tag, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::Tokens;
+use crate::units::{Tokens, median};
 
 /// Bills above this are no bills: ten times the largest window that any provider offers.
 const ABSURD: Tokens = Tokens(100_000_000);
@@ -44,6 +44,13 @@ struct Point {
     thoughts_before_turn: usize,
 }
 
+impl Point {
+    /// Whether two bills are of one history, and of one model.
+    fn is_comparable(&self, other: &Self) -> bool {
+        self.segment == other.segment && self.model == other.model
+    }
+}
+
 /// A message with thinking whose words are not recorded.
 #[derive(Debug, Clone, Copy)]
 struct Thought {
@@ -70,12 +77,37 @@ struct Bills {
 struct Solution {
     thinking: HiddenThinking,
     factors: Vec<Option<Factor>>,
+    /// Running sums of hidden thinking, by number of messages that hold some.
+    hidden: Vec<i128>,
     error: u128,
 }
 
 impl Solution {
     fn factor(&self, model: usize) -> Factor {
         self.factors[model].unwrap_or(Factor::ONE)
+    }
+
+    /// Hidden thinking in front of a call.
+    fn hidden(&self, point: &Point) -> i128 {
+        let sums = &self.hidden;
+        match self.thinking {
+            HiddenThinking::Dropped => 0,
+            HiddenThinking::KeptForTurn => sums[point.thoughts] - sums[point.thoughts_before_turn],
+            HiddenThinking::Kept => sums[point.thoughts],
+        }
+    }
+
+    /// By how much the bill of a call exceeds its history without a head.
+    fn excess(&self, point: &Point) -> i128 {
+        let head = Tokens::ZERO;
+        let factor = self.factor(point.model);
+        let text = Scale { head, factor }.text(point.counted);
+        i128::from(point.billed.0) - i128::from(text.0) - self.hidden(point)
+    }
+
+    /// The prompt of a call as replayed.
+    fn replayed(&self, point: &Point, scales: &[Scale]) -> Tokens {
+        scales[point.model].prompt(point.counted) + tokens(self.hidden(point))
     }
 
     /// The scales of all models, with these heads.
@@ -87,12 +119,6 @@ impl Solution {
         };
         models.map(scale).collect()
     }
-}
-
-/// Counted sizes as billed without a head.
-fn text(factor: Factor, counted: Size) -> i128 {
-    let head = Tokens::ZERO;
-    i128::from(Scale { head, factor }.text(counted).0)
 }
 
 /// Tokens of a sum that may have become negative.
@@ -271,8 +297,9 @@ impl Bills {
     fn add(&mut self, mut point: Point) {
         if let Some(last) = self.points.last() {
             point.segment = point.segment.max(last.segment);
-            let is_same = point.segment == last.segment && point.model == last.model;
-            if is_same && point.billed.0.saturating_mul(5) < last.billed.0.saturating_mul(4) {
+            if point.is_comparable(last)
+                && point.billed.0.saturating_mul(5) < last.billed.0.saturating_mul(4)
+            {
                 self.drops.push(Drop {
                     call: point.call,
                     before: last.billed,
@@ -330,59 +357,53 @@ impl Bills {
     }
 
     fn under(&self, thinking: HiddenThinking, points: &[Point]) -> Option<Solution> {
-        let mut factors: Vec<Option<Factor>> = vec![None; self.models.len()];
+        let factors: Vec<Option<Factor>> = vec![None; self.models.len()];
+        let mut solution = Solution {
+            thinking,
+            hidden: self.running(&factors),
+            factors,
+            error: 0,
+        };
         for _ in 0..ROUNDS {
-            let sums = self.running(&factors);
-            let next = self.factors(points, |point| kept(thinking, point, &sums));
-            if next == factors {
+            let next = self.factors(points, &solution);
+            if next == solution.factors {
                 break;
             }
-            factors = next;
+            solution.hidden = self.running(&next);
+            solution.factors = next;
         }
-        let pooled = factors.iter().flatten().next().copied();
-        for factor in &mut factors {
-            // A model that was asked too little is taken to count as the others do.
+        // A model that was asked too little is taken to count as the others do.
+        let pooled = solution.factors.iter().flatten().next().copied();
+        for factor in &mut solution.factors {
             *factor = factor.or(pooled);
             if factor.is_some_and(|factor| !FACTORS.contains(&factor)) {
                 return None;
             }
         }
-        let sums = self.running(&factors);
-        let mut error = 0_u128;
+        solution.hidden = self.running(&solution.factors);
         let mut start: Option<(&Point, i128)> = None;
         for point in points {
-            let of = |point: &Point| {
-                let factor = factors[point.model].unwrap_or(Factor::ONE);
-                text(factor, point.counted) + kept(thinking, point, &sums)
-                    - i128::from(point.billed.0)
-            };
-            let miss = of(point);
+            let excess = solution.excess(point);
             match start {
-                Some((first, missed))
-                    if first.segment == point.segment && first.model == point.model =>
-                {
-                    let off = (miss - missed).unsigned_abs();
-                    error = error.saturating_add(off.saturating_mul(off));
+                Some((first, of_first)) if first.is_comparable(point) => {
+                    let off = (excess - of_first).unsigned_abs();
+                    solution.error = solution.error.saturating_add(off.saturating_mul(off));
                 }
-                _ => start = Some((point, miss)),
+                _ => start = Some((point, excess)),
             }
         }
-        Some(Solution {
-            thinking,
-            factors,
-            error,
-        })
+        Some(solution)
     }
 
     /// The ratio of sums by model: billed growth over counted growth between calls of one segment.
-    fn factors(&self, points: &[Point], kept: impl Fn(&Point) -> i128) -> Vec<Option<Factor>> {
+    fn factors(&self, points: &[Point], solution: &Solution) -> Vec<Option<Factor>> {
         let mut sums = vec![(0_i128, 0_i128); self.models.len()];
         for pair in points.windows(2) {
             let [one, two] = pair else { continue };
-            if one.segment != two.segment || one.model != two.model {
+            if !one.is_comparable(two) {
                 continue;
             }
-            let exact = |point: &Point| i128::from(point.counted.exact.0) + kept(point);
+            let exact = |point: &Point| i128::from(point.counted.exact.0) + solution.hidden(point);
             let text = |point: &Point| i128::from((point.counted.tokens - point.counted.exact).0);
             let grown = i128::from(two.billed.0) - i128::from(one.billed.0);
             let (billed, counted) = &mut sums[one.model];
@@ -407,12 +428,7 @@ impl Bills {
         warnings: &mut Vec<String>,
     ) -> Option<Vec<Tokens>> {
         let first = points.first()?;
-        let sums = self.running(&solution.factors);
-        let head_at = |point: &Point| {
-            let text = text(solution.factor(point.model), point.counted);
-            i128::from(point.billed.0) - text - kept(solution.thinking, point, &sums)
-        };
-        let head = head_at(first);
+        let head = solution.excess(first);
         if head < 0 {
             warnings.push(format!(
                 "the first bill is {} tokens below what is recorded of its prompt: the head is taken as 0",
@@ -442,18 +458,11 @@ impl Bills {
     /// The prompts of the full history beside their bills, and by how much the median one is off, as a
     /// share of its bill.
     fn compare(&self, scales: &[Scale], solution: &Solution) -> Option<(Fit, Factor)> {
-        let sums = self.running(&solution.factors);
-        let points: Vec<&Point> = self
-            .points
-            .iter()
-            .take_while(|it| it.segment == 0)
-            .collect();
-        let replayed = |point: &Point, scales: &[Scale], sums: &[i128], thinking| {
-            scales[point.model].prompt(point.counted) + tokens(kept(thinking, point, sums))
-        };
+        let points = self.points.iter();
+        let points: Vec<&Point> = points.take_while(|point| point.segment == 0).collect();
         let compared = |point: &&Point| Compared {
             billed: point.billed,
-            replayed: replayed(point, scales, &sums, solution.thinking),
+            replayed: solution.replayed(point, scales),
         };
         let all: Vec<Compared> = points.iter().map(compared).collect();
         let counted = points.iter().map(|point| point.counted.tokens).sum();
@@ -465,14 +474,9 @@ impl Bills {
             solution.factors.iter().flatten().next()?;
             let heads = self.heads(&solution, &learnt, &mut Vec::new())?;
             let scales = solution.scales(heads);
-            let sums = self.running(&solution.factors);
-            let mut ratios: Vec<Factor> = tried
-                .iter()
-                .filter_map(|point| {
-                    let replayed = replayed(point, &scales, &sums, solution.thinking);
-                    Factor::of(replayed, point.billed)
-                })
-                .collect();
+            let ratio =
+                |point: &&Point| Factor::of(solution.replayed(point, &scales), point.billed);
+            let mut ratios: Vec<Factor> = tried.iter().filter_map(ratio).collect();
             ratios.sort_unstable();
             median(&ratios, |one, two| Factor(u64::midpoint(one.0, two.0)))
         };
@@ -503,15 +507,6 @@ impl Bills {
     }
 }
 
-/// Hidden thinking in front of a call.
-fn kept(thinking: HiddenThinking, point: &Point, sums: &[i128]) -> i128 {
-    match thinking {
-        HiddenThinking::Dropped => 0,
-        HiddenThinking::KeptForTurn => sums[point.thoughts] - sums[point.thoughts_before_turn],
-        HiddenThinking::Kept => sums[point.thoughts],
-    }
-}
-
 /// Formats that show a summary in place of what the model thought.
 const SUMMARISE_THINKING: [&str; 2] = ["codex", "openai-responses"];
 
@@ -524,14 +519,4 @@ fn hides_thinking(message: &Message, format: &str) -> bool {
         }
         _ => false,
     })
-}
-
-/// The middle of sorted values; of an even number, between the two in the middle.
-fn median<T: Copy>(sorted: &[T], between: impl Fn(T, T) -> T) -> Option<T> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(between(*sorted.get(middle - 1)?, upper))
 }
