@@ -4,7 +4,8 @@
 //! judges. It lets the whole pipeline run, and what it writes says nothing about what a language
 //! model would have written: reports name it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
 use crate::tokens::{Block, CountedTexts};
@@ -18,6 +19,15 @@ pub const NOT_IN_CONTEXT: &str = "not in context";
 
 /// How a question prompt begins; the question ends at the first empty line.
 pub const QUESTION: &str = "Question: ";
+
+/// The lists of words that come with the model, by name.
+static WORDS: LazyLock<BTreeMap<String, Vec<String>>> =
+    LazyLock::new(|| toml::from_str(include_str!("offline/words.toml")).unwrap_or_default());
+
+/// The words of the list of this name.
+fn listed(name: &str) -> impl Iterator<Item = &'static str> + Clone {
+    WORDS.get(name).into_iter().flatten().map(String::as_str)
+}
 
 /// Rules instead of a language model. One value serves all cells of a session: what it found out
 /// about a text is kept.

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use self::index::{Index, each_word, hash};
-use super::{NOT_IN_CONTEXT, QUESTION};
+use self::index::{Index, each_word, gain, hash, rarity};
+use super::{NOT_IN_CONTEXT, QUESTION, listed};
 use crate::model::AnswerFormat;
 use crate::needles::PerText;
 use crate::script::{ends_clause, ends_sentence, is_unspaced};
@@ -21,13 +21,6 @@ mod index;
 mod question;
 pub mod search;
 
-pub(super) use question::listed;
-
-/// Saturation of a word's repetitions in a line: the usual value.
-const K1: f64 = 1.2;
-/// How far long lines are held back: the usual value.
-const B: f64 = 0.75;
-
 /// A line must hold at least this share of the question's words, weighted by how rare they are.
 const ENOUGH: f64 = 0.5;
 
@@ -37,12 +30,12 @@ const BEST_LINES: usize = 16;
 /// An answer of one sentence is cut off after this many characters.
 const SENTENCE_CHARS: usize = 400;
 
-/// What is done to files, and the words for it.
-const VERBS: [(Verb, &[&str]); 4] = [
-    (Verb::Read, &["inspected|looked|opened|read|viewed"]),
-    (Verb::Created, &["added|created|new|wrote"]),
-    (Verb::Modified, &["changed|edited|modified|patched|updated"]),
-    (Verb::Deleted, &["deleted|dropped|removed|rm"]),
+/// The treatments of files, with the lists of words for them.
+const VERBS: [(Verb, &str); 4] = [
+    (Verb::Read, "read_verbs"),
+    (Verb::Created, "created_verbs"),
+    (Verb::Modified, "modified_verbs"),
+    (Verb::Deleted, "deleted_verbs"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,9 +47,9 @@ enum Verb {
 }
 
 fn verb_of(word: &str) -> Option<Verb> {
-    let mut verbs = VERBS.iter();
-    let found = verbs.find(|(_, words)| listed(words).any(|one| one == word));
-    found.map(|(verb, _)| *verb)
+    let mut verbs = VERBS.into_iter();
+    let found = verbs.find(|(_, list)| listed(list).any(|verb| verb == word));
+    found.map(|(verb, _)| verb)
 }
 
 /// Answers questions about conversations; each distinct text is split and indexed once.
@@ -146,13 +139,12 @@ impl Terms {
     fn new(question: &str, texts: &[Indexed]) -> Self {
         let words = question::words(question);
         let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
-        let length: u64 = texts.iter().map(|(_, index)| index.words).sum();
+        let length: u64 = texts.iter().map(|(_, index)| index.postings.words()).sum();
         let weight = |word: &String| {
             let word = hash(word);
-            let holding = texts.iter().map(|(_, index)| index.postings(word).len());
-            let (all, holding) = (lines as f64, holding.sum::<usize>() as f64);
-            let weight = libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5));
-            (word, weight)
+            let holding = texts.iter();
+            let holding = holding.map(|(_, index)| index.postings.of(word).len());
+            (word, rarity(lines, holding.sum()))
         };
         let weights = words.iter().map(weight).collect();
         Self {
@@ -170,13 +162,11 @@ impl Terms {
             // By line: weight of the words it holds, and its score.
             let mut lines: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
             for &(word, weight) in &self.weights {
-                for &(_, line, count) in index.postings(word) {
-                    let count = f64::from(count);
-                    let length = f64::from(index.lengths[line as usize]);
-                    let damped = count + K1 * (1.0 - B + B * length / self.average);
+                for &(_, line, count) in index.postings.of(word) {
                     let (held, score) = lines.entry(line).or_default();
                     *held += weight;
-                    *score += weight * count * (K1 + 1.0) / damped;
+                    let length = index.postings.length(line);
+                    *score += weight * gain(count, length, self.average);
                 }
             }
             for (line, (held, score)) in lines {
@@ -244,27 +234,23 @@ fn open_items(question: &str, texts: &[Indexed]) -> Option<String> {
     let terms = Terms::new(question, texts);
     let is_meant = |index: &Index| {
         let mut words = terms.weights.iter();
-        words.any(|(word, _)| !index.postings(*word).is_empty())
+        words.any(|(word, _)| !index.postings.of(*word).is_empty())
     };
     let mut lists = texts.iter().rev().map(|(_, index)| index);
     let list = lists.find(|index| !index.open.is_empty() && is_meant(index))?;
     Some(list.open.join("\n"))
 }
 
-/// The tasks of a list that are not done, however its tool spells them.
-fn open_tasks(input: &serde_json::Value) -> Vec<String> {
-    let list = ["todos", "tasks", "items", "plan"]
-        .iter()
-        .find_map(|name| input.get(name)?.as_array());
-    let tasks = list.into_iter().flatten().filter(|task| {
+/// The tasks of a list, each with its state, however its tool spells them.
+pub(crate) fn tasks(input: &serde_json::Value) -> impl Iterator<Item = (&str, &str)> {
+    let mut lists = ["todos", "tasks", "items", "plan"].iter();
+    let list = lists.find_map(|name| input.get(name)?.as_array());
+    list.into_iter().flatten().filter_map(|task| {
+        let mut names = ["content", "task", "text", "step", "title"].iter();
+        let text = names.find_map(|name| task.get(name)?.as_str())?;
         let state = task.get("status").and_then(serde_json::Value::as_str);
-        !state.is_some_and(|state| matches!(state, "completed" | "done" | "cancelled"))
-    });
-    let names = ["content", "task", "text", "step", "title"];
-    tasks
-        .filter_map(|task| names.iter().find_map(|name| task.get(name)?.as_str()))
-        .map(str::to_owned)
-        .collect()
+        Some((text, state.unwrap_or_default()))
+    })
 }
 
 /// The paths that were treated as the question says, in the order of their first mention.

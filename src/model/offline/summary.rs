@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::bm25::listed;
+use super::listed;
 use crate::script::is_unspaced;
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
@@ -36,50 +36,22 @@ const ALL: [Carries; 5] = [
     Carries::Path,
 ];
 
-/// Marks of a line, by what it carries; looked for in lower case.
-const MARKS: [(Carries, &[&str]); 4] = [
-    (
-        Carries::Rule,
-        &[
-            "must|do not|don't|never |always |make sure|not allowed|only |should |keep ",
-            "prefer |require|不要|不得|不能|必须|禁止|务必|请勿|只能|ないで|必ず|なければ",
-            "하지 마|반드시|금지",
-        ],
-    ),
-    (
-        Carries::Decision,
-        &[
-            "decid|chose|choice|instead of|agreed|we will |let's |because |决定|选择|因为",
-            "決定|ことにし|결정|선택",
-        ],
-    ),
-    (
-        Carries::Pending,
-        &[
-            "todo|next step|remaining|pending|still to |not yet|follow-up|fixme|待办|下一步",
-            "尚未|未完了|남은|다음 단계",
-        ],
-    ),
-    (
-        Carries::Error,
-        &[
-            "error|failed|failure|panick|exception|traceback|fatal|denied|错误|失败|エラー",
-            "失敗|오류|실패",
-        ],
-    ),
+/// The lists of marks, by what a line with one of them carries.
+const MARKS: [(Carries, &str); 4] = [
+    (Carries::Rule, "rule_marks"),
+    (Carries::Decision, "decision_marks"),
+    (Carries::Pending, "pending_marks"),
+    (Carries::Error, "error_marks"),
 ];
 
 /// Headings, by what belongs under them: the first that fits counts.
-const HEADINGS: [(&str, &[Carries]); 9] = [
-    ("next", &[Carries::Pending]),
-    ("pending", &[Carries::Pending]),
-    ("todo", &[Carries::Pending]),
-    ("decision", &[Carries::Decision, Carries::Rule]),
-    ("constraint", &[Carries::Rule]),
-    ("instruction", &[Carries::Rule]),
-    ("error", &[Carries::Error]),
-    ("file", &[Carries::Path]),
-    ("state", &[Carries::Error]),
+const HEADINGS: [(&[&str], &[Carries]); 6] = [
+    (&["next", "pending", "todo"], &[Carries::Pending]),
+    (&["decision"], &[Carries::Decision, Carries::Rule]),
+    (&["constraint", "instruction"], &[Carries::Rule]),
+    (&["error"], &[Carries::Error]),
+    (&["file"], &[Carries::Path]),
+    (&["state"], &[Carries::Error]),
 ];
 
 /// A summary of `messages` with these sections, within `max_output` tokens.
@@ -152,7 +124,7 @@ fn size(text: &str) -> usize {
 fn under(title: &str) -> &'static [Carries] {
     let title = title.to_lowercase();
     let mut headings = HEADINGS.iter();
-    let heading = headings.find(|(word, _)| title.contains(word));
+    let heading = headings.find(|(words, _)| words.iter().any(|word| title.contains(word)));
     heading.map_or(&[Carries::Path], |(_, carried)| *carried)
 }
 
@@ -205,8 +177,8 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
 
 /// All marks in one automaton, and what each says; none where it cannot be built.
 static MARK: LazyLock<Option<(AhoCorasick, Vec<Carries>)>> = LazyLock::new(|| {
-    let marks = MARKS.iter();
-    let marks = marks.flat_map(|(what, lines)| listed(lines).map(|mark| (mark, *what)));
+    let marks = MARKS.into_iter();
+    let marks = marks.flat_map(|(what, list)| listed(list).map(move |mark| (mark, what)));
     let (texts, says): (Vec<&str>, Vec<Carries>) = marks.unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::entities::class_of;
 use super::{Proposal, Texts, Touched, key_words, messages_of, proposal, tokens};
+use crate::model::offline::bm25::tasks;
 use crate::probe::ask_points;
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
@@ -309,19 +308,6 @@ pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> V
     proposals
 }
 
-/// The items of a task list: each with its text, and whether it is done.
-fn items(input: &Value) -> Vec<(String, bool)> {
-    let lists = ["todos", "tasks", "items", "plan"].iter();
-    let list = lists.clone().find_map(|name| input.get(name)?.as_array());
-    let texts = ["content", "task", "text", "step", "title"];
-    let item = |entry: &Value| {
-        let text = texts.iter().find_map(|name| entry.get(name)?.as_str())?;
-        let state = entry.get("status").and_then(Value::as_str).unwrap_or("");
-        Some((text.to_owned(), matches!(state, "completed" | "done")))
-    };
-    list.into_iter().flatten().filter_map(item).collect()
-}
-
 /// The task list as the agent kept it: what stood on the last version, and when it was ticked off.
 pub(super) fn plan(session: &Session) -> Vec<Proposal> {
     let mut versions: Vec<(usize, Vec<(String, bool)>)> = Vec::new();
@@ -329,7 +315,12 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
         let lists = message
             .tool_uses()
             .filter(|(_, tool)| tool.class == ToolClass::Todo);
-        let lists = lists.map(|(_, tool)| (at, items(&tool.input.value())));
+        let lists = lists.map(|(_, tool)| {
+            let input = tool.input.value();
+            let done = |state: &str| matches!(state, "completed" | "done");
+            let items = tasks(&input).map(|(text, state)| (text.to_owned(), done(state)));
+            (at, items.collect::<Vec<_>>())
+        });
         versions.extend(lists.filter(|(_, items)| !items.is_empty()));
     }
     let Some((_, last)) = versions.last().cloned() else {

@@ -1,79 +1,130 @@
 //! The lines of a text and where each word stands: made once per distinct text.
 
-use super::{Verb, open_tasks, path_tokens, touched_by, verb_of};
+use std::collections::BTreeMap;
+
+use super::{Verb, path_tokens, tasks, touched_by, verb_of};
 use crate::script::{is_unspaced, pairs, run_end};
 use crate::session::{ContentBlock, ToolClass};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
 pub(super) const LINE_BYTES: usize = 600;
 
+/// Saturation of a word's repetitions in a unit: the usual value.
+const K1: f64 = 1.2;
+/// How far long units are held back: the usual value.
+const B: f64 = 0.75;
+
+/// BM25's weight of a word that so many of all units hold: its inverse document frequency.
+pub(super) fn rarity(all: usize, holding: usize) -> f64 {
+    let (all, holding) = (all as f64, holding as f64);
+    libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5))
+}
+
+/// What so many repetitions of a word gain in a unit of this length.
+pub(super) fn gain(count: u32, length: u32, average: f64) -> f64 {
+    let count = f64::from(count);
+    let damped = count + K1 * (1.0 - B + B * f64::from(length) / average);
+    count * (K1 + 1.0) / damped
+}
+
+/// The words of units of text: lines or snippets.
+#[derive(Debug, Default)]
+pub(super) struct Postings {
+    /// Words per unit.
+    lengths: Vec<u32>,
+    /// Word, unit, repetitions; sorted.
+    entries: Vec<(u64, u32, u32)>,
+}
+
+impl Postings {
+    /// Reads units of text, and hands each word on, with its unit.
+    pub(super) fn new<'a>(
+        units: impl IntoIterator<Item = &'a str>,
+        mut each: impl FnMut(u32, &str),
+    ) -> Self {
+        let (mut lengths, mut all) = (Vec::new(), Vec::new());
+        for (at, unit) in (0_u32..).zip(units) {
+            let mut length = 0;
+            each_word(unit, |word, _| {
+                all.push((hash(word), at));
+                length += 1;
+                each(at, word);
+            });
+            lengths.push(length);
+        }
+        all.sort_unstable();
+        let mut entries: Vec<(u64, u32, u32)> = Vec::new();
+        for (word, unit) in all {
+            match entries.last_mut() {
+                Some(last) if (last.0, last.1) == (word, unit) => last.2 += 1,
+                _ => entries.push((word, unit, 1)),
+            }
+        }
+        entries.shrink_to_fit();
+        Self { lengths, entries }
+    }
+
+    /// The units that hold a word, by its hash.
+    pub(super) fn of(&self, word: u64) -> &[(u64, u32, u32)] {
+        let from = self.entries.partition_point(|posting| posting.0 < word);
+        let rest = &self.entries[from..];
+        &rest[..rest.partition_point(|posting| posting.0 == word)]
+    }
+
+    /// Words of a unit.
+    pub(super) fn length(&self, unit: u32) -> u32 {
+        self.lengths[unit as usize]
+    }
+
+    /// Words of all units.
+    pub(super) fn words(&self) -> u64 {
+        self.lengths.iter().map(|length| u64::from(*length)).sum()
+    }
+}
+
 /// The lines of a text and the words in them.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) lines: Vec<std::ops::Range<usize>>,
-    /// Words per line.
-    pub(super) lengths: Vec<u32>,
-    /// Word, line, repetitions; sorted.
-    postings: Vec<(u64, u32, u32)>,
-    pub(super) words: u64,
+    pub(super) postings: Postings,
     /// What the text says was done to which file, in order.
     pub(super) touched: Vec<(Verb, String)>,
-    /// Of a task list, what is not done.
+    /// Of a task list, the tasks that are not done.
     pub(super) open: Vec<String>,
 }
 
 impl Index {
     pub(super) fn new(text: &str, block: &ContentBlock) -> Self {
         let lines = split(text);
-        let mut lengths = Vec::with_capacity(lines.len());
-        let mut all = Vec::new();
-        let mut touched = Vec::new();
-        let mut words = 0;
-        for (at, line) in (0_u32..).zip(&lines) {
-            let mut length = 0;
-            let mut verb = None;
-            each_word(&text[line.clone()], |word, _| {
-                all.push((hash(word), at));
-                length += 1;
-                verb = verb.or_else(|| verb_of(word));
-            });
-            lengths.push(length);
-            words += u64::from(length);
-            if let Some(verb) = verb {
-                touched.extend(path_tokens(&text[line.clone()]).map(|path| (verb, path)));
+        let mut verbs: BTreeMap<u32, Verb> = BTreeMap::new();
+        let units = lines.iter().map(|line| &text[line.clone()]);
+        let postings = Postings::new(units, |line, word| {
+            if let Some(verb) = verb_of(word) {
+                verbs.entry(line).or_insert(verb);
             }
-        }
+        });
         let mut open = Vec::new();
-        if let ContentBlock::ToolUse(tool) = block {
+        let touched = if let ContentBlock::ToolUse(tool) = block {
             let input = tool.input.value();
-            touched = touched_by(tool.class, &input);
             if tool.class == ToolClass::Todo {
-                open = open_tasks(&input);
+                let is_open = |state: &str| !matches!(state, "completed" | "done" | "cancelled");
+                let tasks = tasks(&input).filter(|(_, state)| is_open(state));
+                open = tasks.map(|(text, _)| text.to_owned()).collect();
             }
-        }
-        all.sort_unstable();
-        let mut postings: Vec<(u64, u32, u32)> = Vec::new();
-        for (word, line) in all {
-            match postings.last_mut() {
-                Some(last) if (last.0, last.1) == (word, line) => last.2 += 1,
-                _ => postings.push((word, line, 1)),
-            }
-        }
-        postings.shrink_to_fit();
+            touched_by(tool.class, &input)
+        } else {
+            let said = |(line, verb): (u32, Verb)| {
+                let paths = path_tokens(&text[lines[line as usize].clone()]);
+                paths.map(move |path| (verb, path))
+            };
+            verbs.into_iter().flat_map(said).collect()
+        };
         Self {
             lines,
-            lengths,
             postings,
-            words,
             touched,
             open,
         }
-    }
-
-    pub(super) fn postings(&self, word: u64) -> &[(u64, u32, u32)] {
-        let from = self.postings.partition_point(|posting| posting.0 < word);
-        let rest = &self.postings[from..];
-        &rest[..rest.partition_point(|posting| posting.0 == word)]
     }
 }
 

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::index::{each_word, hash, split};
-use super::{B, K1};
+use super::index::{Postings, each_word, gain, hash, rarity, split};
 
 /// Snippets of texts with the words in them: made once, searched in parts.
 #[derive(Debug, Default)]
 pub struct Snippets {
     all: Vec<Snippet>,
-    /// By word, the snippets that hold it and how often.
-    postings: BTreeMap<u64, Vec<(usize, u32)>>,
+    postings: Postings,
 }
 
 /// A piece of a text: whole lines, as many as fit.
@@ -21,8 +19,6 @@ pub struct Snippet {
     pub owner: usize,
     /// The text.
     pub text: Arc<str>,
-    /// Words in it.
-    length: u32,
 }
 
 /// The snippets that a search may bring back.
@@ -40,43 +36,22 @@ impl Snippets {
         texts: impl IntoIterator<Item = (usize, &'a str)>,
         fits: impl Fn(&str) -> bool,
     ) -> Self {
-        let mut snippets = Self::default();
+        let mut all = Vec::new();
         for (owner, text) in texts {
-            let mut open: Option<std::ops::Range<usize>> = None;
+            let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
             for line in split(text) {
-                let longer = open.as_ref().map(|open| open.start..line.end);
-                match longer {
-                    Some(longer) if fits(&text[longer.clone()]) => open = Some(longer),
-                    _ => {
-                        if let Some(whole) = open.replace(line) {
-                            snippets.push(owner, &text[whole]);
-                        }
-                    }
+                match ranges.last_mut() {
+                    Some(open) if fits(&text[open.start..line.end]) => open.end = line.end,
+                    _ => ranges.push(line),
                 }
             }
-            if let Some(whole) = open {
-                snippets.push(owner, &text[whole]);
-            }
+            all.extend(ranges.into_iter().map(|range| Snippet {
+                owner,
+                text: text[range].into(),
+            }));
         }
-        snippets
-    }
-
-    fn push(&mut self, owner: usize, text: &str) {
-        let at = self.all.len();
-        let mut length = 0;
-        each_word(text, |word, _| {
-            length += 1;
-            let postings = self.postings.entry(hash(word)).or_default();
-            match postings.last_mut() {
-                Some((last, times)) if *last == at => *times += 1,
-                _ => postings.push((at, 1)),
-            }
-        });
-        self.all.push(Snippet {
-            owner,
-            text: text.into(),
-            length,
-        });
+        let postings = Postings::new(all.iter().map(|snippet| &*snippet.text), |_, _| ());
+        Self { all, postings }
     }
 
     /// The snippet of this number.
@@ -87,11 +62,10 @@ impl Snippets {
     /// The snippets of those owners that `may` lets in.
     pub fn within(&self, may: impl Fn(usize) -> bool) -> Scope {
         let is_in: Vec<bool> = self.all.iter().map(|one| may(one.owner)).collect();
-        let inside = self.all.iter().zip(&is_in).filter(|(_, is_in)| **is_in);
         let (mut count, mut words) = (0, 0_u64);
-        for (snippet, _) in inside {
+        for (at, _) in (0..).zip(&is_in).filter(|(_, is_in)| **is_in) {
             count += 1;
-            words += u64::from(snippet.length);
+            words += u64::from(self.postings.length(at));
         }
         Scope {
             is_in,
@@ -109,18 +83,12 @@ impl Snippets {
         words.dedup();
         let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
         for word in words {
-            let Some(postings) = self.postings.get(&word) else {
-                continue;
-            };
-            let inside = || postings.iter().filter(|(at, _)| scope.is_in[*at]);
-            let holding = inside().count() as f64;
-            let rest = scope.count as f64 - holding;
-            let weight = (1.0 + (rest + 0.5) / (holding + 0.5)).ln();
-            for (at, times) in inside() {
-                let times = f64::from(*times);
-                let length = f64::from(self.all[*at].length) / scope.mean_length;
-                let gain = times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length));
-                *scores.entry(*at).or_default() += weight * gain;
+            let postings = self.postings.of(word).iter();
+            let inside = postings.filter(|(_, at, _)| scope.is_in[*at as usize]);
+            let weight = rarity(scope.count, inside.clone().count());
+            for &(_, at, times) in inside {
+                let gain = gain(times, self.postings.length(at), scope.mean_length);
+                *scores.entry(at as usize).or_default() += weight * gain;
             }
         }
         let mut ranked: Vec<(usize, f64)> = scores.into_iter().collect();
