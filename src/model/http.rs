@@ -20,7 +20,7 @@ mod attempt;
 pub mod batch;
 pub mod pace;
 
-use pace::{PaceSetting, Pacer};
+use pace::Pacer;
 
 /// The runtime that all live models share.
 #[derive(Debug)]
@@ -260,11 +260,6 @@ fn names_schema(why: &str) -> bool {
         "structured output",
     ];
     names.iter().any(|name| why.contains(name))
-}
-
-/// A pacer for one provider.
-pub fn pacer(setting: PaceSetting) -> Arc<Pacer> {
-    Arc::new(Pacer::new(setting))
 }
 
 /// No redirects: a key goes to the address that was named and to no other.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor::model::api::Dialect;
-use proctor::model::http::pace::PaceSetting;
-use proctor::model::http::{Connection, Engine, Live, pacer};
+use proctor::model::http::pace::{PaceSetting, Pacer};
+use proctor::model::http::{Connection, Engine, Live};
 use proctor::model::secret::Secret;
 use proctor::model::{AnswerFormat, CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use proctor::session::wire::Provider;
@@ -50,7 +50,13 @@ fn live(server: &Server, provider: Provider, pace: PaceSetting) -> Live {
     connection.first_byte = Duration::from_millis(500);
     connection.between = Duration::from_millis(500);
     let dialect = Dialect::new(provider, "test-model");
-    Live::new(dialect, connection, Engine::start().unwrap(), pacer(pace)).unwrap()
+    Live::new(
+        dialect,
+        connection,
+        Engine::start().unwrap(),
+        Arc::new(Pacer::new(pace)),
+    )
+    .unwrap()
 }
 
 /// What an OpenAI-compatible server that plays `replies` in turn makes of one request, and how
@@ -225,7 +231,7 @@ fn a_schema_that_a_server_refuses_is_left_out_from_then_on() {
     };
     let connection = Connection::to(server.base_url());
     let engine = Engine::start().unwrap();
-    let model = Live::new(dialect, connection, engine, pacer(quick())).unwrap();
+    let model = Live::new(dialect, connection, engine, Arc::new(Pacer::new(quick()))).unwrap();
     let judged = Request {
         purpose: Purpose::Judge,
         task: Task::Judge,
@@ -295,7 +301,7 @@ fn dribbled(
         dialect,
         connection,
         Engine::start().unwrap(),
-        pacer(quick()),
+        Arc::new(Pacer::new(quick())),
     )
     .unwrap();
     let counts = CountedTexts::new(Arc::new(CharsPer4));
@@ -339,7 +345,12 @@ fn a_base_url_with_a_key_in_it_is_refused_and_not_repeated() {
     ] {
         let dialect = Dialect::new(Provider::OpenAi, "m");
         let engine = Engine::start().unwrap();
-        let made = Live::new(dialect, Connection::to(url), engine, pacer(quick()));
+        let made = Live::new(
+            dialect,
+            Connection::to(url),
+            engine,
+            Arc::new(Pacer::new(quick())),
+        );
         let said = made.unwrap_err().to_string();
         assert!(!said.contains("sk-secret"), "{said}");
     }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use proctor::model::api::Dialect;
 use proctor::model::cassette;
-use proctor::model::http::pace::PaceSetting;
-use proctor::model::http::{Connection, Engine, Live, pacer};
+use proctor::model::http::pace::{PaceSetting, Pacer};
+use proctor::model::http::{Connection, Engine, Live};
 use proctor::model::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
 use proctor::record::journal::Run;
 use proctor::session::wire::Provider;
@@ -38,7 +39,7 @@ fn base_url(server: &str, provider: Provider) -> String {
 fn live(server: &str, provider: Provider) -> Live {
     let connection = Connection::to(base_url(server, provider));
     let dialect = Dialect::new(provider, "noise");
-    let pace = pacer(PaceSetting::default());
+    let pace = Arc::new(Pacer::new(PaceSetting::default()));
     Live::new(dialect, connection, Engine::start().unwrap(), pace).unwrap()
 }
 

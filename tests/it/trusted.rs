@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proctor::model::api::Dialect;
-use proctor::model::http::pace::PaceSetting;
-use proctor::model::http::{Connection, Engine, Live, pacer};
+use proctor::model::http::pace::{PaceSetting, Pacer};
+use proctor::model::http::{Connection, Engine, Live};
 use proctor::model::{CallFailure, Model};
 use proctor::session::wire::Provider;
 use rustls::pki_types::pem::PemObject;
@@ -204,7 +204,12 @@ fn a_private_authority_is_trusted_where_it_is_named_and_nowhere_else() {
             ..PaceSetting::default()
         };
         let dialect = Dialect::new(Provider::OpenAi, "m");
-        Live::new(dialect, connection, Engine::start().unwrap(), pacer(pace))
+        Live::new(
+            dialect,
+            connection,
+            Engine::start().unwrap(),
+            Arc::new(Pacer::new(pace)),
+        )
     };
     let before = server.heads().len();
     let untrusted = made(None).unwrap().respond(&question("who is there?"));

@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::pace::{After, Retry};
+use super::pace::Retry;
 use super::{CallTime, Wire};
 use crate::model::api::{Dialect, Incoming};
 use crate::model::{Answered, CallFailure, Request, Response, overflow};
@@ -16,6 +16,11 @@ use crate::units::{ContentHash, Tokens};
 
 /// Why one attempt failed, and whether another is worth it.
 struct Failed(CallFailure, Retry);
+
+/// A failure that passes.
+fn soon(failure: CallFailure) -> Failed {
+    Failed(failure, Retry::Soon)
+}
 
 /// Of a body that says why a request was refused, so much is read.
 const REFUSAL_BYTES: usize = 64 * 1024;
@@ -57,16 +62,14 @@ pub(super) async fn send(
                 break Ok(response);
             }
             Ok(Err(failed)) => failed,
-            Err(_) => Failed(CallFailure::Timeout, Retry::Soon),
+            Err(_) => soon(CallFailure::Timeout),
         };
-        match pass.failed(retry, time.attempts, place) {
-            After::GiveUp => break Err(failure),
-            After::Wait(pause) => {
-                failed.push(failure);
-                tokio::time::sleep(pause).await;
-                time.waited += pause;
-            }
-        }
+        let Some(pause) = pass.failed(retry, time.attempts, place) else {
+            break Err(failure);
+        };
+        failed.push(failure);
+        tokio::time::sleep(pause).await;
+        time.waited += pause;
     };
     let once = Answered::once(answer);
     (Answered { failed, ..once }, time)
@@ -80,14 +83,15 @@ async fn once(
 ) -> Result<(Response, Option<Duration>), Failed> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
-    let mut answer = match timeout(wire.connection.first_byte, sent).await {
-        Err(_) => return Err(Failed(CallFailure::Timeout, Retry::Soon)),
-        Ok(Err(error)) if error.is_timeout() => {
-            return Err(Failed(CallFailure::Timeout, Retry::Soon));
-        }
-        Ok(Err(_)) => return Err(Failed(CallFailure::Network, Retry::Soon)),
-        Ok(Ok(answer)) => answer,
-    };
+    let timed_out = |_| soon(CallFailure::Timeout);
+    let sent = timeout(wire.connection.first_byte, sent).await;
+    let mut answer = sent.map_err(timed_out)?.map_err(|error| {
+        soon(if error.is_timeout() {
+            CallFailure::Timeout
+        } else {
+            CallFailure::Network
+        })
+    })?;
     let status = answer.status().as_u16();
     if !answer.status().is_success() {
         let wait = retry_after(answer.headers());
@@ -110,22 +114,25 @@ async fn once(
     let mut incoming = Incoming::new(wire.provider, is_stream);
     let mut first_token = None;
     while !incoming.is_broken() {
-        match timeout(wire.connection.between, answer.chunk()).await {
-            Err(_) => return Err(Failed(CallFailure::Timeout, Retry::Soon)),
-            Ok(Err(_)) => return Err(Failed(CallFailure::Cut, Retry::Soon)),
-            Ok(Ok(None)) => break,
-            Ok(Ok(Some(bytes))) => {
-                if incoming.push(&bytes) && first_token.is_none() {
-                    first_token = Some(begun.elapsed());
-                }
-            }
+        let piece = timeout(wire.connection.between, answer.chunk()).await;
+        let piece = piece.map_err(timed_out)?;
+        let Some(bytes) = piece.map_err(|_| soon(CallFailure::Cut))? else {
+            break;
+        };
+        if incoming.push(&bytes) && first_token.is_none() {
+            first_token = Some(begun.elapsed());
         }
     }
     match incoming.finish() {
         Ok(response) => Ok((response, first_token)),
-        Err(failure @ CallFailure::Overflow) => Err(Failed(failure, Retry::Never)),
-        Err(failure @ CallFailure::RateLimited) => Err(Failed(failure, Retry::Limited(None))),
-        Err(failure) => Err(Failed(failure, Retry::Soon)),
+        Err(failure) => {
+            let retry = match failure {
+                CallFailure::Overflow => Retry::Never,
+                CallFailure::RateLimited => Retry::Limited(None),
+                _ => Retry::Soon,
+            };
+            Err(Failed(failure, retry))
+        }
     }
 }
 
@@ -143,24 +150,21 @@ fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Fail
         300..=399 | 401..=404 => Failed(CallFailure::Denied(reason), Retry::Never),
         429 => Failed(CallFailure::RateLimited, Retry::Limited(wait)),
         503 | 529 => Failed(CallFailure::Server, Retry::Limited(wait)),
-        408 => Failed(CallFailure::Timeout, Retry::Soon),
-        409 | 425 | 500..=599 => Failed(CallFailure::Server, Retry::Soon),
+        408 => soon(CallFailure::Timeout),
+        409 | 425 | 500..=599 => soon(CallFailure::Server),
         _ => Failed(CallFailure::Rejected(reason), Retry::Never),
     }
 }
 
 /// Status, kind and message, without the key. What a server says about keys is not repeated at all.
 fn reason(wire: &Wire, status: u16, said: &str) -> String {
-    match status {
-        300..=399 => {
-            return format!(
-                "HTTP {status}: it points to another address; set the base URL to that"
-            );
-        }
-        401 | 403 => {
-            return format!("HTTP {status}: the key is missing, wrong or not allowed this");
-        }
-        _ => {}
+    let fixed = match status {
+        300..=399 => "it points to another address; set the base URL to that",
+        401 | 403 => "the key is missing, wrong or not allowed this",
+        _ => "",
+    };
+    if !fixed.is_empty() {
+        return format!("HTTP {status}: {fixed}");
     }
     let value: Value = serde_json::from_str(said).unwrap_or_default();
     let error = &value["error"];

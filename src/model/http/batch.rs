@@ -169,6 +169,11 @@ impl Live {
         // A batch that was made and not told of would be made twice: what may have been taken is not
         // sent again.
         let is_safe = *method == Method::GET;
+        let passes = |status| match status {
+            429 | 503 | 529 => true,
+            408 | 409 | 425 | 500..=599 => is_safe,
+            _ => false,
+        };
         let called = async {
             let mut failed = String::new();
             for attempt in 0..ATTEMPTS {
@@ -178,10 +183,7 @@ impl Live {
                 match once(wire, method.clone(), &url, body.cloned()).await {
                     Ok((200..=299, bytes)) => return Ok(bytes),
                     Ok((404 | 410, _)) => return Err(BatchError::Gone),
-                    Ok((status @ (429 | 503 | 529), _)) => failed = format!("HTTP {status}"),
-                    Ok((status @ (408 | 409 | 425 | 500..=599), _)) if is_safe => {
-                        failed = format!("HTTP {status}");
-                    }
+                    Ok((status, _)) if passes(status) => failed = format!("HTTP {status}"),
                     Ok((status @ 500..=599, _)) => {
                         return Err(BatchError::Unreached(format!("HTTP {status}")));
                     }
@@ -219,25 +221,17 @@ async fn once(
         }
         None => drop(headers.remove(CONTENT_TYPE)),
     }
-    let sent = timeout(wire.connection.whole, request.headers(headers).send());
-    let mut answer = match sent.await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => return Err("no connection"),
-        Err(_) => return Err("timed out"),
-    };
+    let timed_out = |_| "timed out";
+    let sent = timeout(wire.connection.whole, request.headers(headers).send()).await;
+    let mut answer = sent.map_err(timed_out)?.map_err(|_| "no connection")?;
     let status = answer.status().as_u16();
+    let between = wire.connection.between.max(Duration::from_secs(1));
     let mut bytes = Vec::new();
     loop {
-        match timeout(
-            wire.connection.between.max(Duration::from_secs(1)),
-            answer.chunk(),
-        )
-        .await
-        {
-            Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
-            Ok(Ok(None)) => return Ok((status, bytes)),
-            Ok(Err(_)) => return Err("the answer broke off"),
-            Err(_) => return Err("timed out"),
+        let piece = timeout(between, answer.chunk()).await.map_err(timed_out)?;
+        match piece.map_err(|_| "the answer broke off")? {
+            Some(piece) => bytes.extend_from_slice(&piece),
+            None => return Ok((status, bytes)),
         }
     }
 }

@@ -58,15 +58,6 @@ pub enum Retry {
     Limited(Option<Duration>),
 }
 
-/// What to do after a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
-    /// Send it again after this time.
-    Wait(Duration),
-    /// It stays failed.
-    GiveUp,
-}
-
 /// Lets requests to one provider through.
 #[derive(Debug)]
 pub struct Pacer {
@@ -143,25 +134,16 @@ impl Pacer {
     pub(super) async fn enter(self: &Arc<Self>, expected: Tokens) -> Pass {
         loop {
             let changed = self.changed.notified();
-            let wait = match self.try_enter(expected) {
+            match self.try_enter(expected) {
                 Ok(round) => {
-                    let pacer = self.clone();
                     return Pass {
-                        pacer,
+                        pacer: self.clone(),
                         round,
                         expected,
                     };
                 }
-                Err(wait) => wait,
-            };
-            match wait {
-                Some(wait) => {
-                    tokio::select! {
-                        () = changed => {}
-                        () = tokio::time::sleep(wait) => {}
-                    }
-                }
-                None => changed.await,
+                Err(Some(wait)) => drop(tokio::time::timeout(wait, changed).await),
+                Err(None) => changed.await,
             }
         }
     }
@@ -215,15 +197,21 @@ impl Pass {
         }
     }
 
-    /// It failed for the `attempts`th time; `place` tells its request from others.
-    pub(super) fn failed(self, retry: Retry, attempts: u32, place: ContentHash) -> After {
+    /// Takes note of the `attempts`th failure of a request, which `place` separates from others.
+    /// Returns the pause before the next attempt; `None` where the request stays failed.
+    pub(super) fn failed(
+        self,
+        retry: Retry,
+        attempts: u32,
+        place: ContentHash,
+    ) -> Option<Duration> {
         let setting = self.pacer.setting;
         let mut state = self.pacer.state();
         if let Some(bucket) = &mut state.bucket {
             bucket.tokens += self.expected.0 as f64;
         }
         let asked_for = match retry {
-            Retry::Never => return After::GiveUp,
+            Retry::Never => return None,
             Retry::Soon => None,
             Retry::Limited(asked_for) => {
                 if self.round == state.round {
@@ -234,20 +222,20 @@ impl Pass {
             }
         };
         if attempts > setting.retries {
-            return After::GiveUp;
+            return None;
         }
         let spread = drawn(setting.seed, place, attempts);
         let Some(asked_for) = asked_for else {
-            return After::Wait(pause(&setting, attempts, spread));
+            return Some(pause(&setting, attempts, spread));
         };
         if asked_for > setting.longest_wait {
-            return After::GiveUp;
+            return None;
         }
         // Of two answers to requests that were under way together, the later time holds.
         let until = Instant::now() + asked_for;
         state.closed_until = Some(state.closed_until.map_or(until, |known| known.max(until)));
         // Not all of them at the first moment that is allowed.
-        After::Wait(asked_for + setting.pause.mul_f64(spread))
+        Some(asked_for + setting.pause.mul_f64(spread))
     }
 }
 
@@ -312,7 +300,7 @@ mod tests {
         for (at, pass) in under_way.drain(..).enumerate() {
             let place = ContentHash::of([u8::try_from(at).unwrap()]);
             let after = pass.failed(Retry::Limited(None), 1, place);
-            assert!(matches!(after, After::Wait(_)));
+            assert!(after.is_some());
         }
         assert!((pacer.limit() - 6.0).abs() < 1e-9, "{}", pacer.limit());
         for _ in 0..6 {
@@ -340,10 +328,10 @@ mod tests {
         assert_eq!(pause(&setting, 3, 0.0), Duration::from_secs(1));
         assert_eq!(pause(&setting, 40, 1.0), setting.longest_pause);
         let pacer = pacer(2);
-        assert_eq!(enter(&pacer).failed(Retry::Soon, 9, place), After::GiveUp);
-        assert_eq!(enter(&pacer).failed(Retry::Never, 1, place), After::GiveUp);
+        assert_eq!(enter(&pacer).failed(Retry::Soon, 9, place), None);
+        assert_eq!(enter(&pacer).failed(Retry::Never, 1, place), None);
         let hours = Retry::Limited(Some(Duration::from_hours(2)));
-        assert_eq!(enter(&pacer).failed(hours, 1, place), After::GiveUp);
+        assert_eq!(enter(&pacer).failed(hours, 1, place), None);
     }
 
     #[test]
@@ -351,10 +339,8 @@ mod tests {
         let pacer = pacer(4);
         let asked_for = Duration::from_secs(5);
         let pass = enter(&pacer);
-        match pass.failed(Retry::Limited(Some(asked_for)), 1, ContentHash::of("a")) {
-            After::Wait(wait) => assert!(wait >= asked_for),
-            After::GiveUp => panic!("it gave up"),
-        }
+        let pause = pass.failed(Retry::Limited(Some(asked_for)), 1, ContentHash::of("a"));
+        assert!(pause.unwrap() >= asked_for);
         let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
         assert!(wait > Duration::from_secs(4));
     }
