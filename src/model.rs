@@ -333,20 +333,16 @@ impl CallFailure {
     /// Whether the failure says something about the way to the provider and nothing about what was
     /// asked: the same request may be answered tomorrow.
     pub fn is_of_the_way(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::RateLimited
-            | Self::Server
-            | Self::Timeout
-            | Self::Network
-            | Self::Cut
-            | Self::Unreadable
-            | Self::Denied(_)
-            | Self::NotKept(_) => true,
-            Self::Overflow
-            | Self::Unsupported
-            | Self::Rejected(_)
-            | Self::NotRecorded
-            | Self::NoAnswer => false,
-        }
+                | Self::Server
+                | Self::Timeout
+                | Self::Network
+                | Self::Cut
+                | Self::Unreadable
+                | Self::Denied(_)
+                | Self::NotKept(_)
+        )
     }
 }

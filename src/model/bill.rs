@@ -21,19 +21,14 @@ pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -
 /// What an attempt cost that brought no answer. One that timed out, failed on the server or broke off
 /// has been read: its input is billed. One that was refused, or never sent, costs nothing.
 pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
-    match failure {
-        CallFailure::Timeout | CallFailure::Server | CallFailure::Cut | CallFailure::Unreadable => {
-            Usage::uncached(input(request, counts), Tokens::ZERO)
-        }
-        CallFailure::Overflow
-        | CallFailure::RateLimited
-        | CallFailure::Unsupported
-        | CallFailure::Denied(_)
-        | CallFailure::NotKept(_)
-        | CallFailure::Rejected(_)
-        | CallFailure::Network
-        | CallFailure::NotRecorded
-        | CallFailure::NoAnswer => Usage::default(),
+    let was_read = matches!(
+        failure,
+        CallFailure::Timeout | CallFailure::Server | CallFailure::Cut | CallFailure::Unreadable
+    );
+    if was_read {
+        Usage::uncached(input(request, counts), Tokens::ZERO)
+    } else {
+        Usage::default()
     }
 }
 
