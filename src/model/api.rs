@@ -20,7 +20,6 @@ mod anthropic;
 mod events;
 mod openai;
 
-use events::Assemble;
 pub use events::Incoming;
 
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.
@@ -106,6 +105,16 @@ impl Dialect {
             Provider::Anthropic => "/v1/messages",
             Provider::OpenAi => "/chat/completions",
         }
+    }
+
+    /// How a request begins in both APIs; `limit` names the limit of the output.
+    fn head(&self, request: &Request, limit: &str) -> String {
+        let model = Value::from(self.model.as_str());
+        let most = request.max_output + self.thinking;
+        let temperature = self.temperature.map(Value::from);
+        let temperature = temperature.map(|value| format!(",\"temperature\":{value}"));
+        let temperature = temperature.unwrap_or_default();
+        format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
 
     /// The request as the API takes it. The same request gives the same bytes.

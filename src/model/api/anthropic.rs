@@ -1,14 +1,12 @@
 //! Anthropic's messages API.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{
-    Assemble, Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts,
-};
-use crate::model::{CallFailure, Request, Response, Stop, Task};
+use super::events::{Answer, has_text};
+use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use crate::model::{Request, Task};
 use crate::session::wire::{Provider, anthropic_block};
 use crate::session::{Message, Role};
 use crate::units::{Tokens, Usage};
@@ -21,13 +19,7 @@ const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 /// at the end of the last user message but one, and in the last user message before its last block:
 /// many questions are asked of one prompt.
 pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
-    let mut out = String::from("{\"model\":");
-    let _ = write!(out, "{}", Value::from(dialect.model.as_str()));
-    let most = request.max_output + dialect.thinking;
-    let _ = write!(out, ",\"max_tokens\":{most}");
-    if let Some(temperature) = dialect.temperature {
-        let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
-    }
+    let mut out = dialect.head(request, "max_tokens");
     if dialect.structured && request.task == Task::Judge {
         let _ = write!(
             out,
@@ -99,102 +91,57 @@ fn cache(object: &mut String) {
     }
 }
 
-/// Puts the answer together from its events, or from one whole message.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    text: String,
-    usage: Usage,
-    model: String,
-    stop: Option<String>,
-    is_complete: bool,
-    has_tool_use: bool,
+/// Takes one event of a streamed answer; says whether it brought something that was written.
+pub(super) fn event(answer: &mut Answer, event: &Value) -> bool {
+    match event["type"].as_str().unwrap_or_default() {
+        "message_start" => {
+            begin(answer, &event["message"]);
+            false
+        }
+        "content_block_start" => {
+            answer.has_tool_use |= event["content_block"]["type"] == "tool_use";
+            answer.write(&event["content_block"]["text"])
+        }
+        "content_block_delta" => {
+            let delta = &event["delta"];
+            let hidden = has_text(delta, &["thinking", "partial_json"]);
+            answer.write(&delta["text"]) || hidden
+        }
+        "message_delta" => {
+            // Counters of the end are totals so far. They do not tell the cache's lifetimes
+            // apart: the part that the start counted as written for an hour stays so.
+            let mut end = usage(&event["usage"]);
+            let hour = answer.usage.cache_write_1h.max(end.cache_write_1h);
+            let written = end.cache_write_5m + end.cache_write_1h;
+            end.cache_write_5m = written - hour;
+            end.cache_write_1h = hour;
+            answer.usage = answer.usage.max(end);
+            answer.stopped(&event["delta"]["stop_reason"]);
+            false
+        }
+        "message_stop" => {
+            answer.is_complete = true;
+            false
+        }
+        _ => false,
+    }
 }
 
-impl Answer {
-    fn begin(&mut self, message: &Value) {
-        self.usage = usage(&message["usage"]);
-        message["model"]
-            .as_str()
-            .unwrap_or_default()
-            .clone_into(&mut self.model);
-        self.stop = message["stop_reason"].as_str().map(str::to_owned);
+/// Takes an answer that came whole.
+pub(super) fn whole(answer: &mut Answer, message: &Value) {
+    begin(answer, message);
+    for block in message["content"].as_array().into_iter().flatten() {
+        answer.has_tool_use |= block["type"] == "tool_use";
+        answer.write(&block["text"]);
     }
-
-    fn write(&mut self, text: &Value) -> bool {
-        let text = text.as_str().unwrap_or_default();
-        self.text.push_str(text);
-        !text.is_empty()
-    }
+    answer.is_complete = message["stop_reason"].is_string();
 }
 
-impl Assemble for Answer {
-    fn event(&mut self, event: &Value) -> bool {
-        match event["type"].as_str().unwrap_or_default() {
-            "message_start" => {
-                self.begin(&event["message"]);
-                false
-            }
-            "content_block_start" => {
-                self.has_tool_use |= event["content_block"]["type"] == "tool_use";
-                self.write(&event["content_block"]["text"])
-            }
-            "content_block_delta" => {
-                let delta = &event["delta"];
-                let hidden = ["thinking", "partial_json"].iter().any(|key| {
-                    let text = delta[*key].as_str();
-                    text.is_some_and(|text| !text.is_empty())
-                });
-                self.write(&delta["text"]) || hidden
-            }
-            "message_delta" => {
-                // Counters of the end are totals so far. They do not tell the cache's lifetimes
-                // apart: what the start said was written for an hour stays so.
-                let mut end = usage(&event["usage"]);
-                let hour = self.usage.cache_write_1h.max(end.cache_write_1h);
-                let written = end.cache_write_5m + end.cache_write_1h;
-                end.cache_write_5m = written - hour;
-                end.cache_write_1h = hour;
-                self.usage = self.usage.max(end);
-                if let Some(stop) = event["delta"]["stop_reason"].as_str() {
-                    self.stop = Some(stop.to_owned());
-                }
-                false
-            }
-            "message_stop" => {
-                self.is_complete = true;
-                false
-            }
-            _ => false,
-        }
-    }
-
-    fn whole(&mut self, message: &Value) {
-        self.begin(message);
-        for block in message["content"].as_array().into_iter().flatten() {
-            self.has_tool_use |= block["type"] == "tool_use";
-            self.write(&block["text"]);
-        }
-        self.is_complete = message["stop_reason"].is_string();
-    }
-
-    fn finish(self: Box<Self>) -> super::Read {
-        if !self.is_complete {
-            return Err(CallFailure::Cut);
-        }
-        let stop = match self.stop.as_deref() {
-            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-            Some("refusal") => Stop::Refusal,
-            Some("tool_use") => Stop::ToolUse,
-            _ if self.has_tool_use && self.text.trim().is_empty() => Stop::ToolUse,
-            _ => Stop::End,
-        };
-        Ok(Response {
-            text: without_thoughts(&self.text).into(),
-            stop,
-            usage: self.usage,
-            model: Arc::from(self.model),
-        })
-    }
+fn begin(answer: &mut Answer, message: &Value) {
+    answer.usage = usage(&message["usage"]);
+    let model = message["model"].as_str().unwrap_or_default();
+    model.clone_into(&mut answer.model);
+    answer.stopped(&message["stop_reason"]);
 }
 
 /// The five disjoint counters. `input_tokens` leaves out what was read from or written to the

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Read, anthropic, openai};
-use crate::model::{CallFailure, overflow};
+use super::{Read, anthropic, openai, without_thoughts};
+use crate::model::{CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
+use crate::units::Usage;
 
 /// No answer of a model is longer than this: a server that sends more is broken.
 const LONGEST_BYTES: usize = 64 * 1024 * 1024;
@@ -12,33 +13,83 @@ const LONGEST_BYTES: usize = 64 * 1024 * 1024;
 /// An answer as it comes in.
 #[derive(Debug)]
 pub struct Incoming {
+    provider: Provider,
     is_stream: bool,
-    answer: Box<dyn Assemble>,
+    answer: Answer,
     /// Bytes of which no event was made yet; of an answer that is no stream, all of them.
     bytes: Vec<u8>,
     received: usize,
     problem: Option<CallFailure>,
 }
 
-/// Puts an answer together.
-pub(super) trait Assemble: std::fmt::Debug + Send {
-    /// Takes one event; says whether it brought something that was written.
-    fn event(&mut self, event: &Value) -> bool;
-    /// Takes an answer that came whole.
-    fn whole(&mut self, answer: &Value);
+/// An answer, put together from its events or from one object.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    pub(super) refusal: String,
+    pub(super) usage: Usage,
+    pub(super) model: String,
+    pub(super) stop: Option<String>,
+    pub(super) is_complete: bool,
+    pub(super) has_tool_use: bool,
+}
+
+impl Answer {
+    /// Adds text; says whether there was any.
+    pub(super) fn write(&mut self, text: &Value) -> bool {
+        let text = text.as_str().unwrap_or_default();
+        self.text.push_str(text);
+        !text.is_empty()
+    }
+
+    /// Notes why the model stopped, where that is said.
+    pub(super) fn stopped(&mut self, reason: &Value) {
+        let reason = reason.as_str().map(str::to_owned);
+        self.stop = reason.or(self.stop.take());
+    }
+
     /// The answer; a failure where it did not come to its end.
-    fn finish(self: Box<Self>) -> Read;
+    fn finish(self) -> Read {
+        if !self.is_complete {
+            return Err(CallFailure::Cut);
+        }
+        let is_refused = self.text.is_empty() && !self.refusal.is_empty();
+        let stop = match self.stop.as_deref().unwrap_or_default() {
+            "length" | "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+            "content_filter" => Stop::ContentFilter,
+            "refusal" => Stop::Refusal,
+            "tool_use" | "tool_calls" | "function_call" => Stop::ToolUse,
+            _ if is_refused => Stop::Refusal,
+            _ if self.has_tool_use && self.text.trim().is_empty() => Stop::ToolUse,
+            _ => Stop::End,
+        };
+        let text = if is_refused {
+            &self.refusal
+        } else {
+            without_thoughts(&self.text)
+        };
+        Ok(Response {
+            text: text.into(),
+            stop,
+            usage: self.usage,
+            model: self.model.into(),
+        })
+    }
+}
+
+/// Whether one of these fields holds text: the model wrote something that is not part of its answer.
+pub(super) fn has_text(part: &Value, fields: &[&str]) -> bool {
+    let mut texts = fields.iter().filter_map(|field| part[*field].as_str());
+    texts.any(|text| !text.is_empty())
 }
 
 impl Incoming {
     /// An answer of that provider, streamed as server-sent events or not.
     pub fn new(provider: Provider, is_stream: bool) -> Self {
         Self {
+            provider,
             is_stream,
-            answer: match provider {
-                Provider::Anthropic => Box::new(anthropic::Answer::default()),
-                Provider::OpenAi => Box::new(openai::Answer::default()),
-            },
+            answer: Answer::default(),
             bytes: Vec::new(),
             received: 0,
             problem: None,
@@ -89,7 +140,10 @@ impl Incoming {
             self.problem.get_or_insert(failure);
             return false;
         }
-        self.answer.event(&event)
+        match self.provider {
+            Provider::Anthropic => anthropic::event(&mut self.answer, &event),
+            Provider::OpenAi => openai::take(&mut self.answer, &event, "delta"),
+        }
     }
 
     /// The whole answer; a failure where it did not come to its end.
@@ -101,7 +155,10 @@ impl Incoming {
             if let Some(failure) = reported(&whole) {
                 return Err(failure);
             }
-            self.answer.whole(&whole);
+            match self.provider {
+                Provider::Anthropic => anthropic::whole(&mut self.answer, &whole),
+                Provider::OpenAi => drop(openai::take(&mut self.answer, &whole, "message")),
+            }
         } else {
             return Err(CallFailure::Unreadable);
         }

@@ -1,32 +1,25 @@
 //! OpenAI's chat completions API, as OpenAI and the many servers after it speak it.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{
-    Assemble, Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable,
-    without_thoughts,
-};
-use crate::model::{CallFailure, Request, Response, Stop, Task};
+use super::events::{Answer, has_text};
+use super::{Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use crate::model::{Request, Task};
 use crate::session::wire::Provider;
 use crate::session::wire::openai::openai_json;
 use crate::units::{Tokens, Usage};
 
 /// The request as the API takes it.
 pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
-    let mut out = String::from("{\"model\":");
-    let _ = write!(out, "{}", Value::from(dialect.model.as_str()));
-    let limit = match dialect.limit {
-        LimitName::MaxTokens => "max_tokens",
-        LimitName::MaxCompletionTokens => "max_completion_tokens",
-    };
-    let most = request.max_output + dialect.thinking;
-    let _ = write!(out, ",\"{limit}\":{most}");
-    if let Some(temperature) = dialect.temperature {
-        let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
-    }
+    let mut out = dialect.head(
+        request,
+        match dialect.limit {
+            LimitName::MaxTokens => "max_tokens",
+            LimitName::MaxCompletionTokens => "max_completion_tokens",
+        },
+    );
     if dialect.structured && request.task == Task::Judge {
         let _ = write!(
             out,
@@ -54,78 +47,25 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
     out
 }
 
-/// Puts the answer together from its chunks, or from one whole completion.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    text: String,
-    refusal: String,
-    usage: Usage,
-    model: String,
-    stop: Option<String>,
-    has_tool_call: bool,
-}
-
-impl Answer {
-    fn take(&mut self, part: &Value, key: &str) -> bool {
-        if let Some(model) = part["model"].as_str().filter(|model| !model.is_empty()) {
-            model.clone_into(&mut self.model);
-        }
-        if part["usage"].is_object() {
-            self.usage = usage(&part["usage"]);
-        }
-        let choice = &part["choices"][0];
-        let said = &choice[key];
-        if let Some(stop) = choice["finish_reason"].as_str() {
-            self.stop = Some(stop.to_owned());
-        }
-        let calls = said["tool_calls"].as_array();
-        self.has_tool_call |= calls.is_some_and(|calls| !calls.is_empty());
-        let text = said["content"].as_str().unwrap_or_default();
-        let refusal = said["refusal"].as_str().unwrap_or_default();
-        self.text.push_str(text);
-        self.refusal.push_str(refusal);
-        let hidden = ["reasoning_content", "reasoning"].iter().any(|key| {
-            let text = said[*key].as_str();
-            text.is_some_and(|text| !text.is_empty())
-        });
-        hidden || !text.is_empty() || !refusal.is_empty()
+/// Takes a chunk of a streamed answer, or a whole completion, in which the message is called `key`;
+/// says whether it brought something that was written.
+pub(super) fn take(answer: &mut Answer, part: &Value, key: &str) -> bool {
+    if let Some(model) = part["model"].as_str().filter(|model| !model.is_empty()) {
+        model.clone_into(&mut answer.model);
     }
-}
-
-impl Assemble for Answer {
-    fn event(&mut self, chunk: &Value) -> bool {
-        self.take(chunk, "delta")
+    if part["usage"].is_object() {
+        answer.usage = usage(&part["usage"]);
     }
-
-    fn whole(&mut self, completion: &Value) {
-        self.take(completion, "message");
-    }
-
-    fn finish(self: Box<Self>) -> super::Read {
-        let Some(reason) = self.stop else {
-            return Err(CallFailure::Cut);
-        };
-        let is_refused = self.text.is_empty() && !self.refusal.is_empty();
-        let stop = match reason.as_str() {
-            "length" => Stop::Length,
-            "content_filter" => Stop::ContentFilter,
-            "tool_calls" | "function_call" => Stop::ToolUse,
-            _ if is_refused => Stop::Refusal,
-            _ if self.has_tool_call && self.text.trim().is_empty() => Stop::ToolUse,
-            _ => Stop::End,
-        };
-        let text = if is_refused {
-            &self.refusal
-        } else {
-            without_thoughts(&self.text)
-        };
-        Ok(Response {
-            text: text.into(),
-            stop,
-            usage: self.usage,
-            model: Arc::from(self.model),
-        })
-    }
+    let choice = &part["choices"][0];
+    let said = &choice[key];
+    answer.stopped(&choice["finish_reason"]);
+    answer.is_complete |= answer.stop.is_some();
+    let calls = said["tool_calls"].as_array();
+    answer.has_tool_use |= calls.is_some_and(|calls| !calls.is_empty());
+    let refusal = said["refusal"].as_str().unwrap_or_default();
+    answer.refusal.push_str(refusal);
+    let wrote = answer.write(&said["content"]);
+    wrote || !refusal.is_empty() || has_text(said, &["reasoning_content", "reasoning"])
 }
 
 /// The disjoint counters: `prompt_tokens` counts what was read from the cache, too. Writing to
