@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd};
 
 mod latency;
@@ -243,23 +243,17 @@ impl Prices {
 
 /// `claude-opus-4-5-20251101` and `gpt-5-codex-2025-09-15` without their dates.
 fn without_date(model: &str) -> &str {
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    for length in [9, 11] {
-        let Some(at) = model.len().checked_sub(length) else {
-            continue;
-        };
-        let Some((head, tail)) = model.split_at_checked(at) else {
-            continue;
-        };
-        let Some(date) = tail.strip_prefix('-') else {
-            continue;
-        };
-        let parts: Vec<usize> = date.split('-').map(str::len).collect();
-        if (parts == [8] || parts == [4, 2, 2]) && date.split('-').all(is_digits) {
-            return head;
-        }
-    }
-    model
+    let is_date = |tail: &str| {
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let date = tail.strip_prefix('-').unwrap_or_default();
+        let lengths = date.split('-').map(str::len);
+        (lengths.clone().eq([8]) || lengths.eq([4, 2, 2])) && date.split('-').all(digits)
+    };
+    let tails = ["-20251101".len(), "-2025-11-01".len()].into_iter();
+    let mut split = tails.filter_map(|tail| model.split_at_checked(model.len().checked_sub(tail)?));
+    split
+        .find(|(_, tail)| is_date(tail))
+        .map_or(model, |(head, _)| head)
 }
 
 impl PriceList {
@@ -335,7 +329,7 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let names = reader.texts("names")?.unwrap_or_default();
     if names.is_empty() {
         let error = SettingError::new(table.place(), "`models.names` must be set");
-        return Err(with_suggestion(error, "", []).with_hint("as in `names = [\"gpt-5-codex\"]`"));
+        return Err(error.with_hint("as in `names = [\"gpt-5-codex\"]`"));
     }
     let document = reader.text("document")?.map(str::to_owned);
     let date = day(&mut reader)?;
@@ -402,15 +396,12 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
     let Some(setting) = reader.setting("windows") else {
         return Ok(one.into_iter().collect());
     };
-    let items = match &setting.value {
-        Value::List(items) => items.as_slice(),
-        _ => &[],
-    };
     let whole = |item: &Setting| match item.value {
         Value::Whole(tokens) => u64::try_from(tokens).ok().filter(|tokens| *tokens > 0),
         _ => None,
     };
-    let windows: Option<Vec<u64>> = items.iter().map(whole).collect();
+    let items = setting.as_list().unwrap_or_default().iter();
+    let windows: Option<Vec<u64>> = items.map(whole).collect();
     let windows = windows.filter(|windows| {
         one.is_none() && !windows.is_empty() && windows.is_sorted_by(|one, next| one < next)
     });
