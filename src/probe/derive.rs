@@ -277,18 +277,16 @@ impl Texts {
         seen.is_some_and(|seen| seen.messages == 1 && seen.times == 1)
     }
 
-    /// The rarest of these words, in their order.
-    fn rarest(&self, words: &[String], most: usize) -> Vec<String> {
-        let mut by_rarity: Vec<(usize, usize)> = words
-            .iter()
-            .enumerate()
-            .map(|(at, word)| (self.frequency(word), at))
-            .collect();
-        by_rarity.sort_unstable();
+    /// The rarest words of a line but for a value, in their order: they are a key where at least two
+    /// are left.
+    fn key_of(&self, line: &str, but: &str, most: usize) -> Option<Vec<String>> {
+        let words = key_words(line, but);
+        let mut by_rarity: Vec<usize> = (0..words.len()).collect();
+        by_rarity.sort_by_key(|at| self.frequency(&words[*at]));
         by_rarity.truncate(most);
-        by_rarity.sort_by_key(|(_, at)| *at);
-        let chosen = by_rarity.into_iter();
-        chosen.map(|(_, at)| words[at].clone()).collect()
+        by_rarity.sort_unstable();
+        let rarest: Vec<String> = by_rarity.into_iter().map(|at| words[at].clone()).collect();
+        (rarest.len() >= 2).then_some(rarest)
     }
 }
 

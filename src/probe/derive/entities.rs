@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::assignment;
-use super::{Proposal, Texts, Touched, key_words, messages_of, proposal, tokens};
+use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
@@ -60,9 +60,9 @@ pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
         let (Some((value, class)), None) = (values.next(), values.next()) else {
             continue;
         };
-        let words = texts.rarest(&key_words(line, value), KEY_WORDS);
+        let words = texts.key_of(line, value, KEY_WORDS).unwrap_or_default();
         let names_it = words.iter().any(|word| texts.frequency(word) == 1);
-        if words.len() < 2 || !names_it || !texts.is_unique(value) {
+        if !names_it || !texts.is_unique(value) {
             continue;
         }
         messages.insert(at);

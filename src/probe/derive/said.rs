@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::own::typed;
-use super::{Proposal, Texts, key_words, messages_of, proposal, weighed};
+use super::{Proposal, Texts, messages_of, proposal, weighed};
 use crate::probe::holds;
 use crate::script::word_count;
 use crate::session::Session;
@@ -76,7 +76,7 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
             {
                 continue;
             }
-            let topic = texts.rarest(&key_words(sentence, "\u{0}"), TOPIC_WORDS);
+            let topic = texts.key_of(sentence, "\u{0}", TOPIC_WORDS);
             let messages = session.messages().iter().enumerate();
             let holding = messages.filter(|(_, message)| {
                 let mut texts = message.model_text().iter();
@@ -88,9 +88,9 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
                 let mut own = typed.iter();
                 own.any(|(of, text)| of == at && text.contains(sentence))
             };
-            if topic.len() < 2 || !evidence.iter().all(is_users) {
+            let Some(topic) = topic.filter(|_| evidence.iter().all(is_users)) else {
                 continue;
-            }
+            };
             let topic = topic.join(" ");
             let question = format!("What did the user demand about: {topic}?");
             let is_high = evidence.len() > 1 || is_stressed(sentence);

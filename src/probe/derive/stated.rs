@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PassedOver, Proposal, Texts, key_words, own, proposal, tokens, weighed};
+use super::{PassedOver, Proposal, Texts, own, proposal, tokens, weighed};
 use crate::probe::holds;
 use crate::session::ground_truth::{Fact, Revision};
 use crate::session::{ContentBlock, Role, Session};
@@ -197,10 +197,8 @@ fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
     for naming in NAMINGS {
         if let Some(at) = lower.find(naming) {
             let value = first_value(&sentence[at + naming.len()..], true)?;
-            let words = texts.rarest(&key_words(&sentence[..at], value), 4);
-            let key = words.join(" ");
-            return (words.len() >= 2).then_some(Statement {
-                key,
+            return Some(Statement {
+                key: texts.key_of(&sentence[..at], value, 4)?.join(" "),
                 value,
                 form: Form::Named,
             });

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entities::class_of;
-use super::{Proposal, Texts, Touched, key_words, messages_of, proposal, tokens};
+use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
 use crate::model::offline::bm25::tasks;
 use crate::probe::ask_points;
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
@@ -83,8 +83,10 @@ pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
         let Some((line, code, place)) = found else {
             continue;
         };
-        let words = texts.rarest(&key_words(&line.replace(place, " "), code), 4);
-        if words.len() < 2 || !texts.is_unique(place) || !texts.is_unique(code) {
+        let Some(words) = texts.key_of(&line.replace(place, " "), code, 4) else {
+            continue;
+        };
+        if !texts.is_unique(place) || !texts.is_unique(code) {
             continue;
         }
         let attempt = words.join(" ");
@@ -197,13 +199,10 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
             let reason = tokens(line).find(|token| class_of(token).is_some())?;
             texts.is_unique(reason).then_some((line, reason))
         });
-        let Some((line, reason)) = reason else {
+        let words = reason.and_then(|(line, reason)| texts.key_of(line, reason, 4));
+        let Some(((_, reason), words)) = reason.zip(words) else {
             continue;
         };
-        let words = texts.rarest(&key_words(line, reason), 4);
-        if words.len() < 2 {
-            continue;
-        }
         let approach = words.join(" ");
         let question = format!("Was this tried, and how did it end: {approach}?");
         let reason = reason.to_owned();
