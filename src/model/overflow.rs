@@ -4,6 +4,9 @@
 //! SGLang, llama.cpp and OpenRouter, and from LiteLLM, which wraps what another server said. It
 //! takes the token numbers out of the message where there are any.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::Value;
 
 use crate::units::Tokens;
@@ -99,55 +102,35 @@ impl Said {
     }
 }
 
-/// The first phrase that stands in a message, with its numbers.
+/// The phrases as patterns, each number in a group of its name.
+static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let phrases = PHRASES.lines().filter(|line| !line.starts_with('#'));
+    let pattern = |phrase: &str| {
+        let phrase = regex::escape(&squeezed(phrase)).replace(r"\{_\}", "[0-9]+");
+        let phrase = phrase.replace(r"\{", "(?P<").replace(r"\}", ">[0-9]+)");
+        Regex::new(&phrase).ok()
+    };
+    phrases.filter_map(pattern).collect()
+});
+
+/// The first phrase that is in a message, with its numbers.
 fn in_words(message: &str) -> Option<Refusal> {
     let message = squeezed(message);
-    let phrases = PHRASES.lines().filter(|line| !line.starts_with('#'));
-    let mut phrases = phrases.map(squeezed);
-    phrases.find_map(|phrase| read(&phrase, &message))
+    let mut patterns = PATTERNS.iter();
+    let found = patterns.find_map(|pattern| pattern.captures(&message))?;
+    let number = |name| found.name(name)?.as_str().parse().ok().map(Tokens);
+    let output = number("output");
+    let rest = || Some(number("total")? - output.unwrap_or_default());
+    Some(Refusal {
+        prompt: number("prompt").or_else(rest),
+        output,
+        limit: number("limit"),
+    })
 }
 
 fn squeezed(text: &str) -> String {
     let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '`');
     kept.flat_map(char::to_lowercase).collect()
-}
-
-/// Finds `phrase` in `message`. It begins with words, which may stand anywhere.
-fn read(phrase: &str, message: &str) -> Option<Refusal> {
-    let words = phrase.split('{').next().unwrap_or(phrase);
-    let places = message.match_indices(words);
-    places
-        .map(|(at, _)| at)
-        .find_map(|at| read_at(phrase, &message[at..]))
-}
-
-fn read_at(phrase: &str, message: &str) -> Option<Refusal> {
-    let mut refusal = Refusal::default();
-    let mut total = None;
-    let mut rest = message;
-    for (at, piece) in phrase.split('{').enumerate() {
-        let words = match piece.split_once('}') {
-            Some((name, words)) if at > 0 => {
-                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                let number = rest[..digits].parse().ok().map(Tokens)?;
-                rest = &rest[digits..];
-                match name {
-                    "prompt" => refusal.prompt = Some(number),
-                    "output" => refusal.output = Some(number),
-                    "limit" => refusal.limit = Some(number),
-                    "total" => total = Some(number),
-                    _ => {}
-                }
-                words
-            }
-            _ => piece,
-        };
-        rest = rest.strip_prefix(words)?;
-    }
-    if let (None, Some(total)) = (refusal.prompt, total) {
-        refusal.prompt = Some(total - refusal.output.unwrap_or_default());
-    }
-    Some(refusal)
 }
 
 #[cfg(test)]

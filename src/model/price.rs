@@ -4,8 +4,9 @@
 //! Where no price is known, a [`CacheScheme`] still says what each class of tokens costs relative to
 //! uncached input, which is enough to compare strategies.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -243,17 +244,10 @@ impl Prices {
 
 /// `claude-opus-4-5-20251101` and `gpt-5-codex-2025-09-15` without their dates.
 fn without_date(model: &str) -> &str {
-    let is_date = |tail: &str| {
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        let date = tail.strip_prefix('-').unwrap_or_default();
-        let lengths = date.split('-').map(str::len);
-        (lengths.clone().eq([8]) || lengths.eq([4, 2, 2])) && date.split('-').all(digits)
-    };
-    let tails = ["-20251101".len(), "-2025-11-01".len()].into_iter();
-    let mut split = tails.filter_map(|tail| model.split_at_checked(model.len().checked_sub(tail)?));
-    split
-        .find(|(_, tail)| is_date(tail))
-        .map_or(model, |(head, _)| head)
+    static DATE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("-(?:[0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})$").ok());
+    let date = DATE.as_ref().and_then(|date| date.find(model));
+    date.map_or(model, |date| &model[..date.start()])
 }
 
 impl PriceList {
