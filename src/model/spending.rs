@@ -1,7 +1,7 @@
 //! What has been paid in this process, for the budgets: answers from a cassette cost nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::price::PerToken;
 use crate::units::{Tokens, Usage, Usd};
@@ -54,9 +54,13 @@ impl Spending {
         }
     }
 
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes note of one answer, or of an attempt that brought none and is billed.
     pub fn paid(&self, model: &str, usage: &Usage) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.spent();
         spent.calls += 1;
         spent.tokens += usage.total();
         match self.cost(model, usage) {
@@ -67,7 +71,7 @@ impl Spending {
 
     /// Takes note of one answer of a batch, which costs so many thousandths of its price.
     pub fn paid_in_batch(&self, model: &str, usage: &Usage, share: Option<u32>) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.spent();
         spent.calls += 1;
         spent.batched_tokens += usage.total();
         match self.cost(model, usage).zip(share) {
@@ -84,7 +88,7 @@ impl Spending {
 
     /// What was paid so far.
     pub fn so_far(&self) -> Spent {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.spent()
     }
 
     /// Which limit is reached, in words.

@@ -387,31 +387,22 @@ fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<us
 /// The innermost pair of braces around `value`.
 fn object_around(text: &str, value: &std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
     let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let start = (0..value.start).rev().find(|&at| match bytes[at] {
-        b'}' => {
-            depth += 1;
-            false
-        }
-        b'{' if depth > 0 => {
-            depth -= 1;
-            false
-        }
-        byte => byte == b'{',
-    })?;
-    let mut depth = 0_usize;
-    let end = (value.end..bytes.len()).find(|&at| match bytes[at] {
-        b'{' => {
-            depth += 1;
-            false
-        }
-        b'}' if depth > 0 => {
-            depth -= 1;
-            false
-        }
-        byte => byte == b'}',
-    })?;
+    let before = (0..value.start).rev().map(|at| (at, bytes[at]));
+    let behind = (value.end..bytes.len()).map(|at| (at, bytes[at]));
+    let start = unmatched(before, b'{', b'}')?;
+    let end = unmatched(behind, b'}', b'{')?;
     Some(start..end)
+}
+
+/// The place of the first `brace` that no `other` before it pairs with.
+fn unmatched(mut bytes: impl Iterator<Item = (usize, u8)>, brace: u8, other: u8) -> Option<usize> {
+    let mut depth = 1_usize;
+    let found = bytes.find(|(_, byte)| {
+        depth += usize::from(*byte == other);
+        depth -= usize::from(*byte == brace);
+        depth == 0
+    });
+    found.map(|(at, _)| at)
 }
 
 #[cfg(test)]

@@ -34,19 +34,14 @@ pub(super) struct Version {
 /// `versions` are those of one key in the order of the text; each is compared with its neighbours.
 pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool {
     let older = &versions[at];
-    let newer_than = |other: Option<&Version>| other.is_some_and(|other| other.slot > older.slot);
-    let next = versions.get(at + 1);
-    if newer_than(next)
-        && let Some(between) = next.and_then(|next| text.get(older.place.end..next.place.start))
-        && says(between, FORWARD, true)
-    {
-        return true;
-    }
-    let last = at.checked_sub(1).and_then(|at| versions.get(at));
-    newer_than(last)
-        && last
-            .and_then(|last| text.get(last.place.end..older.place.start))
-            .is_some_and(|between| says(between, BACKWARD, false))
+    let newer = |at: usize| versions.get(at).filter(|it| it.slot > older.slot);
+    let between = |first: &Version, second: &Version, words, forward| {
+        let between = text.get(first.place.end..second.place.start);
+        between.is_some_and(|between| says(between, words, forward))
+    };
+    let last = at.checked_sub(1).and_then(newer);
+    newer(at + 1).is_some_and(|next| between(older, next, FORWARD, true))
+        || last.is_some_and(|last| between(last, older, BACKWARD, false))
 }
 
 fn says(between: &str, words: &[&str], forward: bool) -> bool {
