@@ -5,6 +5,9 @@
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
 
+use std::sync::OnceLock;
+
+use regex::{Captures, Regex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +80,31 @@ fn holds(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
-/// What stands between the answers to the two questions of a probe.
+/// A regular expression, compiled when it is first used.
+#[derive(Debug)]
+struct Pattern {
+    text: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    const fn new(text: &'static str) -> Self {
+        let compiled = OnceLock::new();
+        Self { text, compiled }
+    }
+
+    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
+        let regex = compiled.iter();
+        regex.flat_map(move |regex| regex.captures_iter(text))
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        self.matches(text).next().is_some()
+    }
+}
+
+/// Separates the answers to the two questions of a probe.
 pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 
 /// Fewer events than this have no order worth asking for: two are right in every other guess.

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ProbeKind;
 use super::kind::Part;
+use super::{Pattern, ProbeKind};
 use crate::session::ground_truth::{
     ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact, Revision,
 };
@@ -354,7 +354,11 @@ fn key_words(line: &str, but: &str) -> Vec<String> {
             let is_camel = word.chars().skip(1).any(char::is_uppercase)
                 && word.chars().any(char::is_lowercase);
             let word = word.to_lowercase();
-            if word.chars().count() > 3 && !is_camel && is_said(&word) && !words.contains(&word) {
+            if word.chars().count() > 3
+                && !is_camel
+                && !UNSPEAKABLE.is_match(&word)
+                && !words.contains(&word)
+            {
                 words.push(word);
             }
         }
@@ -362,20 +366,8 @@ fn key_words(line: &str, but: &str) -> Vec<String> {
     words
 }
 
-/// More consonants in a row are no word: `strengths` has five.
-const MOST_CONSONANTS: usize = 5;
-
-/// Whether a person could say it; words of other scripts are never doubted.
-fn is_said(word: &str) -> bool {
-    let is_consonant =
-        |c: char| c.is_ascii_lowercase() && !matches!(c, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');
-    let mut run = 0;
-    let is_short = word.chars().all(|c| {
-        run = if is_consonant(c) { run + 1 } else { 0 };
-        run <= MOST_CONSONANTS
-    });
-    is_short && !word.chars().all(is_consonant)
-}
+/// Nothing but consonants, or more of them in a row than in any word: `strengths` has five.
+static UNSPEAKABLE: Pattern = Pattern::new("[b-df-hj-np-tv-xz]{6}|^[b-df-hj-np-tv-xz]*$");
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::grade::lists::{self, f1, listed, outcome};
 use super::grade::{Answer, RIGHT, Score, abstains_in_one_order, abstention, normalise};
 use super::grade::{trim_punctuation, wrong};
 use super::survival::canonical_path;
-use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Probe, ProbeKind, holds};
+use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Pattern, Probe, ProbeKind, holds};
 use crate::model::AnswerFormat;
 use crate::session::ground_truth::{
     Fact, GroundTruth, Handle, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::assignment;
 use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
+use crate::probe::Pattern;
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
@@ -19,32 +20,29 @@ const NOT_THE_TAIL: usize = 80;
 /// Each kind has at least 20 bits: 7 hexadecimal digits, 7 decimal ones, or an address.
 pub(super) fn class_of(token: &str) -> Option<&'static str> {
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
-    let is_hex = token
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
+    let is_address = token.starts_with("http") && token.contains("://");
     if token.len() > 120 || digits == 0 {
-        return None;
+        None
+    } else if is_address && token.len() > 24 && digits >= 4 {
+        Some("address")
+    } else {
+        let mut classes = CLASSES.iter();
+        let class = classes.find(|(_, pattern)| pattern.is_match(token));
+        class.map(|(name, _)| *name)
     }
-    if token.len() == 36 && token.split('-').map(str::len).eq([8, 4, 4, 4, 12]) {
-        return Some("id");
-    }
-    if is_hex && (7..=64).contains(&token.len()) && digits < token.len() {
-        return Some("hash");
-    }
-    if token.starts_with("http") && token.contains("://") && token.len() > 24 && digits >= 4 {
-        return Some("address");
-    }
-    let number = token.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
-    if number.len() >= 7 && number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some("number");
-    }
-    let (letters, rest) = token.split_at(token.bytes().take_while(u8::is_ascii_uppercase).count());
-    let rest = rest.trim_start_matches(['-', '_']);
-    let is_code = (2..=6).contains(&letters.len())
-        && rest.len() >= 4
-        && rest.bytes().all(|byte| byte.is_ascii_digit());
-    is_code.then_some("code")
 }
+
+/// The first that fits counts.
+static CLASSES: [(&str, Pattern); 5] = [
+    (
+        "id",
+        Pattern::new("^[^-]{8}-[^-]{4}-[^-]{4}-[^-]{4}-[^-]{12}$"),
+    ),
+    ("number", Pattern::new("^[0-9]{7,}$")),
+    ("hash", Pattern::new("^[0-9a-f]{7,64}$")),
+    ("number", Pattern::new("^[0-9]{7,}[A-Za-z%]*$")),
+    ("code", Pattern::new("^[A-Z]{2,6}[-_]*[0-9]{4,}$")),
+];
 
 /// Values that were said once, beside words that stand nowhere else.
 pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {

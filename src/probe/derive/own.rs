@@ -5,7 +5,7 @@
 //! ([`Message::injected`](crate::session::Message::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
-use crate::probe::holds;
+use crate::probe::{Pattern, holds};
 use crate::session::{ContentBlock, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
@@ -56,7 +56,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         if !is_users && !is_of_a_product(name) {
             continue;
         }
-        let Some(element) = element(text, at, name) else {
+        let Some((inside, end)) = element(text, at, name) else {
             unclosed += 1;
             if unclosed > MOST_UNCLOSED {
                 break;
@@ -65,31 +65,22 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         };
         pieces.push(&text[start..at]);
         if is_users {
-            pieces.extend(own(element.inside));
+            pieces.extend(own(inside));
         }
-        (start, next) = (element.end, element.end);
+        (start, next) = (end, end);
     }
     pieces.push(&text[start..]);
     pieces.retain(|piece| !piece.trim().is_empty());
     pieces
 }
 
-/// The name of an element that begins behind `<`: `permissions instructions` is one.
+/// The name of an element behind its `<`, without attributes: `permissions instructions` is one.
+static NAME: Pattern = Pattern::new("^([A-Za-z][A-Za-z0-9_ -]*?)(?: [^ =>]*=[^>]*)?>");
+
 fn name(text: &str) -> Option<&str> {
-    let end = text
-        .bytes()
-        .take(NAME_BYTES + 1)
-        .position(|byte| byte == b'>')?;
-    let name = &text[..end];
-    // Attributes are no part of it.
-    let name = name.split_once('=').map_or(name, |(before, _)| {
-        before.rsplit_once(' ').map_or(before, |(name, _)| name)
-    });
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' '));
-    is_name.then_some(name)
+    let start = &text[..text.floor_char_boundary(NAME_BYTES + 1)];
+    let found = NAME.matches(start).next()?.get(1)?;
+    Some(found.as_str())
 }
 
 fn is_of_a_product(name: &str) -> bool {
@@ -97,21 +88,14 @@ fn is_of_a_product(name: &str) -> bool {
     name.contains(['_', '-', ' ']) || holds(OF_A_PRODUCT, &lower)
 }
 
-struct Element<'a> {
-    inside: &'a str,
-    end: usize,
-}
-
-/// The element of this name whose `<` stands at `at`, if it is closed.
-fn element<'a>(text: &'a str, at: usize, name: &str) -> Option<Element<'a>> {
+/// The inside of the element of this name whose `<` is at `at`, if it is closed, and where it ends.
+fn element<'a>(text: &'a str, at: usize, name: &str) -> Option<(&'a str, usize)> {
     let inside = at + text[at..].find('>')? + 1;
     // `<permissions instructions>` is closed by the same two words.
     let close = format!("</{name}>");
     let length = text[inside..].find(&close)?;
-    Some(Element {
-        inside: &text[inside..inside + length],
-        end: inside + length + close.len(),
-    })
+    let end = inside + length;
+    Some((&text[inside..end], end + close.len()))
 }
 
 #[cfg(test)]

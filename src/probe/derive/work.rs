@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::entities::class_of;
 use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
 use crate::model::offline::bm25::tasks;
-use crate::probe::ask_points;
+use crate::probe::{Pattern, ask_points};
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
@@ -44,29 +44,11 @@ fn results(session: &Session) -> Vec<Answered<'_>> {
 }
 
 /// `file:line`, as compilers and traces write it.
-fn is_place(token: &str) -> bool {
-    let mut parts = token.split(':');
-    let (Some(file), Some(line)) = (parts.next(), parts.next()) else {
-        return false;
-    };
-    let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);
-    suffix.is_some_and(|suffix| (1..=4).contains(&suffix.len()) && !suffix.contains('/'))
-        && (1..=6).contains(&line.len())
-        && line.bytes().all(|byte| byte.is_ascii_digit())
-}
+static PLACE: Pattern = Pattern::new(r"^[^:]*\.[^.:/]{1,4}:[0-9]{1,6}(?::|$)");
 
 /// `E0308`, `TS2345`, `ValueError`, `NullPointerException`.
-fn is_code(token: &str) -> bool {
-    let letters = token.bytes().take_while(u8::is_ascii_uppercase).count();
-    let rest = &token[letters..];
-    let is_number = (1..=6).contains(&letters)
-        && (2..=8).contains(&rest.len())
-        && rest.bytes().all(|byte| byte.is_ascii_digit());
-    let is_named = token.len() > 7
-        && (token.ends_with("Error") || token.ends_with("Exception"))
-        && token.chars().all(char::is_alphanumeric);
-    is_number || is_named
-}
+static CODE: Pattern =
+    Pattern::new(r"^(?:[A-Z]{1,6}[0-9]{2,8}|[A-Za-z0-9]{3,}Error|[A-Za-z0-9]*Exception)$");
 
 /// Failing results whose first lines hold a code and a place that stands nowhere else.
 pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
@@ -76,8 +58,8 @@ pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
             continue;
         }
         let found = text.lines().take(FIRST_LINES).find_map(|line| {
-            let code = tokens(line).find(|token| is_code(token))?;
-            let place = tokens(line).find(|token| is_place(token))?;
+            let code = tokens(line).find(|token| CODE.is_match(token))?;
+            let place = tokens(line).find(|token| PLACE.is_match(token))?;
             Some((line, code, place))
         });
         let Some((line, code, place)) = found else {

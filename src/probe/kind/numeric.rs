@@ -1,8 +1,8 @@
 //! The newest of counts that change.
 
 use super::{
-    AnswerFormat, Answers, Around, Part, ProbeKind, Reference, Revision, Search, Spec, normalise,
-    words,
+    AnswerFormat, Answers, Around, Part, Pattern, ProbeKind, Reference, Revision, Search, Spec,
+    normalise, words,
 };
 
 pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> Spec<'a> {
@@ -20,44 +20,25 @@ pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> S
     }
 }
 
-/// The text with numbers in one piece: thousands may be parted by a comma, an apostrophe, a low line or
-/// a space, and by points where there are two of them.
+/// Numbers whose thousands are separated: by points only where there are two of them.
+static GROUPED: Pattern = Pattern::new(
+    r"[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:'[0-9]{3})+|(?:_[0-9]{3})+|(?: [0-9]{3})+|(?:\.[0-9]{3}){2,})",
+);
+
+/// The text with numbers in one piece.
 fn joined_numbers(text: &str) -> String {
     let text = normalise(text);
-    let bytes = text.as_bytes();
-    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let is_inside = out.ends_with(|c: char| c.is_alphanumeric() || c == '.');
-        if !is_digit(at) || is_inside {
-            out.push(c);
-            at += c.len_utf8();
-            continue;
-        }
-        let mut end = at;
-        while is_digit(end) {
-            end += 1;
-        }
-        let lead = end;
-        let parting = bytes.get(end).copied();
-        let mut groups = 0;
-        while bytes.get(end).copied() == parting
-            && (1..=3).all(|step| is_digit(end + step))
-            && !is_digit(end + 4)
-        {
-            end += 4;
-            groups += 1;
-        }
-        let is_parted = match parting {
-            Some(b',' | b'\'' | b'_' | b' ') => groups > 0 && lead - at <= 3,
-            Some(b'.') => groups > 1 && lead - at <= 3,
-            _ => false,
-        };
-        let end = if is_parted { end } else { lead };
-        out.extend(text[at..end].chars().filter(char::is_ascii_digit));
-        at = end;
+    let mut from = 0;
+    for number in GROUPED.matches(&text).filter_map(|found| found.get(0)) {
+        let is_part = text[..number.start()].ends_with(|c: char| c.is_alphanumeric() || c == '.')
+            || text[number.end()..].starts_with(|c: char| c.is_ascii_digit());
+        out.push_str(&text[from..number.start()]);
+        let digits = number.as_str().chars();
+        out.extend(digits.filter(|c| is_part || c.is_ascii_digit()));
+        from = number.end();
     }
+    out.push_str(&text[from..]);
     out
 }
 
