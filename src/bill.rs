@@ -29,7 +29,7 @@ impl Factor {
     /// Every counted token is billed as one.
     pub const ONE: Self = Self(1_000_000);
 
-    /// `billed / counted`, rounded half up; nothing where nothing was counted.
+    /// `billed / counted`, rounded half up; `None` where nothing was counted.
     pub fn of(billed: Tokens, counted: Tokens) -> Option<Self> {
         let parts = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
         let parts = parts.checked_div(u128::from(counted.0))?;
@@ -91,7 +91,7 @@ impl Scale {
         self.head + self.text(counted)
     }
 
-    /// The count that was billed as so many tokens of text.
+    /// The count behind a number of billed tokens of text.
     #[must_use]
     pub fn counted(self, billed: Tokens) -> Tokens {
         let more = self.factor.0 / 2;
@@ -102,7 +102,7 @@ impl Scale {
         Tokens(u64::try_from(counted).unwrap_or(u64::MAX))
     }
 
-    /// How many counted tokens of text fit into so many billed ones, the head left out.
+    /// How many counted tokens of text fit into a number of billed ones, the head left out.
     #[must_use]
     pub fn room(self, billed: Tokens) -> Tokens {
         self.factor.count(billed)
@@ -241,7 +241,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// The bare counter behind a head of this size; nothing: of unknown size.
+    /// The bare counter behind a head of this size; `None`: of unknown size.
     pub fn counted(head: Option<Tokens>) -> Self {
         let scale = Scale {
             head: head.unwrap_or_default(),

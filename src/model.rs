@@ -41,14 +41,13 @@ pub trait Model: Debug + Send + Sync {
     fn respond(&self, request: &Request) -> Result<Response, CallFailure>;
 
     /// Answers one request for the repeat of this number, and says under which name the answer is
-    /// kept, if it is. Whoever answers the same to all repeats need not know of them. What a provider
-    /// does not tell of its usage is counted by `counts`.
+    /// kept, if it is. Usage that a provider does not report is counted by `counts`.
     fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Answered {
         let _ = (repeat, counts);
         Answered::once(self.respond(request))
     }
 
-    /// The most it may write for this request, what it thinks before it writes included.
+    /// The most it may write for this request, thinking included.
     fn longest(&self, request: &Request) -> Tokens {
         request.max_output
     }
@@ -73,27 +72,27 @@ pub trait Model: Debug + Send + Sync {
 /// An answer, and the name under which it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// What the request came to.
+    /// The response or the failure.
     pub answer: Result<Response, CallFailure>,
     /// The name, where answers are kept.
     pub key: Option<ContentHash>,
-    /// What came of the attempts before the last one.
+    /// The failures of the attempts before the last one.
     pub failed: Vec<CallFailure>,
-    /// What the answer cost, where it was paid now or when it was recorded, and whether it is kept.
+    /// The cost, paid now or when the answer was recorded, and whether the answer is kept.
     pub paid: Option<Paid>,
 }
 
-/// What an answer cost that somebody was paid for.
+/// The cost of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
-    /// What it cost.
+    /// The billed tokens.
     pub usage: Usage,
     /// Whether the next one who asks gets it for nothing.
     pub is_kept: bool,
 }
 
 impl Answered {
-    /// What came of a request that was made once, and is kept nowhere.
+    /// The outcome of a request that was made once, and is kept nowhere.
     pub fn once(answer: Result<Response, CallFailure>) -> Self {
         Self {
             answer,
@@ -116,12 +115,12 @@ pub enum ModelKind {
     Live,
 }
 
-/// What is asked of a model.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whose bill it goes on.
     pub purpose: Purpose,
-    /// What kind of answer is wanted, as plain data: it steers offline models and is never sent.
+    /// The kind of answer that is wanted, as plain data: it steers offline models and is never sent.
     pub task: Task,
     /// The system prompt.
     pub system: Option<Arc<str>>,
@@ -185,8 +184,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The purpose as whoever answers may know it: a question that is asked to qualify a probe is
-    /// answered as any other.
+    /// The purpose as a model may see it: a question that qualifies a probe looks like any other.
     #[must_use]
     pub fn as_asked(self) -> Self {
         match self {
@@ -196,7 +194,7 @@ impl Purpose {
     }
 }
 
-/// What kind of answer is wanted.
+/// The kind of answer that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     /// Go on with the agent's work.
@@ -213,7 +211,7 @@ pub enum Task {
     },
     /// Say whether an answer is right.
     Judge,
-    /// Write what is in the recording: the call was made then, and no model is asked.
+    /// Write the recorded answer: the call was made then, and no model is asked.
     Recorded {
         /// What was written.
         answer: Arc<str>,

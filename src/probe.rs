@@ -110,7 +110,7 @@ pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 /// Fewer events than this have no order worth asking for: two are right in every other guess.
 pub const LEAST_EVENTS: usize = 3;
 
-/// What a reader that is a model is asked beside the scored question of each prompt.
+/// Further questions to a reader that is a model, beside the scored question of each prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Asking {
     /// Once more under full history and under an empty context, to see whether the question can be

@@ -21,8 +21,8 @@ const LEAST_GROWTH: i128 = 500;
 /// Factors outside are no tokenizer's: one token may be four characters or a part of one.
 const FACTORS: std::ops::RangeInclusive<Factor> = Factor(200_000)..=Factor(6_000_000);
 
-/// A fit whose median prompt is further from its bill is none, and neither is one in which more than
-/// a quarter of the bills fall.
+/// A fit is rejected if its median prompt is further from its bill, or if more than a quarter of the
+/// bills fall.
 const MOST_OFF: Factor = Factor(250_000);
 
 /// How often factor and hidden thinking are solved for each other; the error at least halves each time.
@@ -195,7 +195,7 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
     }
 }
 
-/// Why the first bill tells no head: history is missing in front of it.
+/// Why the head cannot be learnt from the first bill: history is missing in front of it.
 fn begins_later(session: &Session, first: &Point) -> Option<&'static str> {
     let messages = session.messages();
     let opening = messages.first()?;
@@ -316,7 +316,7 @@ impl Bills {
         billed.max().unwrap_or_default()
     }
 
-    /// The tokens of a thought, as billed with these factors: what the answer took beside its words.
+    /// The tokens of a thought, as billed with these factors: the output beside the visible text.
     fn tokens_of(&self, thought: &Thought, factors: &[Option<Factor>]) -> Tokens {
         if self.is_output_partial {
             return Tokens::ZERO;
@@ -419,7 +419,7 @@ impl Bills {
         sums.into_iter().map(ratio).collect()
     }
 
-    /// The head in front of each model's prompts; nothing where the first bill shows that history is
+    /// The head in front of each model's prompts; `None` where the first bill shows that history is
     /// missing.
     fn heads(
         &self,
@@ -507,7 +507,7 @@ impl Bills {
     }
 }
 
-/// Formats that show a summary in place of what the model thought.
+/// Formats that show a summary in place of the thinking.
 const SUMMARISE_THINKING: [&str; 2] = ["codex", "openai-responses"];
 
 /// Whether the message holds thinking whose words are not recorded, but for a signature.

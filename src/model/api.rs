@@ -77,7 +77,7 @@ pub struct Dialect {
     pub structured: bool,
 }
 
-/// What OpenAI's API calls the limit of the output.
+/// The name of the limit of the output in OpenAI's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum LimitName {
     /// `max_tokens`: what servers other than OpenAI's own understand.
@@ -128,7 +128,7 @@ impl Dialect {
 
 /// The messages as they can be sent to any model.
 ///
-/// Left out is what the API would refuse: thinking, which is signed for the model that thought,
+/// It leaves out what the API would refuse: thinking, which is signed for the model that thought,
 /// empty texts, and messages that have nothing else. A block of unknown kind becomes its text.
 fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> {
     let mut sent = Vec::with_capacity(messages.len());
@@ -201,7 +201,7 @@ fn forbids_tools(request: &Request) -> bool {
     }
 }
 
-/// An answer, or why there is none.
+/// An answer, or the failure.
 pub(super) type Read = Result<Response, CallFailure>;
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::{CallFailure, Request, Response};
 use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
 
-/// What an answer cost. A prompt of no tokens is nothing said: llama.cpp tells its usage when it begins
-/// to write, and says 0 where that is half a character.
+/// The cost of an answer. A prompt of 0 tokens means that the provider did not say: llama.cpp reports its
+/// usage when it begins to write, and 0 where that is half a character.
 pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -> Usage {
     let usage = response.usage;
     if usage.prompt() > Tokens::ZERO {
@@ -18,7 +18,7 @@ pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -
     Usage::uncached(input(request, counts), output)
 }
 
-/// What an attempt cost that brought no answer. One that timed out, failed on the server or broke off
+/// The cost of an attempt without an answer. One that timed out, failed on the server or broke off
 /// has been read: its input is billed. One that was refused, or never sent, costs nothing.
 pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
     let was_read = matches!(

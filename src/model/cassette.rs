@@ -1,8 +1,8 @@
-//! Answers of models, kept: what was paid for once is never asked again.
+//! Recorded answers of models: an answer that was paid for is never asked for again.
 //!
 //! A cassette is a file of JSON lines. An answer is found by a hash of the exact request, the model
-//! and which repeat it is; what is kept of the request itself is its shape, enough to say what is
-//! different about one that is not found. Failures, refusals and verdicts that cannot be read are
+//! and which repeat it is; the request itself is kept as its shape, enough to say how one that is
+//! not found differs. Failures, refusals and verdicts that cannot be read are
 //! never kept: they are asked again.
 //!
 //! Each answer is written at once, in one piece, so that a process that is killed loses nothing that
@@ -38,7 +38,7 @@ pub const FORMAT: &str = "proctor-cassette";
 /// 1: the first.
 pub const VERSION: u32 = 1;
 
-/// What recorded answers are for.
+/// How recorded answers are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplayMode {
     /// A recorded answer where there is one; else the model is asked, and its answer kept.
@@ -103,7 +103,7 @@ struct State {
     entries: BTreeMap<String, Entry>,
     /// Keys that were answered in this run.
     fresh: BTreeSet<String>,
-    /// Keys that are being asked: nobody else asks them meanwhile.
+    /// Keys that are being asked for; other workers wait for the answer.
     under_way: BTreeSet<String>,
     /// Whether an answer was written.
     has_appended: bool,
@@ -118,7 +118,7 @@ struct State {
     shared: Option<Arc<Cassette>>,
 }
 
-/// Keeps only verdicts that can be read, and answers that are none of a refusal.
+/// Whether an answer is worth keeping: refusals and unreadable verdicts are not.
 pub type Keeps = fn(&Request, &Response) -> bool;
 
 impl Cassette {
@@ -150,12 +150,12 @@ impl Cassette {
         &self.path
     }
 
-    /// What it is for.
+    /// How its answers are used.
     pub fn mode(&self) -> ReplayMode {
         self.mode
     }
 
-    /// The kind of the answers recorded of a model; nothing where there are none.
+    /// The kind of the answers recorded of a model; `None` without any.
     pub fn kind_of(&self, model: &str) -> Option<ModelKind> {
         let state = self.state();
         let mut kinds = state.entries.values().filter(|entry| entry.model == model);
@@ -318,7 +318,7 @@ pub struct Taped {
 }
 
 impl Taped {
-    /// The answers of `model`, which is asked for what the cassette does not hold.
+    /// The answers of `model`, which is asked where the cassette holds none.
     pub fn new(
         cassette: Arc<Cassette>,
         dialect: Dialect,
@@ -396,7 +396,7 @@ impl Taped {
             }
         }
         if let Ok(response) = &mut answered.answer {
-            // What is kept, recorded and billed is one figure, whoever found it out.
+            // The same figure is kept, recorded and billed.
             response.usage = bill::answered(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
             asking.kept = (self.keeps)(request, response)

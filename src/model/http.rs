@@ -1,6 +1,6 @@
 //! Language models behind an API: the only code that waits, and the only asynchronous code.
 //!
-//! Whoever calls drives its own request on the shared runtime, and blocks until its answer is there.
+//! A caller drives its own request on the shared runtime, and blocks until the answer is there.
 //! Requests to one provider share a [`Pacer`], which spaces them out, sends again what failed for a
 //! passing reason, and keeps waiting apart from the time that answers take.
 
@@ -108,7 +108,7 @@ pub struct Live {
     schema_refused: OnceLock<String>,
 }
 
-/// What every call to one model needs.
+/// The client and settings that all calls to one model share.
 #[derive(Debug)]
 struct Wire {
     provider: Provider,
@@ -129,7 +129,7 @@ impl Wire {
     }
 }
 
-/// Of a message of the server, so many characters are repeated in errors.
+/// Characters of a server's message that errors repeat.
 const SAID_CHARS: usize = 300;
 
 impl Live {
@@ -180,7 +180,7 @@ impl Live {
         &self.dialect
     }
 
-    /// The server's words when it refused a JSON schema; nothing where it did not.
+    /// The server's words when it refused a JSON schema.
     pub fn schema_refused(&self) -> Option<String> {
         self.schema_refused.get().cloned()
     }
@@ -300,7 +300,7 @@ fn headers(provider: Provider, key: Option<&Secret>) -> Result<HeaderMap, HttpEr
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The base URL is none. It is not repeated: it may hold a key.
+    /// The base URL is invalid. It is not repeated: it may hold a key.
     #[error("that base URL cannot be used: {problem}")]
     BaseUrl {
         /// What is wrong with it.

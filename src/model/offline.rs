@@ -14,7 +14,7 @@ use crate::units::{Tokens, Usage};
 pub mod bm25;
 mod summary;
 
-/// What a reader answers when it does not find the answer; the question prompt says so.
+/// The answer of a reader that does not find one; the question prompt asks for it.
 pub const NOT_IN_CONTEXT: &str = "not in context";
 
 /// How a question prompt begins; the question ends at the first empty line.
@@ -29,8 +29,8 @@ fn listed(name: &str) -> impl Iterator<Item = &'static str> + Clone {
     WORDS.get(name).into_iter().flatten().map(String::as_str)
 }
 
-/// Rules instead of a language model. One value serves all cells of a session: what it found out
-/// about a text is kept.
+/// Rules instead of a language model. One value serves all cells of a session: it keeps the
+/// index of each text.
 #[derive(Debug)]
 pub struct Offline {
     counts: Arc<CountedTexts>,

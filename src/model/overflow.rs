@@ -18,7 +18,7 @@ pub struct Refusal {
     pub prompt: Option<Tokens>,
     /// The output that was asked for, where the server counts it in.
     pub output: Option<Tokens>,
-    /// What prompt, or prompt and output, may have at most.
+    /// The limit of the prompt, or of prompt and output.
     pub limit: Option<Tokens>,
 }
 
@@ -26,7 +26,7 @@ pub struct Refusal {
 /// `{total}` is prompt and output together, `{_}` any number.
 const PHRASES: &str = include_str!("overflow.txt");
 
-/// What servers write in `code` or `type`.
+/// The codes in `code` or `type`.
 const CODES: &[&str] = &[
     "context_length_exceeded",
     LLAMA_CPP,
@@ -40,7 +40,7 @@ const LLAMA_CPP: &str = "exceed_context_size_error";
 /// speaks of tokens that are too many.
 const OTHER_REASONS: &[u16] = &[401, 402, 403, 404, 408, 409, 429, 502, 503, 504, 529];
 
-/// What the server says about a prompt that is too long; nothing where that is not what it says.
+/// The refusal of a prompt that is too long; `None` where the server says something else.
 ///
 /// `status` is the HTTP status, `body` the body as it came: JSON, a list of it, or text. A body
 /// that came with a success is believed only where llama.cpp has put its error into it.
@@ -68,7 +68,7 @@ pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
     Some(refusal)
 }
 
-/// What of a body may tell why a request was refused.
+/// The parts of a body that may say why a request was refused.
 #[derive(Default)]
 struct Said {
     messages: Vec<String>,

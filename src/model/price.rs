@@ -29,7 +29,7 @@ const BUILT_IN: [(&str, &str); 2] = [
     ("openai.toml", include_str!("price/openai.toml")),
 ];
 
-/// What the first line of a price file says.
+/// The value of `format` in a price file.
 const FORMAT: &str = "proctor-prices";
 
 /// All prices that are in force.
@@ -42,7 +42,7 @@ pub struct Prices {
 /// The window of models whose window no price file names.
 const ASSUMED_WINDOW: Tokens = Tokens(200_000);
 
-/// What a strategy calls the small model of the agent's provider.
+/// The name by which strategies mean the small model of the agent's provider.
 pub const FAST: &str = "fast";
 
 /// What a model's tokens cost, in thousandths of an uncached input token of the agent's model.
@@ -75,13 +75,13 @@ pub struct PriceList {
     pub provider: String,
     /// When the documents were read.
     pub date: String,
-    /// Where they stand.
+    /// The address of the documents.
     #[serde(skip)]
     pub document: String,
     /// The small model that is meant by [`FAST`], where the file names one.
     pub fast: Option<String>,
     /// The price of a request in a batch, in thousandths of the same request's price, all classes
-    /// alike; nothing where no document names one.
+    /// alike; `None` where no document names one.
     #[serde(skip)]
     pub batch: Option<u32>,
     /// The rules of the provider's cache.
@@ -92,18 +92,18 @@ pub struct PriceList {
     pub models: Vec<ModelPrice>,
 }
 
-/// What one model's tokens cost, per token. What is absent is unknown.
+/// The prices of one model, per token. An absent price is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModelPrice {
     /// Its names, as recorded; a date at the end of a recorded name is ignored.
     pub names: Vec<String>,
-    /// Where the prices stand, if not in the file's document.
+    /// The document with the prices, if it is not the file's.
     pub document: Option<String>,
     /// When that document was read, if not on the file's day.
     pub date: Option<String>,
-    /// What its tokens cost, in prompts of at most [`Self::holds_up_to`].
+    /// The prices in prompts of at most [`Self::holds_up_to`].
     pub per_token: PerToken,
-    /// The longest prompt of these prices; nothing where they hold for every prompt.
+    /// The longest prompt of these prices; `None` where they hold for every prompt.
     pub holds_up_to: Option<Tokens>,
     /// The shortest prefix that is cached.
     pub minimum_cacheable: Option<Tokens>,
@@ -139,7 +139,7 @@ pub struct PerToken {
 }
 
 impl PerToken {
-    /// What a call of this usage costs; nothing where a class that occurs has no known price.
+    /// The cost of a call; `None` where a class of tokens that occurs has no known price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
         let classes = [
             (usage.input_uncached, self.input),
@@ -178,7 +178,7 @@ impl Prices {
         &self.lists
     }
 
-    /// The price of a model, and the file it stands in. A date at the end of its name is ignored.
+    /// The price of a model, and its file. A date at the end of the model's name is ignored.
     pub fn of(&self, model: &str) -> Option<(&PriceList, &ModelPrice)> {
         let undated = without_date(model);
         let is_meant = |name: &String| name == model || name == undated;
@@ -189,7 +189,7 @@ impl Prices {
         })
     }
 
-    /// What the model that a strategy names costs relative to the agent's; nothing where one of
+    /// The price of the model that a strategy names relative to the agent's; `None` where one of
     /// the prices is unknown.
     pub fn relative(&self, agent: Option<&str>, named: &str) -> Option<RelativePrice> {
         let (list, own) = self.of(agent?)?;

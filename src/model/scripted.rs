@@ -114,7 +114,7 @@ impl Scripted {
         self.answer_in(when, move |request, _| Some(reply(request)))
     }
 
-    /// Adds a rule that answers the requests that fit and for which it has an answer. It is told the
+    /// Adds a rule that answers the requests that fit and for which it has an answer. It receives the
     /// number of the repeat, which counts further answers from [`AGAIN`](super::AGAIN).
     #[must_use]
     pub fn answer_in(

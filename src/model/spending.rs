@@ -1,4 +1,4 @@
-//! What has been paid in this process, for the budgets: answers from a cassette cost nothing.
+//! Spending of this process, for the budgets: answers from a cassette cost nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::price::PerToken;
 use crate::units::{Tokens, Usage, Usd};
 
-/// What may be spent.
+/// The limits of spending.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Budget {
     /// Money; answers of models whose price is unknown count as nothing.
@@ -20,14 +20,14 @@ pub struct Budget {
     pub least_coverage: f64,
 }
 
-/// What has been paid so far.
+/// The spending so far, with the prices it is computed from.
 #[derive(Debug, Default)]
 pub struct Spending {
     prices: BTreeMap<String, PerToken>,
     spent: Mutex<Spent>,
 }
 
-/// Sums of what was paid.
+/// Sums of money, tokens and calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Requests that were billed.
@@ -69,7 +69,7 @@ impl Spending {
         }
     }
 
-    /// Takes note of one answer of a batch, which costs so many thousandths of its price.
+    /// Takes note of one answer of a batch, at a share of its price in thousandths.
     pub fn paid_in_batch(&self, model: &str, usage: &Usage, share: Option<u32>) {
         let mut spent = self.spent();
         spent.calls += 1;
@@ -86,7 +86,7 @@ impl Spending {
         self.prices.get(model)?.cost(usage)
     }
 
-    /// What was paid so far.
+    /// The sums so far.
     pub fn so_far(&self) -> Spent {
         *self.spent()
     }

@@ -1,4 +1,4 @@
-//! Holds a file of facts against its session, and says of each mistake on which line it stands.
+//! Compares a file of facts with its session, and names the line of each mistake.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ impl TruthFile {
             fact: String::new(),
             problem: error.to_string(),
         })?;
-        // Ids are found where they stand, in the order of the facts.
+        // Ids are searched for in the order of the facts.
         let mut lines = Vec::with_capacity(truth.facts.len());
         let mut from = 0;
         for fact in &truth.facts {

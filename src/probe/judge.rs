@@ -30,7 +30,7 @@ pub const MAX_ANSWER: Tokens = Tokens(1_024);
 /// A verdict is a short sentence and a word.
 pub const MAX_VERDICT: Tokens = Tokens(256);
 
-/// Of an answer, so many characters are shown to the judge.
+/// Characters of an answer that are shown to the judge.
 const SHOWN_CHARS: usize = 4_000;
 
 /// Which way of showing an answer to a judge this is: raised with whatever of it is not text, as which
@@ -50,13 +50,13 @@ pub enum Judging {
     All,
 }
 
-/// What stands for the rubric in records: a verdict holds under the rubric it was given by.
+/// Identifies the rubric in records: a verdict holds under the rubric it was given by.
 pub fn rubric_hash() -> String {
     ContentHash::of(RUBRIC).hex(12)
 }
 
-/// What stands for all that a judge is sent, and for how its reply is read: rubric, layout, what is done to
-/// an answer before it is shown, and the words in which right answers are put. Two verdicts with the same
+/// Identifies everything that a judge is sent, and how its reply is read: rubric, layout, the changes to
+/// an answer before it is shown, and the words of reference answers. Two verdicts with the same
 /// rubric and another prompt are verdicts of two evaluators.
 pub fn prompt_id() -> String {
     let text = str::to_owned;
@@ -124,7 +124,7 @@ pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
     match with(true).count().cmp(&with(false).count()) {
         Ordering::Greater => with(true).next(),
         Ordering::Less => with(false).next(),
-        // Nobody said anything, or there is nobody.
+        // There is no judge, or no judge gave a verdict.
         Ordering::Equal if with(true).next().is_none() => verdicts.first().copied(),
         Ordering::Equal => Some(Verdict::unscored(Unscored::Split)),
     }
@@ -198,17 +198,17 @@ pub fn questions(
 /// Asks a model in which way an answer is right or wrong: one probe at a time, with a reason first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Judge<'p> {
-    /// The probes of the session: the judge is told some of their values, to know another's.
+    /// The probes of the session: the judge sees some of their values, to recognise another item's.
     pub probes: &'p [Probe],
 }
 
 impl Judge<'_> {
-    /// What the judge is sent.
+    /// The request to the judge.
     pub fn request(&self, probe: &Probe, before: usize, answer: &str) -> Request {
         Self::request_of(&Brief::of(probe, self.probes, before), answer)
     }
 
-    /// What the judge is sent: what it is told of an item, and the answer to grade.
+    /// The request to the judge: the brief of an item, and the answer to grade.
     pub fn request_of(brief: &Brief, answer: &str) -> Request {
         let text = format!(
             "{}<answer>\n{}\n</answer>",
@@ -241,7 +241,7 @@ impl Judge<'_> {
     }
 }
 
-/// What the judge called the answer; or why it said nothing.
+/// The judge's word for the answer, or why there is none.
 pub fn read(reply: &Result<Response, CallFailure>) -> Result<Word, Unscored> {
     let Ok(reply) = reply else {
         return Err(Unscored::JudgeFailed);

@@ -37,7 +37,7 @@ mod words;
 
 pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};
 
-/// A value is bound by words of its key at most so many words away.
+/// The greatest distance, in words, at which words of a key bind its value.
 const BINDING_WORDS: usize = 40;
 
 /// Lines and JSON objects count as far as this many bytes to either side of a value: minified
@@ -45,17 +45,17 @@ const BINDING_WORDS: usize = 40;
 const BINDING_BYTES: usize = 1_024;
 
 /// So many occurrences of one value in one text are looked at for one that is bound. A planted
-/// value stands a few times; one that stands more often is no value but a word.
+/// value occurs a few times; a text that occurs more often is no value but a word.
 const OCCURRENCES: usize = 256;
 
-/// How something planted stands in a text; of two matches in one text, the greater counts.
+/// How a text holds something planted; of two matches in one text, the greater counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Match {
-    /// The value stands there, its key does not.
+    /// The value is there, its key is not.
     Unbound,
-    /// The value stands there beside its key, or the path does.
+    /// The value is there beside its key, or the path is there.
     Bound,
-    /// A rule's words stand there with the meaning turned round.
+    /// A rule's words are there with the opposite meaning.
     Distorted,
     /// A sentence shares at least [`PARAPHRASE`] of the rule's content words.
     Paraphrased,
@@ -72,17 +72,17 @@ pub enum WrittenBy {
     Compaction,
 }
 
-/// Whether a match saves what was planted.
+/// Whether a match preserves the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
     /// Something is left, but not the fact: unbound or distorted.
     Weak,
-    /// The fact stands there.
+    /// The fact is there.
     Strong,
 }
 
 impl Match {
-    /// What the match is worth in a text; nothing where it is no match at all.
+    /// The strength of the match in a text; `None` where it does not count as one.
     pub fn strength(self, written_by: WrittenBy) -> Option<Strength> {
         match (self, written_by) {
             (Self::Bound | Self::Stated, _) | (Self::Paraphrased, WrittenBy::Compaction) => {
@@ -94,18 +94,18 @@ impl Match {
     }
 }
 
-/// One thing planted that stands in a text.
+/// One thing planted that a text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Index of the slot: see [`Survival::slots`].
     pub slot: usize,
-    /// How it stands there.
+    /// How the text holds it.
     pub found: Match,
-    /// The byte at which it stands so for the last time; 0 for rules.
+    /// The byte of its last such occurrence; 0 for rules.
     pub at: usize,
 }
 
-/// What was planted in one session, ready to be looked for.
+/// Everything planted in one session, ready to be searched for.
 ///
 /// Everything that can be there or not is a *slot*: a value, a rule, one path of a list.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub struct Survival {
     /// For each slot, how it is searched for.
     searches: Vec<Search>,
     needles: Needles,
-    /// What each pattern stands for.
+    /// The target of each pattern.
     targets: Vec<Target>,
     rules: statement::Rules,
     /// The slot of each rule.
@@ -123,7 +123,7 @@ pub struct Survival {
     found: PerText<[Finding]>,
 }
 
-/// What a pattern stands for.
+/// The part that a pattern searches for.
 #[derive(Debug)]
 struct Target {
     /// Of an item of a plan the slot of the open one; the next is that of the done one.
@@ -233,7 +233,7 @@ impl Survival {
         matches!(search, Some(Search::Event | Search::Request))
     }
 
-    /// What stands in `text`, by slot, each slot once with its best match; searched now if the
+    /// The findings in `text`, by slot, each slot once with its best match; searched now if the
     /// text was never seen.
     pub fn find(&self, text: &Arc<str>) -> Arc<[Finding]> {
         self.found.get_or(text, || self.search(text).into())
@@ -316,7 +316,7 @@ impl Survival {
     }
 }
 
-/// A sentence as it is looked for: without what ends it.
+/// A sentence as it is searched for: without its full stop.
 fn sentence(text: &str) -> &str {
     text.trim().trim_end_matches(['.', '!', '。', '！'])
 }

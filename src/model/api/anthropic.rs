@@ -145,7 +145,7 @@ fn begin(answer: &mut Answer, message: &Value) {
 }
 
 /// The five disjoint counters. `input_tokens` leaves out what was read from or written to the
-/// cache; where the two lifetimes are not told apart, what was written is of five minutes.
+/// cache; without a count for each lifetime, all writes count as five minutes.
 fn usage(usage: &Value) -> Usage {
     let number = |value: &Value| Tokens(value.as_u64().unwrap_or(0));
     let written = number(&usage["cache_creation_input_tokens"]);

@@ -1,6 +1,6 @@
-//! Requests that are put off: collected by a pass that asks nobody, and answered by a batch.
+//! Deferred requests: collected by a pass that asks no model, and answered by a batch.
 //!
-//! While a cassette defers, what it holds no answer to is not asked of a live model but kept here. Once
+//! While a cassette defers, requests without a recorded answer are kept here. Once
 //! the batch is answered, the same pass finds its answers in the cassette, as if they had been asked
 //! one by one.
 
@@ -69,8 +69,8 @@ impl Cassette {
         waiting.unwrap_or_default()
     }
 
-    /// Takes what a batch brought to a request. Returns the answer as it is kept; what is not kept is
-    /// asked of the model the next time.
+    /// Takes the answer of a batch to a request, and returns it as it is kept. A request whose answer is
+    /// not kept is asked of the model the next time.
     pub fn answer_deferred(
         &self,
         key: &str,

@@ -44,7 +44,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// The file, open for appending and for nobody else until it is dropped.
+/// The file, open for appending and locked until it is dropped.
 pub(super) fn locked(path: &Path) -> io::Result<File> {
     loop {
         let file = private().read(true).append(true).open(path)?;
@@ -55,7 +55,7 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the path still leads to this file: whoever held the lock may have put another there.
+/// Whether the path still leads to this file: the previous holder of the lock may have replaced it.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;

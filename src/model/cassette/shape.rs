@@ -1,4 +1,4 @@
-//! What is kept of a request: enough to say what is different about another one.
+//! The shape of a request: enough to say how another one differs.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::model::Request;
 use crate::session::{Message, Role};
 use crate::units::ContentHash;
 
-/// Of the last text, which holds the question, so many characters are kept.
+/// Characters that are kept of the last text, which holds the question.
 const ASKED_CHARS: usize = 160;
 
 /// Digits of the hash of a message.
 const DIGITS: usize = 8;
 
-/// The shape of a request: sizes and hashes, and the beginning of what it asks.
+/// Sizes and hashes of a request, and the beginning of its question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
@@ -77,13 +77,13 @@ impl Shape {
         )
     }
 
-    /// What was asked, for an error.
+    /// The question, for an error.
     pub(super) fn in_words(&self) -> String {
         let first = self.asked.lines().next().unwrap_or_default();
         format!("`{first}` after {} messages", self.words().len())
     }
 
-    /// What is different about this request, which is not recorded, and `other`, which is.
+    /// How this request, which is not recorded, differs from `other`, which is.
     pub(super) fn difference(&self, other: &Self, repeat: u32, recorded: u32) -> String {
         let (ours, theirs) = (self.words().len(), other.words().len());
         let common = self.common(other);

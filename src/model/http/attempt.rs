@@ -22,7 +22,7 @@ fn soon(failure: CallFailure) -> Failed {
     Failed(failure, Retry::Soon)
 }
 
-/// Of a body that says why a request was refused, so much is read.
+/// The body of a refusal is read up to this size.
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 /// Sends a request until it is answered, refused for good, or tried often enough.
@@ -42,7 +42,7 @@ pub(super) async fn send(
     };
     let body = dialect.body(request);
     let mut failed: Vec<CallFailure> = Vec::new();
-    // Four bytes a token is near enough for a bucket that is corrected by what was billed.
+    // Four bytes a token is near enough: the bucket is corrected by the bill.
     let expected = Tokens(body.len() as u64 / 4) + request.max_output;
     let place = ContentHash::of(&body);
     let body = Bytes::from(body);
@@ -75,7 +75,7 @@ pub(super) async fn send(
     (Answered { failed, ..once }, time)
 }
 
-/// One attempt; whoever waits for it sets the limit of the whole.
+/// One attempt; the caller limits its duration.
 async fn once(
     wire: &Wire,
     body: Bytes,
@@ -136,7 +136,7 @@ async fn once(
     }
 }
 
-/// What a status that is no success means.
+/// Classifies a status that is no success.
 fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Failed {
     if overflow::refusal(status, said).is_some() {
         return Failed(CallFailure::Overflow, Retry::Never);
@@ -188,7 +188,7 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
 }
 
 /// `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`. A date counts from
-/// the server's own clock where it tells the time.
+/// the server's own clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let milliseconds = text("retry-after-ms").and_then(|ms| ms.trim().parse::<u64>().ok());

@@ -37,7 +37,7 @@ pub struct BatchRequest {
 pub enum Batch {
     /// Nothing can be fetched yet.
     UnderWay,
-    /// What came of its requests, by name; those that are missing were never answered.
+    /// The results of its requests, by name; missing ones were never answered.
     Ended(Vec<(String, Result<Response, CallFailure>)>),
 }
 
@@ -99,7 +99,7 @@ impl Live {
                 if state["processing_status"] != "ended" {
                     return Ok(Batch::UnderWay);
                 }
-                // The address that is told for the answers is not followed: the key would go there.
+                // The address in the reply is not followed: it would receive the key.
                 let lines = self.fetched(&format!("{path}/results"))?;
                 Ok(Batch::Ended(answers(&lines, anthropic_answer)))
             }
@@ -166,8 +166,7 @@ impl Live {
         let base = base.strip_suffix(self.dialect.path()).unwrap_or(base);
         let url = format!("{base}{path}");
         let wire = &self.wire;
-        // A batch that was made and not told of would be made twice: what may have been taken is not
-        // sent again.
+        // A batch whose creation was not confirmed may exist: it is not sent again.
         let is_safe = *method == Method::GET;
         let passes = |status| match status {
             429 | 503 | 529 => true,
@@ -255,7 +254,7 @@ fn checked(name: &str) -> Result<String, BatchError> {
     Ok(name.to_owned())
 }
 
-/// A request as it stands in a batch: not streamed. Nothing is marked for the prompt cache, for
+/// A request as a batch holds it: not streamed. Nothing is marked for the prompt cache, for
 /// requests of a batch come in no order: most marks would be paid for and never read.
 fn plain(body: &str) -> Value {
     let mut request: Value = serde_json::from_str(body).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How fast a provider is asked: so many at once, so many tokens a minute, and when again.
+//! The pace of requests to a provider: concurrency, tokens per minute, and retries.
 //!
 //! The number of requests under way grows by one for each full round of answers and shrinks by a
 //! third when the provider says that it is too much: the scheme by which TCP shares a line. What is
@@ -18,7 +18,7 @@ use crate::units::{ContentHash, Tokens};
 pub struct PaceSetting {
     /// Requests under way at most.
     pub at_once: usize,
-    /// Tokens a minute, prompt and answer; nothing for no limit.
+    /// Tokens a minute, prompt and answer; `None` for no limit.
     pub tokens_per_minute: Option<Tokens>,
     /// How often a request is sent again at most.
     pub retries: u32,
@@ -73,7 +73,7 @@ struct State {
     under_way: usize,
     /// Refusals of requests that began before the last shrinking say nothing new.
     round: u64,
-    /// Nobody is let through before this time.
+    /// No request is let through before this time.
     closed_until: Option<Instant>,
     bucket: Option<Bucket>,
 }
@@ -120,7 +120,7 @@ impl Pacer {
         self.state().limit
     }
 
-    /// The pause before the next attempt of a request after so many.
+    /// The pause before the next attempt of a request.
     pub(super) fn pause(&self, attempts: u32, place: ContentHash) -> Duration {
         let spread = drawn(self.setting.seed, place, attempts);
         pause(&self.setting, attempts, spread)
@@ -184,7 +184,7 @@ impl Pacer {
 }
 
 impl Pass {
-    /// It was answered; `billed` replaces what was expected of it.
+    /// It was answered; `billed` replaces the expected size.
     pub(super) fn answered(self, billed: Tokens) {
         let mut state = self.pacer.state();
         let most = self.pacer.setting.at_once.max(1) as f64;

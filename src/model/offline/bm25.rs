@@ -126,7 +126,7 @@ impl Reader {
     }
 }
 
-/// The words of a question that say what it is about, with their weights.
+/// The content words of a question, with their weights.
 #[derive(Debug)]
 struct Terms {
     words: BTreeSet<String>,
@@ -321,7 +321,7 @@ fn path_tokens(line: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Runs without white space, quotes and brackets, and without punctuation around them; Chinese,
-/// Japanese and Korean stand between them.
+/// Japanese and Korean separate them.
 fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let between = |c: char| {
         c.is_whitespace()

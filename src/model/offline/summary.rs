@@ -18,7 +18,7 @@ const CHARS_PER_TOKEN: usize = 4;
 /// Longer lines are cut off.
 const LINE_CHARS: usize = 300;
 
-/// What a line may carry.
+/// The kinds of information that a line may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Carries {
     Rule,
@@ -83,7 +83,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
             if room == 0 {
                 break;
             }
-            // A line stands under the first heading it belongs to most.
+            // A line goes under the heading for the most important thing it carries.
             let mut carries = line.carries.iter();
             let carried = carries.find(|carried| everywhere.contains(carried));
             if !carried.is_some_and(|carried| wanted.contains(carried)) {

@@ -1,4 +1,4 @@
-//! How long a call takes, by what it reads and writes.
+//! The duration of a call, from the tokens it reads and writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Latency {
         Ok(latency)
     }
 
-    /// Milliseconds that so many calls of this usage together take, one after the other.
+    /// Milliseconds that a number of calls take one after the other, with this usage in total.
     pub fn milliseconds(&self, calls: usize, usage: &Usage) -> f64 {
         let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;
         let fresh = usage.input_uncached + usage.cache_write_5m + usage.cache_write_1h;

@@ -32,7 +32,7 @@ pub enum Limited {
     ImageEdge,
 }
 
-/// Every property, with its word in price files and what is counted of it.
+/// Every property, with its word in price files and the unit of its limit.
 const LIMITED: [(&str, Limited, &str); 4] = [
     ("request_bytes", Limited::RequestBytes, "bytes in a request"),
     ("images", Limited::Images, "images in a request"),

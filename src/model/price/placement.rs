@@ -45,10 +45,10 @@ impl Placement {
     }
 }
 
-/// A product, as far as the provider's cache can tell.
+/// The cache breakpoints of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// Whether it sets a breakpoint behind the tools. One stands behind the system prompt in any case.
+    /// Whether it sets a breakpoint behind the tools. It always sets one behind the system prompt.
     pub marks_tools: bool,
     /// How many of the newest messages have a breakpoint.
     pub messages: usize,

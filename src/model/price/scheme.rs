@@ -1,4 +1,4 @@
-//! The rules by which a provider reuses what it has already read.
+//! The rules of a provider's prompt cache.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,18 +55,18 @@ pub struct CacheScheme {
     pub name: String,
     /// Which prefixes are found again.
     pub reuse: Reuse,
-    /// What each class of tokens costs.
+    /// The price of each class of tokens.
     pub rates: Rates,
     /// The shortest prefix that is cached.
     pub minimum: Tokens,
-    /// What is read is rounded down to a multiple of this.
+    /// Cached prefixes are rounded down to a multiple of this.
     pub step: Tokens,
-    /// Breakpoints in a prompt, at most. [`Client`](super::Client) says where they stand.
+    /// Breakpoints in a prompt, at most. [`Client`](super::Client) says where they are.
     pub breakpoints: usize,
-    /// How many positions a breakpoint looks at for an earlier one, itself the first; nothing: all.
+    /// How many positions a breakpoint looks at for an earlier one, itself the first; `None`: all.
     /// A run of tool uses is one position, and so is a run of tool results.
     pub look_back: Option<usize>,
-    /// How long a prefix lives after its last use, in seconds; nothing: for ever.
+    /// How long a prefix lives after its last use, in seconds; `None`: for ever.
     pub ttl_seconds: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl CacheScheme {
         }
     }
 
-    /// The tokens that the provider caches of a prefix of so many.
+    /// The number of tokens that the provider caches of a prefix.
     pub fn rounded(&self, prefix: Tokens) -> Tokens {
         let step = self.step.0.max(1);
         let whole = Tokens(prefix.0 / step * step);

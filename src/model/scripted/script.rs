@@ -10,7 +10,7 @@ use crate::settings::{Reader, SettingError, Table};
 /// The value of `format` in a script.
 pub const FORMAT: &str = "proctor-script";
 
-/// One rule: what a request must hold, and what is answered.
+/// One rule: the text that a request must hold, and the answer.
 #[derive(Debug, Clone, PartialEq)]
 struct Rule {
     purpose: Option<Purpose>,
@@ -19,7 +19,7 @@ struct Rule {
     /// Some text before it must hold this: a script that knows an answer says it only where the
     /// prompt still has it.
     holds: Option<String>,
-    /// Of the words between `<reference>` tags, this share must stand between `<answer>` tags.
+    /// Of the words between `<reference>` tags, this share must be between `<answer>` tags.
     alike: Option<f64>,
     /// Only the first answer to the same request, 1, or one of the further ones.
     turn: Option<u64>,

@@ -1,8 +1,8 @@
 //! Decisions of a recorded session: proposed by a model, kept only where the recording bears them out.
 //!
-//! What was decided and why cannot be found by rule. A model is shown what was said, part by part, and
-//! proposes; a proposal is kept only if its quotation stands word for word in one message, and choice
-//! and reason stand in the quotation. Whether a reader can answer it from there, and not without, the
+//! Rules cannot find a decision and its reason. A model reads the conversation part by part and makes
+//! proposals. A proposal is kept only if its quotation appears verbatim in one message, and the quotation
+//! holds choice and reason. Whether a reader can answer it from there, and not without, the
 //! caller finds out by asking.
 
 use std::collections::BTreeMap;
@@ -26,10 +26,10 @@ const MAX_PROPOSALS: Tokens = Tokens(2_048);
 /// A quotation of fewer words says nothing.
 const LEAST_WORDS: usize = 5;
 
-/// Of the key's words, this share must stand beside the choice: as survival binds a value.
+/// The share of the key's words that must be beside the choice: as survival binds a value.
 const BOUND: f64 = 0.5;
 
-/// What the model is told.
+/// The instructions to the model.
 pub const INSTRUCTIONS: &str = include_str!("decisions.txt");
 
 /// Why a proposal was not kept.
@@ -37,9 +37,9 @@ pub const INSTRUCTIONS: &str = include_str!("decisions.txt");
 pub enum Dropped {
     /// The reply was no list of proposals.
     Unreadable,
-    /// The quotation stands in no message, or in several.
+    /// No message holds the quotation, or several do.
     QuoteNotFound,
-    /// Choice, reason or key do not stand in the quotation.
+    /// Choice, reason or key are not in the quotation.
     NotInQuote,
     /// The question holds the choice.
     ToldInQuestion,
@@ -60,7 +60,7 @@ impl Dropped {
     }
 }
 
-/// What is put to the model, part by part.
+/// The requests to the model, one for each part of the session.
 pub fn requests(session: &Session) -> Vec<Request> {
     let mut parts: Vec<String> = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
@@ -100,7 +100,7 @@ fn who(role: Role) -> &'static str {
     }
 }
 
-/// What was said in a message, by user or agent: no tool's output, no thinking.
+/// The texts of a message by user or agent, without tool output and thinking.
 fn said(message: &Message) -> impl Iterator<Item = &str> {
     message.content().iter().filter_map(|block| match block {
         ContentBlock::Text(text) if !text.trim().is_empty() => Some(&**text),

@@ -8,14 +8,14 @@ use crate::probe::Pattern;
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
-/// A key is made of so many of the rarest words of the line.
+/// The number of a line's rarest words that make a key.
 const KEY_WORDS: usize = 4;
 
-/// Values are looked for in the first so many percent of the messages: behind them is what every
-/// strategy keeps.
+/// The first part of the messages, in percent, in which values are searched for: every strategy keeps
+/// the rest.
 const NOT_THE_TAIL: usize = 80;
 
-/// What kind of value a token is, in words; nothing where it is none that cannot be guessed.
+/// The class of a value that cannot be guessed, in words; `None` for any other token.
 ///
 /// Each kind has at least 20 bits: 7 hexadecimal digits, 7 decimal ones, or an address.
 pub(super) fn class_of(token: &str) -> Option<&'static str> {
@@ -44,13 +44,13 @@ static CLASSES: [(&str, Pattern); 5] = [
     ("code", Pattern::new("^[A-Z]{2,6}[-_]*[0-9]{4,}$")),
 ];
 
-/// Values that were said once, beside words that stand nowhere else.
+/// Values that were said once, beside words that occur nowhere else.
 pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
     let end = messages_in_all * NOT_THE_TAIL / 100;
     let mut proposals: Vec<Proposal> = Vec::new();
     let mut messages = BTreeSet::new();
     for (at, line) in texts.lines().take_while(|(at, _)| *at < end) {
-        // One value a message: what stands side by side is lost side by side.
+        // One value a message: neighbours are lost together.
         if messages.contains(&at) {
             continue;
         }
@@ -79,7 +79,7 @@ struct Assigned {
     value: String,
     /// The file that shows it.
     path: Option<String>,
-    /// Whether it stands nowhere else.
+    /// Whether it occurs nowhere else.
     is_unique: bool,
 }
 
@@ -111,14 +111,13 @@ fn assignments(
             });
         }
     }
-    // One assignment that cannot be told from other text, and it is not known any more which value
-    // is in force.
+    // After one assignment that looks like other text, the value in force is unknown.
     found.retain(|_, values| values.iter().all(|assigned| assigned.is_unique));
     found
 }
 
 /// The messages in which a tool that does more than look is given the
-/// key: its value may be another from there on, and nobody says which.
+/// key: its value may have changed there.
 fn changed(session: &Session, key: &str, path: Option<&str>, touched: Touched<'_>) -> Vec<usize> {
     let may_change = |tool: &ToolUse| match tool.class {
         ToolClass::Read | ToolClass::Grep | ToolClass::Glob | ToolClass::Todo => false,
@@ -138,7 +137,7 @@ fn changed(session: &Session, key: &str, path: Option<&str>, touched: Touched<'_
     changes.map(|(at, _)| at).collect()
 }
 
-/// What stands for a value that a tool was given and nobody showed.
+/// Replaces a value that a tool was given and no message shows.
 const NOT_SHOWN: &str = "not shown";
 
 /// Keys that were given several values, one after the other, in one file or in none.

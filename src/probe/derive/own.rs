@@ -18,10 +18,10 @@ const OF_THE_USER: &str = "\
 /// always: people paste `<div>` and `<config>`.
 const OF_A_PRODUCT: &str = "instructions reminder skill";
 
-/// A block in which so many elements are never closed is left as it is.
+/// A block with more unclosed elements is left as it is.
 const MOST_UNCLOSED: usize = 32;
 
-/// A name of more bytes is none.
+/// The longest name, in bytes.
 const NAME_BYTES: usize = 40;
 
 /// The texts that the user typed, with their messages; in order, several of one message.
@@ -42,7 +42,7 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
     all
 }
 
-/// The parts of a text that stand in no element of a product, none of them blank.
+/// The parts of a text outside of a product's elements, without blank ones.
 pub(super) fn own(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut next, mut unclosed) = (0, 0, 0);

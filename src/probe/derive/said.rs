@@ -1,4 +1,4 @@
-//! What the user said: rules, and requests.
+//! Rules and requests of the user.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +14,19 @@ const DEMANDS: &str = "\
     always|avoid|do not|don't|don’t|ensure|keep|make sure|never|only|you must|you should not|\
     please avoid|please do not|please don't|please never";
 
-/// A rule has at least and at most so many words.
+/// The least and the most words of a rule.
 const RULE_WORDS: std::ops::RangeInclusive<usize> = 4..=40;
 
-/// A topic has so many words.
+/// The words of a topic.
 const TOPIC_WORDS: usize = 3;
 
 /// A request of fewer words is a nod: "yes, commit it".
 const REQUEST_WORDS: usize = 4;
 
-/// A request is quoted up to so many characters, in whole lines.
+/// Characters up to which a request is quoted, in whole lines.
 const REQUEST_CHARS: usize = 600;
 
-/// Words by which a person stresses what is said.
+/// Words by which a person stresses a sentence.
 const STRESSING: &str = "\
     absolutely always critical crucial essential important mandatory must mustn't never \
     strictly vital";
@@ -83,7 +83,7 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
                 texts.any(|text| text.contains(sentence))
             });
             let evidence: Vec<usize> = holding.map(|(at, _)| at).collect();
-            // One that others repeat would be no evidence of what the user demands.
+            // A sentence that others repeat too is no evidence of a demand.
             let is_users = |at: &usize| {
                 let mut own = typed.iter();
                 own.any(|(of, text)| of == at && text.contains(sentence))
@@ -124,10 +124,10 @@ fn quoted(text: &str) -> String {
     request.trim().to_owned()
 }
 
-/// What the user asked for, each time: one request a message.
+/// The user's requests, one a message.
 ///
-/// Every message ends the request before it. One that is too short to be told from other text, that
-/// stands in an earlier one as well, or whose lines are too long to be quoted, does nothing more.
+/// Every message ends the request before it. One that is too short to be recognised, that an earlier
+/// one holds as well, or whose lines are too long to be quoted, does nothing more.
 pub(super) fn requests(session: &Session) -> Vec<Proposal> {
     let is_short = |text: &str| word_count(text) < REQUEST_WORDS;
     let mut messages: Vec<(usize, &str)> = Vec::new();

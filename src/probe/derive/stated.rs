@@ -11,13 +11,13 @@ use crate::probe::holds;
 use crate::session::ground_truth::{Fact, Revision};
 use crate::session::{ContentBlock, Role, Session};
 
-/// A key has at most so many words.
+/// The most words of a key.
 const KEY_WORDS: usize = 7;
 
 /// A sentence of more bytes is no plain statement.
 const SENTENCE_BYTES: usize = 300;
 
-/// A value of fewer characters is guessed too easily, and stands in many words.
+/// A value of fewer characters is guessed too easily, and is part of many words.
 const VALUE_CHARS: usize = 3;
 
 /// Between a key and its value.
@@ -114,7 +114,7 @@ pub(super) fn statements(
             note(at, sentence, false);
         }
     }
-    // Of a tool's output only settings are statements, and only those that stand in one message:
+    // Of a tool's output only settings are statements, and only those in a single message:
     // the others are revised, or belong to a file.
     let is_shown = |at: usize| {
         let message = session.messages().get(at);
@@ -181,7 +181,7 @@ impl Stated {
     }
 }
 
-/// What a sentence states, if it states one value of one key.
+/// The statement of a sentence, if it states one value of one key.
 fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
     if sentence.len() > SENTENCE_BYTES || sentence.contains('?') {
         return None;
@@ -243,7 +243,7 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
     let text = text.trim_start();
     let is_quoted = text.starts_with(['`', '"', '\'']);
     let value = tokens(text).next()?;
-    // The token stands first: behind nothing but quotes.
+    // The token comes first, behind nothing but quotes.
     if !text
         .trim_start_matches(['`', '"', '\'', '*'])
         .starts_with(value)
@@ -257,7 +257,7 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
     is_value.then_some(value)
 }
 
-/// Words that stand before a key where it is set.
+/// Words before a key where it is set.
 const BEFORE_SETTINGS: &str = "- * const export final let pub set static use var";
 
 /// An assignment of which the line says nothing else: "it is documented here: …" sets nothing.

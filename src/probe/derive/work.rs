@@ -9,10 +9,10 @@ use crate::probe::{Pattern, ask_points};
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
-/// An order is asked of at least and at most so many files.
+/// The least and the most files whose order is asked for.
 const EVENTS: std::ops::RangeInclusive<usize> = 4..=6;
 
-/// The first so many lines of a failing result are looked at.
+/// The lines of a failing result that are looked at.
 const FIRST_LINES: usize = 12;
 
 /// A result: its message, whether it failed, the class of the tool and its command, the text.
@@ -50,7 +50,7 @@ static PLACE: Pattern = Pattern::new(r"^[^:]*\.[^.:/]{1,4}:[0-9]{1,6}(?::|$)");
 static CODE: Pattern =
     Pattern::new(r"^(?:[A-Z]{1,6}[0-9]{2,8}|[A-Za-z0-9]{3,}Error|[A-Za-z0-9]*Exception)$");
 
-/// Failing results whose first lines hold a code and a place that stands nowhere else.
+/// Failing results whose first lines hold a code and a place that occur nowhere else.
 pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for (at, failed, _, text) in results(session) {
@@ -83,13 +83,13 @@ pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
     proposals
 }
 
-/// What test runners count.
+/// The units in which test runners count.
 const UNITS: [&str; 3] = ["passed", "failed", "tests"];
 
 /// A count of fewer digits is guessed too easily.
 const COUNT_DIGITS: usize = 2;
 
-/// What stands for a count that a run did not report.
+/// Replaces a count that a run did not report.
 const NOT_REPORTED: &str = "not reported";
 
 /// The last count of this unit in a text, and whether it is the only one: a run of several
@@ -117,8 +117,8 @@ pub(super) fn counted(text: &str, unit: &str) -> Option<(String, bool)> {
 
 /// Counts that test runners print, run after run.
 ///
-/// Every run ends what the one before it said: also with a count that cannot be asked for because it
-/// is guessed easily, stands elsewhere too or is one of several, and with none at all.
+/// Every run supersedes the one before it, even with a count that cannot be asked for (it is guessed
+/// easily, occurs elsewhere too or is one of several), and with none at all.
 pub(super) fn numbers(session: &Session, texts: &Texts) -> Vec<Proposal> {
     let mut series: BTreeMap<&str, Vec<Revision>> = BTreeMap::new();
     for (message, _, tool, text) in results(session) {
@@ -194,7 +194,7 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
     proposals
 }
 
-/// What was done to which files, by tool uses that did not fail.
+/// The files that tool uses touched, and how; failed ones are left out.
 pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal> {
     use ArtifactVerb::{Created, Deleted, Modified, Read};
 
@@ -249,7 +249,7 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
     proposals
 }
 
-/// The order in which files were touched that nobody names at any other time. The question names
+/// The order in which files were touched that are named at no other time. The question names
 /// them; so of each stretch between two points at which probes are asked there is one of its own.
 pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
     let mut events: Vec<Revision> = Vec::new();

@@ -19,16 +19,16 @@ const NOT: &str = "\
     aren't can't cannot couldn't didn't doesn't don't isn't never no none not nothing nowhere \
     wasn't weren't";
 
-/// What was not done with the answer: "was never mentioned", "none given".
+/// Participles of a denial: "was never mentioned", "none given".
 const DONE: &str = "\
     answered available clear contained context conversation defined determined discussed \
     found given included known mentioned present provided recorded said shown specified \
     stated told";
 
-/// What there is none of: "no mention". Behind `no` only: "do not mention the client" is a rule.
+/// Nouns of a denial: "no mention". Behind `no` only: "do not mention the client" is a rule.
 const THINGS: &str = "indication information mention record";
 
-/// What the conversation or the reader does not do: "does not say". Behind a helping verb only.
+/// Verbs of a denial: "does not say". Behind a helping verb only.
 const DOES: &str = "\
     answer appear contain determine find give have include know mention provide say see show \
     specify state tell";
@@ -36,7 +36,7 @@ const DOES: &str = "\
 /// Verbs that make a denial a statement; `do` only where the reader speaks of itself.
 const HELPING: &str = "can can't cannot could couldn't did didn't does doesn't";
 
-/// So many words may stand between a denial and what is denied: "was not explicitly mentioned".
+/// Words that may come between a negation and its verb: "was not explicitly mentioned".
 const BETWEEN: usize = 2;
 
 /// Words that claim nothing beside a denial, as those of the lists above.
@@ -79,7 +79,7 @@ pub(in crate::probe) fn is_plain(answer: &str, question: &str, own: &[&str]) -> 
     own.is_empty() && said.len() <= 3 && said[0] == "no" && said.get(1).is_some_and(is_noun)
 }
 
-/// Each denial: the word that negates, and what is negated.
+/// Each denial: the negation and the negated word.
 fn denials(said: &[String]) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for (at, not) in said.iter().enumerate() {

@@ -2,10 +2,10 @@
 
 use super::normalise;
 
-/// What a reader says that makes no call.
+/// Answers that make no call.
 const NO_CALL: &[&str] = &["ask", "no call", "none", "nothing", "stop"];
 
-/// What a reader would do now.
+/// The next action of a reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::probe) enum Call {
     /// It asks the user first, or does nothing.
@@ -15,7 +15,7 @@ pub(in crate::probe) enum Call {
 }
 
 impl Call {
-    /// One call, or none; nothing where more is said.
+    /// One call, or none; `None` where the answer says more.
     pub(in crate::probe) fn read(answer: &str) -> Option<Self> {
         let answer = normalise(answer);
         if NO_CALL.contains(&answer.as_str()) {

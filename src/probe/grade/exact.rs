@@ -17,13 +17,13 @@ const TURNING: &str = "\
     before except former formerly instead neither never no nor not old older or previous \
     previously than unless until without";
 
-/// Words that stand between a choice or a yes and its reason.
+/// Words between a choice, or a yes, and its reason.
 pub(in crate::probe) const BECAUSE: &[&str] = &[
     "because", "chose", "chosen", "due", "error", "failed", "reason", "since", "so", "to", "tried",
     "we",
 ];
 
-/// The words of a text as they are compared; signs that stand alone are none.
+/// The words of a text as they are compared, without isolated signs.
 pub(in crate::probe) fn words(text: &str) -> Vec<String> {
     let text = normalise(text);
     let words = text.split_whitespace().map(trim_punctuation);
@@ -31,8 +31,7 @@ pub(in crate::probe) fn words(text: &str) -> Vec<String> {
     words.filter(is_word).map(str::to_owned).collect()
 }
 
-/// What may stand around a known answer without claiming anything: words of the question, and a few
-/// others.
+/// Words around a known answer that claim nothing: those of the question, and a few others.
 #[derive(Debug)]
 pub(in crate::probe) struct Around(BTreeSet<String>);
 
@@ -80,7 +79,7 @@ impl Around {
     }
 }
 
-/// Whether a phrase stands in a text with no letter or digit beside it.
+/// Whether a text holds a phrase with no letter or digit beside it.
 pub(in crate::probe) fn has_phrase(text: &str, phrase: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
     text.match_indices(phrase)

@@ -1,4 +1,4 @@
-//! What a judge is told of an item beside the answer.
+//! The brief that a judge gets of an item, beside the answer.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use super::{NEVER_SAID, form_in_words, neutralised};
 use crate::probe::kind::{Answers, Spec};
 use crate::probe::{OTHER_ORDER, Probe};
 
-/// At most so many values of other items are shown.
+/// The most values of other items that are shown.
 const OTHERS: usize = 8;
 
-/// At most so many older values are shown, the newest of them.
+/// The most older values that are shown: the newest of them.
 const OLDER: usize = 8;
 
 /// A value of another item that is longer than this says little by itself.
 const OTHER_CHARS: usize = 120;
 
-/// What a judge is told of an item: never who answered, nor from which prompt.
+/// The brief of an item: it never says who answered, nor from which prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Brief {
     /// The question; of one that is asked in both orders, both with [`OTHER_ORDER`] between them.
@@ -24,7 +24,7 @@ pub struct Brief {
     pub form: Option<String>,
     /// The answer, in words.
     pub reference: String,
-    /// What was right earlier, oldest first.
+    /// Answers that were right earlier, oldest first.
     pub older: Vec<String>,
     /// Some values that answer other items of the session.
     pub others: Vec<String>,
@@ -75,7 +75,7 @@ impl Brief {
     }
 }
 
-/// What was right earlier and is not any more.
+/// Answers that were right earlier and are not any more.
 fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     let said: Vec<&str> = match spec.answers {
         Answers::Planned | Answers::Open => {

@@ -13,7 +13,7 @@ use crate::probe::{Unscored, Verdict};
 pub struct Sentinel {
     /// Its name in records.
     pub name: String,
-    /// What is asked, and the right answer.
+    /// The question and the right answer.
     pub brief: Brief,
     /// The answer to grade.
     pub answer: String,
@@ -48,12 +48,12 @@ pub fn sentinels() -> Vec<Sentinel> {
 }
 
 impl Sentinel {
-    /// What the judge is sent.
+    /// The request to the judge.
     pub fn request(&self) -> Request {
         Judge::request_of(&self.brief, &self.answer)
     }
 
-    /// The verdict that follows from what the judge said.
+    /// The verdict that follows from the judge's word.
     pub fn verdict(&self, said: Result<Word, Unscored>) -> Verdict {
         match said {
             Ok(word) => graded(word, self.brief.is_never_said()),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::api::without_thoughts;
 
-/// What a judge calls an answer.
+/// A judge's word for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// It says the same as the reference.
@@ -84,7 +84,7 @@ fn only(mut words: impl Iterator<Item = Option<Word>>) -> Option<Word> {
     words.all(|word| word == Some(first)).then_some(first)
 }
 
-/// What the JSON objects of a text have as `verdict`, in order. An object inside another is looked at only
+/// The values of `verdict` in the JSON objects of a text, in order. An object inside another is looked at only
 /// where the outer one has none.
 fn objects(text: &str) -> Vec<Value> {
     let mut found = Vec::new();

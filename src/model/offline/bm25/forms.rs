@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{BEST_LINES, Indexed, Terms, best_line, value_in};
 use crate::session::{ContentBlock, Message, Role};
 
-/// What is found was said, and only what happened is said with its reason: a yes, or a no where it
-/// is asked whether it is still to come.
+/// A line that fits counts as a yes, with the line as its reason; as a no where the question asks
+/// whether something is still to come.
 pub(super) fn yes_or_no(question: &str, texts: &[Indexed]) -> Option<String> {
     let is_turned = question.contains("untried");
     let word = if is_turned { "No" } else { "Yes" };
@@ -16,8 +16,8 @@ pub(super) fn yes_or_no(question: &str, texts: &[Indexed]) -> Option<String> {
 /// A question may list what is to be brought into order, at least so many.
 const LISTED: usize = 3;
 
-/// What the question lists behind its last colon, as it comes up first; else the values of all lines
-/// that fit, in the order in which they stand.
+/// The names that the question lists behind its last colon, by their first occurrence; else the values
+/// of all lines that fit, in the order of the lines.
 pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
     let listed = question.rsplit_once(": ").map_or("", |(_, list)| list);
     let listed: Vec<&str> = listed.trim_end_matches('?').split(", ").collect();
@@ -47,7 +47,7 @@ pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
     (!values.is_empty()).then(|| values.join("\n"))
 }
 
-/// The option that some line fits better; nothing where none fits either.
+/// The option that some line fits better; `None` where no line fits.
 pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
     let fits = |letter: &str| {
         let mut lines = question.lines();
@@ -63,8 +63,8 @@ pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
     }
 }
 
-/// Asks first where anything was said about what the question quotes first, and else acts on it.
-/// Nothing where the question does not offer to ask: no line holds a call.
+/// Asks first where some line fits the first quotation of the question, else acts on it. `None` where
+/// the question does not offer to ask: no line holds a call.
 pub(super) fn call(question: &str, texts: &[Indexed]) -> Option<String> {
     if !question.contains("`ask`") {
         return None;

@@ -1,4 +1,4 @@
-//! The lines of a text and where each word stands: made once per distinct text.
+//! The lines of a text and the positions of its words: made once per distinct text.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ const K1: f64 = 1.2;
 /// How far long units are held back: the usual value.
 const B: f64 = 0.75;
 
-/// BM25's weight of a word that so many of all units hold: its inverse document frequency.
+/// BM25's weight of a word: its inverse document frequency, where `holding` of `all` units hold it.
 pub(super) fn rarity(all: usize, holding: usize) -> f64 {
     let (all, holding) = (all as f64, holding as f64);
     libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5))
 }
 
-/// What so many repetitions of a word gain in a unit of this length.
+/// BM25's gain from `count` repetitions of a word in a unit of this length.
 pub(super) fn gain(count: u32, length: u32, average: f64) -> f64 {
     let count = f64::from(count);
     let damped = count + K1 * (1.0 - B + B * f64::from(length) / average);
@@ -87,7 +87,7 @@ impl Postings {
 pub(super) struct Index {
     pub(super) lines: Vec<std::ops::Range<usize>>,
     pub(super) postings: Postings,
-    /// What the text says was done to which file, in order.
+    /// Files that the text mentions with what was done to them, in order.
     pub(super) touched: Vec<(Verb, String)>,
     /// Of a task list, the tasks that are not done.
     pub(super) open: Vec<String>,

@@ -1,4 +1,4 @@
-//! The words of a question that say what it is about.
+//! The content words of a question.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use super::index::each_word;
 use crate::model::offline::listed;
 use crate::script::is_unspaced;
 
-/// The words that say what the question is about.
+/// The content words.
 pub(super) fn words(question: &str) -> BTreeSet<String> {
     let mut question = Cow::Borrowed(question);
     if question.contains(is_unspaced) {
