@@ -78,11 +78,9 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     if too_many > 0 {
         passed_over.insert(PassedOver::TooMany, too_many);
     }
-    let mut recalls = spread(stated, MOST_STATED);
-    let (mut updates, stated): (Vec<_>, Vec<_>) = recalls
-        .drain(..)
-        .partition(|it| it.kind() == ProbeKind::Update);
-    recalls = stated;
+    let stated = spread(stated, MOST_STATED).into_iter();
+    let (mut updates, mut recalls): (Vec<_>, Vec<_>) =
+        stated.partition(|it| it.kind() == ProbeKind::Update);
     let is_new = |known: &[Proposal], proposal: &Proposal| {
         let is_known = |part: Part<'_>| {
             let mut parts = known.iter().flat_map(|other| other.fact.spec().parts);

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::Regex;
 
 use super::listed;
 use crate::script::is_unspaced;
@@ -220,23 +221,19 @@ fn is_path(token: &str) -> bool {
             .is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
 }
 
+/// A string of JSON, and the colon behind it if it is a key.
+static STRING: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\(?s:.))*"? *:?"#).ok());
+
 /// Calls `each` with every string value of the JSON: the role of its message, its key, and the
 /// string as written, still escaped. Text that ends early is read as far as it goes.
 fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str)) {
-    let bytes = json.as_bytes();
     let (mut role, mut key) = ("", "");
-    let mut at = 0;
-    while let Some(open) = json[at..].find('"') {
-        let start = at + open + 1;
-        let mut end = start;
-        while end < bytes.len() && bytes[end] != b'"' {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        let end = json.floor_char_boundary(end.min(bytes.len()));
-        let string = &json[start..end];
-        at = (end + 1).min(bytes.len());
-        at += json[at..].len() - json[at..].trim_start_matches(' ').len();
-        if bytes.get(at) == Some(&b':') {
+    for found in STRING.iter().flat_map(|string| string.find_iter(json)) {
+        let written = &found.as_str()[1..];
+        let closed = written.trim_end_matches([':', ' ']).strip_suffix('"');
+        let string = closed.unwrap_or(written);
+        if closed.is_some() && written.ends_with(':') {
             key = string;
         } else if key == "role" {
             role = string;
@@ -249,43 +246,31 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
     }
 }
 
+/// A line feed, or an escape of JSON; a backslash before anything but ASCII escapes nothing.
+static FEED_OR_ESCAPE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\n|\\[\x00-\x7f]?").ok());
+
 /// Calls `each` with every line; where line feeds and quotes are `escaped`, they are read as such.
 fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>)) {
     if !escaped {
-        for line in text.lines() {
-            each(Cow::Borrowed(line));
-        }
+        text.lines().for_each(|line| each(Cow::Borrowed(line)));
         return;
     }
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    let mut at = 0;
-    let mut plain = true;
-    while at <= bytes.len() {
-        let is_end = at == bytes.len() || bytes[at] == b'\n';
-        let is_feed = !is_end && bytes[at] == b'\\' && bytes.get(at + 1) == Some(&b'n');
-        if is_end || is_feed {
-            let line = &text[from..at];
-            each(if plain {
-                Cow::Borrowed(line)
-            } else {
-                Cow::Owned(unescaped(line))
-            });
-            at += if is_feed { 2 } else { 1 };
-            from = at.min(bytes.len());
-            plain = true;
-        } else if bytes[at] == b'\\' {
-            plain = false;
-            // The escaped character is ASCII, or the backslash was none of JSON's.
-            at += if bytes.get(at + 1).is_some_and(u8::is_ascii) {
-                2
-            } else {
-                1
-            };
+    let mut line = |line: &'a str| {
+        each(if line.contains('\\') {
+            Cow::Owned(unescaped(line))
         } else {
-            at += 1;
+            Cow::Borrowed(line)
+        });
+    };
+    let mut from = 0;
+    for found in FEED_OR_ESCAPE.iter().flat_map(|it| it.find_iter(text)) {
+        if matches!(found.as_str(), "\n" | "\\n") {
+            line(&text[from..found.start()]);
+            from = found.end();
         }
     }
+    line(&text[from..]);
 }
 
 fn unescaped(line: &str) -> String {
