@@ -30,6 +30,7 @@ use super::anthropic::blocks::{self, Speaker};
 use super::object::time;
 use super::partial;
 use super::prelude::*;
+use super::product::with_side_chains;
 use crate::units::ContentHash;
 use attachments::{Attached, attached};
 use chain::{Chain, Cleared, Entry, Said};
@@ -107,8 +108,8 @@ struct Recording {
     parents: Parents,
     /// A record without a parent that no entry has followed yet.
     root: Option<Arc<str>>,
-    chains_by_record: BTreeMap<Arc<str>, usize>,
-    chains_by_agent: BTreeMap<Arc<str>, usize>,
+    /// Side chains, by the names of their agents and records.
+    chains: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
     side_chains: usize,
     /// Calls by message id: by which request, if it is told, and under which name.
@@ -286,33 +287,26 @@ impl Recording {
         }))
     }
 
-    /// The conversation a record belongs to.
+    /// The conversation of a record.
     ///
-    /// A side chain is told by its agent, or by the first record of it that was seen: parents are
-    /// looked up among earlier records only, so that no cycle can be followed.
+    /// A side chain is recognised by its agent, or by the first record of it that was seen: parents
+    /// are looked up among earlier records only, so that no cycle can be followed.
     fn chain_of(&mut self, record: &Record<'_>) -> usize {
+        let agent = record.agent_id.as_ref();
         if record.is_sidechain != Some(true) {
-            // What is replaced in a side chain names its agent alone.
-            let agent = record.agent_id.as_ref();
+            // A replacement in a side chain names its agent alone.
             let agent = agent.filter(|_| record.replacements.is_some());
-            let known = agent.and_then(|agent| self.chains_by_agent.get(agent));
+            let known = agent.and_then(|agent| self.chains.get(agent));
             return known.copied().unwrap_or(0);
         }
-        let known = match (&record.agent_id, &record.parent_uuid) {
-            (Some(agent), _) => self.chains_by_agent.get(agent),
-            (None, Some(parent)) => self.chains_by_record.get(parent),
-            (None, None) => None,
-        };
+        let name = agent.or(record.parent_uuid.as_ref());
+        let known = name.and_then(|name| self.chains.get(name));
         let chain = known.copied().unwrap_or_else(|| {
             self.side_chains += 1;
             self.side_chains
         });
-        if let Some(agent) = &record.agent_id {
-            self.chains_by_agent.insert(agent.clone(), chain);
-        }
-        if let Some(uuid) = &record.uuid {
-            self.chains_by_record.insert(uuid.clone(), chain);
-        }
+        let names = [&record.agent_id, &record.uuid].into_iter().flatten();
+        self.chains.extend(names.map(|name| (name.clone(), chain)));
         chain
     }
 
@@ -414,35 +408,10 @@ impl Recording {
                 chain.add(entry, &self.parents);
             }
         }
-        let mut first = Some(self.source);
-        let id = &file.id;
-        let mut side = 0;
-        let mut sessions = Vec::new();
-        for (at, mut chain) in chains.into_iter().enumerate() {
-            chain.end();
-            let mut assembler = chain.assembler;
-            if assembler.is_empty() {
-                if let Some(first) = &mut first {
-                    add_counts(first, assembler.source);
-                }
-                continue;
-            }
-            // What the file says as a whole is told once, with its first session.
-            add_counts(&mut assembler.source, first.take().unwrap_or_default());
-            FORMAT.clone_into(&mut assembler.source.format);
-            let id = if at == 0 {
-                id.clone()
-            } else {
-                side += 1;
-                format!("{id}-side-{side}")
-            };
-            let mut session = assembler.finish(id, &file.path)?;
-            if let Some(session) = &mut session {
-                partial::warn(session);
-            }
-            sessions.extend(session);
-        }
-        some(sessions, &file.path)
+        let chains = chains.into_iter().map(Chain::end);
+        let mut sessions = with_side_chains(FORMAT, chains, self.source, file)?;
+        sessions.iter_mut().for_each(partial::warn);
+        Ok(sessions)
     }
 }
 

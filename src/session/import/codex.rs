@@ -230,18 +230,15 @@ impl Rollout {
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
         let is_typed = |step: &Step| match step {
-            Step::Item(Item::Other(blocks), _) => left::tags_of(blocks) == [Tag::TypedUser],
+            Step::Item(Item::Other(blocks), _) => left::tag_of(blocks) == Some(Tag::TypedUser),
             _ => false,
         };
-        let mut left = turns;
-        while left > 0
-            && let Some(at) = self.steps.iter().rposition(is_typed)
-        {
+        for _ in 0..turns {
+            let Some(at) = self.steps.iter().rposition(is_typed) else {
+                break;
+            };
             self.steps.truncate(at);
-            left -= 1;
-        }
-        let what = "abandoned branch: a turn the user went back from is left out";
-        for _ in left..turns.min(left.saturating_add(1_000_000)) {
+            let what = "abandoned branch: a turn the user went back from is left out";
             self.assembler.warn(what);
         }
         // Its bills are written anew.
@@ -378,11 +375,11 @@ impl Rollout {
             }
             Item::Other(blocks) => {
                 self.is_open = false;
-                let tags = left::tags_of(&blocks);
-                if tags == [Tag::TypedUser] {
+                let tag = left::tag_of(&blocks);
+                if tag == Some(Tag::TypedUser) {
                     self.typed.push(blocks.clone());
                 }
-                self.assembler.hear(None, blocks, time, tags);
+                self.assembler.hear(None, blocks, time, tag);
             }
             Item::Product(blocks) => {
                 self.is_open = false;

@@ -283,14 +283,32 @@ impl Assembler {
         self.compacts(trigger, pre_tokens, after)
     }
 
-    /// Adds a compaction that replaced single blocks.
-    pub(super) fn edits(&mut self, trigger: &str, pre_tokens: Option<Tokens>, edits: &Edits) {
+    /// Adds a compaction that replaced the results of tool uses by texts. Returns the number of
+    /// results that are not in the file; without any other there is no compaction.
+    pub(super) fn replaces_results(
+        &mut self,
+        trigger: &str,
+        pre_tokens: Option<Tokens>,
+        results: impl IntoIterator<Item = (Arc<str>, Arc<str>)>,
+    ) -> usize {
         let at = self.flush();
-        let context = pieces::context(self.compactions(), at);
-        let after = context.map_or(CompactedTo::Missing, |context| {
-            CompactedTo::Replaced(pieces::edited(context, edits))
-        });
-        self.compacts(Some(trigger.into()), pre_tokens, after);
+        let (mut edits, mut missing) = (Edits::new(), 0);
+        for (tool_use, text) in results {
+            match self.answer(&tool_use) {
+                Some((message, block)) => {
+                    edits.entry(message).or_default().insert(block, text);
+                }
+                None => missing += 1,
+            }
+        }
+        if !edits.is_empty() {
+            let context = pieces::context(self.compactions(), at);
+            let after = context.map_or(CompactedTo::Missing, |context| {
+                CompactedTo::Replaced(pieces::edited(context, &edits))
+            });
+            self.compacts(Some(trigger.into()), pre_tokens, after);
+        }
+        missing
     }
 
     /// Adds the tool that a definition describes.

@@ -16,7 +16,7 @@
 use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
-use super::product::is_one_of;
+use super::product::{is_one_of, with_side_chains};
 
 const FORMAT: &str = "copilot-cli";
 
@@ -59,105 +59,83 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
     let mut lines = text.lines();
     let mut log = Log::default();
     while let Some(line) = lines.next()? {
-        log.collect(line.parse::<&RawValue>()?.to_owned());
+        log.collect(line.parse()?);
     }
-    let mut main = Reading::default();
-    main.assembler.source = log.source;
-    FORMAT.clone_into(&mut main.assembler.source.format);
-    add_counts(&mut main.assembler.source, lines.source);
-    let mut sides: Vec<Reading> = Vec::new();
+    add_counts(&mut log.source, lines.source);
+    let mut chains = vec![Reading::default()];
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
-        let Some(agent) = event.agent() else {
-            main.event(&event, &log.usages);
-            continue;
+        let chain = match &event.agent {
+            Some(agent) => *agents.entry(agent.clone()).or_insert_with(|| {
+                chains.push(Reading::side());
+                chains.len() - 1
+            }),
+            None => 0,
         };
-        let at = *agents.entry(agent).or_insert_with(|| {
-            let mut side = Reading::side();
-            FORMAT.clone_into(&mut side.assembler.source.format);
-            sides.push(side);
-            sides.len() - 1
-        });
-        sides[at].event(&event, &log.usages);
+        chains[chain].event(event, &log.usages);
     }
-    let (id, path) = (&text.id, &text.path);
-    let mut sessions = Vec::new();
-    sessions.extend(main.finish(id.clone(), path)?);
-    for (at, side) in sides.into_iter().enumerate() {
-        sessions.extend(side.finish(format!("{id}-side-{}", at + 1), path)?);
-    }
-    some(sessions, path)
+    let chains = chains.into_iter().map(Reading::end);
+    with_side_chains(FORMAT, chains, log.source, &text)
 }
 
 /// One event of the log.
-struct Event {
+struct Event<'a> {
     kind: Arc<str>,
     id: Option<Arc<str>>,
     time: Option<Arc<str>>,
-    agent: Option<Arc<str>>,
-    raw: Box<RawValue>,
-}
-
-impl Event {
-    fn data(&self) -> Object<'_> {
-        let event = Object::read(&self.raw);
-        event.unwrap_or_default().inner("data")
-    }
-
     /// The sub-agent whose event it is.
-    fn agent(&self) -> Option<Arc<str>> {
-        let named = self.agent.clone();
-        named.or_else(|| self.data().take_text("parentToolCallId"))
-    }
+    agent: Option<Arc<str>>,
+    data: Object<'a>,
+    raw: &'a RawValue,
 }
 
 /// The events that were not taken back.
 #[derive(Default)]
-struct Log {
-    events: Vec<Event>,
-    /// What the provider reports, by its name for the call.
+struct Log<'a> {
+    events: Vec<Event<'a>>,
+    /// The provider's bills, by its name for the call.
     usages: BTreeMap<Arc<str>, Usage>,
     source: Source,
 }
 
-impl Log {
-    fn collect(&mut self, raw: Box<RawValue>) {
-        let Some(mut event) = Object::read(&raw) else {
-            return count(&mut self.source.unknown, "event that is no object");
+impl<'a> Log<'a> {
+    fn collect(&mut self, raw: &'a RawValue) {
+        let Some(mut event) = Object::read(raw) else {
+            return self.source.not_understood("event that is no object");
         };
-        let kind = event.take_text("type");
-        let [id, time, agent] = ["id", "timestamp", "agentId"].map(|key| event.take_text(key));
-        let event = Event {
+        let [kind, id, time, agent] =
+            ["type", "id", "timestamp", "agentId"].map(|key| event.take_text(key));
+        let mut data = event.inner("data");
+        match kind.as_deref() {
+            Some("session.snapshot_rewind") => return self.rewind(&data.take_text("upToEventId")),
+            Some("assistant.usage") => {
+                if let Some(call) = data.text("apiCallId") {
+                    self.usages.insert(call, usage(data.clone()));
+                }
+            }
+            _ => {}
+        }
+        self.events.push(Event {
             kind: kind.unwrap_or_else(|| "without type".into()),
             id,
             time,
-            agent,
+            agent: agent.or_else(|| data.text("parentToolCallId")),
+            data,
             raw,
-        };
-        let mut data = event.data();
-        if &*event.kind == "session.snapshot_rewind" {
-            let to = data.take_text("upToEventId");
-            return self.rewind(to.as_ref());
-        }
-        if &*event.kind == "assistant.usage"
-            && let Some(call) = data.take_text("apiCallId")
-        {
-            self.usages.insert(call, usage(data));
-        }
-        self.events.push(event);
+        });
     }
 
-    fn rewind(&mut self, to: Option<&Arc<str>>) {
-        let is_it = |event: &Event| event.id.as_ref() == to;
-        match to.and_then(|_| self.events.iter().position(is_it)) {
+    fn rewind(&mut self, to: &Option<Arc<str>>) {
+        let is_target = |event: &Event<'_>| to.is_some() && event.id == *to;
+        match self.events.iter().position(is_target) {
             Some(at) => {
                 self.events.truncate(at);
-                count(&mut self.source.skipped, "rewind");
+                self.source.skip("rewind");
             }
-            None => count(
-                &mut self.source.warnings,
-                "a rewind names an event that is not in the file",
-            ),
+            None => {
+                let what = "a rewind names an event that is not in the file";
+                self.source.warn(what);
+            }
         }
     }
 }
@@ -169,23 +147,22 @@ struct Reading {
     model: Option<Arc<str>>,
     /// The tool calls that were seen.
     uses: BTreeSet<Arc<str>>,
-    /// The model's last message, and whether it waits for tools.
-    last: Option<Arc<str>>,
-    is_waiting: bool,
+    /// The model's messages so far, and whether the last one waits for tools.
     messages: usize,
-    /// A compaction is under way: how many messages of the model's there were when it began.
+    is_waiting: bool,
+    /// A compaction is under way: the number of the model's messages when it began.
     began: Option<usize>,
     /// A compaction that takes effect with the next call.
-    due: Option<Done>,
+    due: Option<Compaction>,
 }
 
 /// A compaction that was done.
-struct Done {
+struct Compaction {
     trigger: Option<Arc<str>>,
     pre_tokens: Option<Tokens>,
     summary: Option<Arc<str>>,
-    /// The first message that stayed.
-    kept: Option<Arc<str>>,
+    /// The first of the model's messages that stayed, by its number from 1.
+    kept: Option<usize>,
 }
 
 impl Reading {
@@ -197,56 +174,51 @@ impl Reading {
         }
     }
 
-    /// Reads the next event; `usages` are what the provider reports, by its name for the call.
-    fn event(&mut self, event: &Event, usages: &BTreeMap<Arc<str>, Usage>) {
+    fn event(&mut self, event: Event<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
         let time = self.assembler.time(event.time.as_deref());
-        let mut data = event.data();
-        match &*event.kind {
-            "system.message" => self.system(data),
+        let (kind, mut data) = (&*event.kind, event.data);
+        match kind {
+            "system.message" => self.system(data.take_text("content")),
             "user.message" => self.user(data, time),
-            "system.notification" => {
-                let text = data.take_text("content");
-                self.told(text, time, Tag::Meta);
-            }
-            "assistant.message" => self.model(data, time, usages),
+            "system.notification" => self.hear(data.take_text("content"), time, Tag::Meta),
+            "assistant.message" => self.answer(data, time, usages),
             "tool.execution_start" => self.started(data, time, None),
-            // Nobody but the product could have written it into the conversation.
+            // Only the product could have written it into the conversation.
             "tool.user_requested" => self.started(data, time, Some(Tag::Synthetic)),
             "tool.execution_complete" => self.ended(data, time),
             "session.compaction_start" => self.began = Some(self.messages),
             "session.compaction_complete" => self.compacted(data),
             "session.truncation" => {
                 let before = data.take_as("preTruncationTokensInMessages").map(Tokens);
-                let trigger = Some("truncation".into());
-                self.assembler
-                    .compacts(trigger, before, CompactedTo::Missing);
+                let (trigger, after) = (Some("truncation".into()), CompactedTo::Missing);
+                self.assembler.compacts(trigger, before, after);
             }
-            other => {
-                if &*event.kind == "session.model_change" {
+            _ => {
+                if kind == "session.model_change" {
                     self.model = data.take_text("newModel").or(self.model.take());
                 }
-                let first = other.split('.').next().unwrap_or_default();
-                if is_one_of(BOOKKEEPING, first) {
-                    self.assembler.skip(other);
+                if is_one_of(BOOKKEEPING, kind.split('.').next().unwrap_or_default()) {
+                    self.assembler.skip(kind);
                 } else {
-                    let what = format!("event {other}");
-                    self.assembler.hear_unknown(&what, &event.raw, time);
+                    let what = format!("event {kind}");
+                    self.assembler.hear_unknown(&what, event.raw, time);
                 }
             }
         }
     }
 
     /// The prompt is recorded whenever a session is taken up again.
-    fn system(&mut self, mut data: Object<'_>) {
-        let text = data.take_text("content");
-        match (&self.assembler.header.system, text) {
-            (None, Some(text)) => self.assembler.header.system = Some(text),
+    fn system(&mut self, text: Option<Arc<str>>) {
+        let system = &mut self.assembler.header.system;
+        match (system.as_ref(), text) {
+            (None, Some(text)) => *system = Some(text),
             (Some(first), Some(text)) if *first == text => {
                 self.assembler.skip("system prompt told again");
             }
-            (Some(_), Some(_)) => self
-                .assembler
-                .warn("the system prompt changed; the first is kept"),
+            (Some(_), Some(_)) => {
+                let what = "the system prompt changed; the first is kept";
+                self.assembler.warn(what);
+            }
             (_, None) => self.assembler.warn("a system prompt is no text"),
         }
     }
@@ -258,23 +230,23 @@ impl Reading {
             self.assembler.skip("attachment, told in the text");
         }
         let is_continued = data.take_flag("isAutopilotContinuation");
-        // What the product says in the user's place names its source.
+        // Text that the product writes in the user's place names its source.
         let source = data.take_text("source");
         let is_typed = !is_continued && source.is_none_or(|source| &*source == "user");
         let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
-        self.told(sent, time, tag);
+        self.hear(sent, time, tag);
     }
 
-    fn told(&mut self, text: Option<Arc<str>>, timestamp: Option<Timestamp>, tag: Tag) {
+    fn hear(&mut self, text: Option<Arc<str>>, time: Option<Timestamp>, tag: Tag) {
         let text = text.filter(|text| !text.is_empty());
         let blocks = text.map(ContentBlock::Text).into_iter().collect();
-        self.assembler.hear(None, blocks, timestamp, [tag]);
+        self.assembler.hear(None, blocks, time, [tag]);
     }
 
-    fn model(
+    fn answer(
         &mut self,
         mut data: Object<'_>,
-        timestamp: Option<Timestamp>,
+        time: Option<Timestamp>,
         usages: &BTreeMap<Arc<str>, Usage>,
     ) {
         let mut blocks = Vec::new();
@@ -284,113 +256,98 @@ impl Reading {
             let thought = thought.unwrap_or_default();
             blocks.push(ContentBlock::thinking(thought, signature));
         }
-        let said = data.take_text("content").filter(|text| !text.is_empty());
-        blocks.extend(said.map(ContentBlock::Text));
+        let text = data.take_text("content").filter(|text| !text.is_empty());
+        blocks.extend(text.map(ContentBlock::Text));
         let requests = data.items("toolRequests");
         let is_waiting = !requests.is_empty();
-        blocks.extend(requests.into_iter().map(|raw| self.request(raw)));
+        for raw in requests {
+            let request = Object::read(raw);
+            let tool_use = request.and_then(|request| self.tool_use(request, "name"));
+            let unknown = || counted("malformed tool request", raw, &mut self.assembler);
+            blocks.push(tool_use.unwrap_or_else(unknown));
+        }
         let reported = data.take_text("apiCallId");
         let usage = reported.and_then(|call| usages.get(&call)).copied();
         if usage.is_none() && data.take("outputTokens").is_some() {
-            self.assembler
-                .skip("output tokens without those of the prompt");
+            let what = "output tokens without those of the prompt";
+            self.assembler.skip(what);
         }
-        // Published logs have their ids replaced, and one that is not its own says nothing.
+        // Published logs have their ids replaced by one and the same.
         let call = data.take_text("messageId");
         let call = call.filter(|id| !id.contains("REDACTED"));
-        self.said(AssistantRecord::of(blocks, timestamp).by(call, data.take_text("model"), usage));
+        self.say(AssistantRecord::of(blocks, time).by(call, data.take_text("model"), usage));
         self.is_waiting = is_waiting;
     }
 
-    fn request(&mut self, raw: &RawValue) -> ContentBlock {
-        let request = Object::read(raw).and_then(|mut request| {
-            let id = request.take_text("toolCallId")?;
-            Some((id, request.take_text("name")?, request.take("arguments")))
-        });
-        if let Some((id, name, arguments)) = request {
-            return self.tool_use(id, name, arguments);
-        }
-        counted("malformed tool request", raw, &mut self.assembler)
-    }
-
-    fn tool_use(
-        &mut self,
-        id: Arc<str>,
-        name: Arc<str>,
-        arguments: Option<&RawValue>,
-    ) -> ContentBlock {
-        self.uses.insert(id.clone());
+    /// Reads a call, whose tool is named by the key `name`.
+    fn tool_use(&mut self, mut request: Object<'_>, name: &str) -> Option<ContentBlock> {
+        let id = request.take_text("toolCallId")?;
+        let name = request.take_text(name)?;
+        let arguments = request.take("arguments");
         // Some versions write them as JSON in a text.
         let input = match arguments.and_then(content::text) {
             Some(text) => JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text)),
             None => input(arguments),
         };
-        ContentBlock::tool_use(id, name, input)
+        self.uses.insert(id.clone());
+        Some(ContentBlock::tool_use(id, name, input))
     }
 
-    /// Adds what the model says, after a compaction that is due.
-    fn said(&mut self, mut record: AssistantRecord) {
+    /// Adds an answer of the model's, after a compaction that is due.
+    fn say(&mut self, mut record: AssistantRecord) {
         if record.blocks.is_empty() {
             self.assembler.skip("assistant record without content");
             return;
         }
         self.take_effect();
         self.messages += 1;
-        let name = name_of(self.messages);
         record.model = record.model.or_else(|| self.model.clone());
-        self.assembler.assistant(Some(&name), record);
-        self.last = Some(name);
+        self.assembler
+            .assistant(Some(&name_of(self.messages)), record);
     }
 
-    /// A tool is carried out that no message asked for.
-    fn started(&mut self, mut data: Object<'_>, timestamp: Option<Timestamp>, tag: Option<Tag>) {
-        let id = data.take_text("toolCallId");
-        let Some((id, name)) = id.zip(data.take_text("toolName")) else {
+    /// A tool is carried out; mostly an answer asked for it.
+    fn started(&mut self, mut data: Object<'_>, time: Option<Timestamp>, tag: Option<Tag>) {
+        let is_known = |id: Arc<str>| self.uses.contains(&id);
+        if data.text("toolCallId").is_some_and(is_known) && data.has("toolName") {
+            return self.assembler.skip("tool.execution_start");
+        }
+        let model = data.take_text("model");
+        let Some(tool_use) = self.tool_use(data, "toolName") else {
             return self.assembler.unknown("tool without a name");
         };
-        if self.uses.contains(&id) {
-            self.assembler.skip("tool.execution_start");
-            return;
-        }
-        let use_ = self.tool_use(id, name, data.take("arguments"));
-        let model = data.take_text("model");
-        self.assembler
-            .warn("a tool was carried out that no message asked for");
-        self.said(
-            AssistantRecord::of(vec![use_], timestamp)
-                .by(None, model, None)
-                .tagged(tag),
-        );
+        let what = "a tool was carried out that no message asked for";
+        self.assembler.warn(what);
+        let record = AssistantRecord::of(vec![tool_use], time);
+        self.say(record.by(None, model, None).tagged(tag));
         self.is_waiting = true;
     }
 
-    fn ended(&mut self, mut data: Object<'_>, timestamp: Option<Timestamp>) {
+    fn ended(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
         let Some(id) = data.take_text("toolCallId") else {
             return self.assembler.unknown("result without a tool");
         };
         let is_error = data.take_denial("success");
-        let told = data.inner("result").take_text("content");
-        let told = told.or_else(|| data.inner("error").take_text("message"));
-        let content = told.map(ContentBlock::Text).into_iter().collect();
+        let text = data.inner("result").take_text("content");
+        let text = text.or_else(|| data.inner("error").take_text("message"));
+        let content = text.map(ContentBlock::Text).into_iter().collect();
         let block = ContentBlock::tool_result(id, content, is_error);
-        self.assembler.hear(None, vec![block], timestamp, []);
+        self.assembler.hear(None, vec![block], time, []);
     }
 
     fn compacted(&mut self, mut data: Object<'_>) {
-        let began = self.began.take();
-        let is_newer = |began: &usize| *began < self.messages;
-        let since = began.filter(is_newer).map(|began| name_of(began + 1));
+        let began = self.began.take().filter(|began| *began < self.messages);
         if data.take_denial("success") {
             return self.assembler.skip("compaction that failed");
         }
-        let done = Done {
+        // Results that are awaited need their calls.
+        let awaited = (self.is_waiting && self.messages > 0).then_some(self.messages);
+        self.due = Some(Compaction {
             trigger: data.take_text("trigger"),
             pre_tokens: data.take_as("preCompactionTokens").map(Tokens),
             summary: data.take_text("summaryContent"),
-            // Results that are awaited need their calls.
-            kept: since.or_else(|| self.last.clone().filter(|_| self.is_waiting)),
-        };
-        self.due = Some(done);
+            kept: began.map(|began| began + 1).or(awaited),
+        });
         if !self.is_waiting {
             self.take_effect();
         }
@@ -401,18 +358,19 @@ impl Reading {
             return;
         };
         self.assembler.flush();
-        let kept = done.kept.and_then(|name| self.assembler.message_of(&name));
+        let kept = done.kept.map(name_of);
+        let kept = kept.and_then(|name| self.assembler.message_of(&name));
         self.assembler
             .summarizes(done.trigger, done.pre_tokens, done.summary, kept);
     }
 
-    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+    fn end(mut self) -> Assembler {
         self.take_effect();
-        self.assembler.finish(id, path)
+        self.assembler
     }
 }
 
-/// Counters of `assistant.usage`, of which the input includes what the cache gave and took.
+/// Counters of `assistant.usage`, of which the input includes the cached tokens.
 fn usage(mut data: Object<'_>) -> Usage {
     let mut counter = |key: &str| data.take_as::<u64>(key).unwrap_or_default();
     let (read, written) = (counter("cacheReadTokens"), counter("cacheWriteTokens"));

@@ -15,16 +15,18 @@
 use serde::Deserialize;
 
 use super::left::{Records, Shown};
-use super::pieces::Edits;
 use super::prelude::*;
-use super::product::{cached_within, is_one_of};
+use super::product::{self, cached_within, is_one_of};
 
 mod checkpoint;
 
 const FORMAT: &str = "gemini-cli";
 
-/// What the product says where the model stopped too early.
+/// The request of the product where the model stopped too early.
 const NUDGE: &str = "System: Please continue.";
+
+/// The beginning of the product's own first message, which sets up the context.
+const SETUP: &str = "This is the Gemini CLI.";
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
@@ -55,14 +57,8 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             Step::Said(record) => chat.read(record),
             Step::Compacted(records) => chat.compacted(records),
             Step::Masked(results) => {
-                chat.assembler.flush();
-                let mut edits = Edits::new();
-                for (id, text) in results {
-                    if let Some((message, block)) = chat.assembler.answer(&id) {
-                        edits.entry(message).or_default().insert(block, text);
-                    }
-                }
-                chat.assembler.edits("tool output masked", None, &edits);
+                let trigger = "tool output masked";
+                chat.assembler.replaces_results(trigger, None, results);
             }
             Step::Unknown(what, raw) => {
                 let source = &mut chat.assembler.source;
@@ -257,16 +253,13 @@ impl<'a> Chat<'a> {
             self.snapshot = Snapshot::Of(compaction);
             return;
         }
-        let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-        let (snapshot, tag) = if has_snapshot {
-            (Snapshot::First, Tag::CompactSummary)
-        } else if texts.any(|text| &**text == NUDGE) {
-            (Snapshot::No, Tag::Meta)
+        self.snapshot = if has_snapshot {
+            Snapshot::First
         } else {
-            (Snapshot::No, Tag::TypedUser)
+            Snapshot::No
         };
-        self.snapshot = snapshot;
-        self.hear(record.id.as_ref(), blocks, timestamp, vec![tag]);
+        let tag = speaker(&blocks);
+        self.hear(record.id.as_ref(), blocks, timestamp, tag);
     }
 
     fn hear(
@@ -274,7 +267,7 @@ impl<'a> Chat<'a> {
         name: Option<&Arc<str>>,
         blocks: Vec<ContentBlock>,
         timestamp: Option<Timestamp>,
-        tags: Vec<Tag>,
+        tags: impl IntoIterator<Item = Tag>,
     ) {
         self.records.note(name, &blocks);
         self.assembler.hear(name, blocks, timestamp, tags);
@@ -284,29 +277,30 @@ impl<'a> Chat<'a> {
     fn compacted(&mut self, records: Vec<Record<'_>>) {
         let at = self.assembler.flush();
         let mut shown = Vec::new();
+        let mut show = |name, role, blocks, tags| {
+            shown.push(Shown {
+                name,
+                role,
+                blocks,
+                tags,
+            });
+        };
         for record in records {
-            let name = record.id.clone();
-            let is_user = record.r#type.as_deref() == Some("user");
-            let (said, heard) = match record.r#type.as_deref() {
-                Some("user") => (Vec::new(), parts(record.content, &mut self.assembler)),
-                Some("gemini" | "model") => {
-                    self.said(record.thoughts, record.content, record.tool_calls)
+            match record.r#type.as_deref() {
+                Some("user") => {
+                    let blocks = parts(record.content, &mut self.assembler);
+                    let is_summary = blocks.iter().any(is_snapshot);
+                    let tag = is_summary.then_some(Tag::CompactSummary);
+                    show(record.id, Role::User, blocks, tag.into_iter().collect());
                 }
-                Some(_) | None => continue,
-            };
-            let is_summary = is_user && heard.iter().any(is_snapshot);
-            let answers = name.as_ref().map(results_of).filter(|_| !is_user);
-            let heard_as = answers.or_else(|| name.clone());
-            for (role, name, blocks) in
-                [(Role::Assistant, name, said), (Role::User, heard_as, heard)]
-            {
-                let tags = is_summary.then_some(Tag::CompactSummary);
-                shown.push(Shown {
-                    name,
-                    role,
-                    blocks,
-                    tags: tags.into_iter().collect(),
-                });
+                Some("gemini" | "model") => {
+                    let (content, calls) = (record.content, record.tool_calls);
+                    let (said, results) = self.said(record.thoughts, content, calls);
+                    let answers = record.id.as_ref().map(results_of);
+                    show(record.id, Role::Assistant, said, Vec::new());
+                    show(answers, Role::User, results, Vec::new());
+                }
+                Some(_) | None => {}
             }
         }
         shown.retain(|one| !one.blocks.is_empty());
@@ -369,7 +363,7 @@ impl<'a> Chat<'a> {
             .tagged(tags);
         self.assembler.assistant(name.as_ref(), part);
         if !results.is_empty() {
-            self.hear(answers.as_ref(), results, None, Vec::new());
+            self.hear(answers.as_ref(), results, None, []);
         }
     }
 }
@@ -488,6 +482,14 @@ enum Snapshot {
     First,
     /// It is what this compaction left.
     Of(usize),
+}
+
+/// Who wrote a message of the user's role.
+fn speaker(blocks: &[ContentBlock]) -> Option<Tag> {
+    if blocks.iter().any(is_snapshot) {
+        return Some(Tag::CompactSummary);
+    }
+    product::speaker(blocks, |text| text == NUDGE || text.starts_with(SETUP))
 }
 
 /// Whether a text is what a compaction leaves.

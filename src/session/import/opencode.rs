@@ -11,7 +11,6 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
-use super::pieces::Edits;
 use super::prelude::*;
 use parts::{Asked, Part, Step};
 
@@ -327,18 +326,10 @@ impl Reading {
 
     /// Clears the results of these tool uses.
     fn clear(&mut self, cleared: BTreeMap<Timestamp, Vec<Arc<str>>>) {
-        if cleared.is_empty() {
-            return;
-        }
-        self.assembler.flush();
-        let mut edits = Edits::new();
-        for tool_use in cleared.into_values().flatten() {
-            if let Some((message, block)) = self.assembler.answer(&tool_use) {
-                let blocks = edits.entry(message).or_default();
-                blocks.insert(block, CLEARED.into());
-            }
-        }
-        self.assembler.edits("prune", self.last_size, &edits);
+        let tool_uses = cleared.into_values().flatten();
+        let results = tool_uses.map(|tool_use| (tool_use, CLEARED.into()));
+        self.assembler
+            .replaces_results("prune", self.last_size, results);
     }
 
     fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {

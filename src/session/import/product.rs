@@ -1,14 +1,39 @@
 //! What several products have in common: words of their records, and records that form a tree.
 
-use std::collections::BTreeSet;
-
-use serde_json::value::RawValue;
-
-use super::assemble::Assembler;
+use super::prelude::*;
 
 /// Whether `word` is one of `words`, which are separated by white space.
 pub(super) fn is_one_of(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
+}
+
+/// The sessions of a file: the main conversation, and those of sub-agents. The first one reports
+/// the counts of the file as a whole.
+pub(super) fn with_side_chains(
+    format: &str,
+    chains: impl IntoIterator<Item = Assembler>,
+    mut file: Source,
+    text: &SourceText,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut sides = 0;
+    for (at, mut chain) in chains.into_iter().enumerate() {
+        if chain.is_empty() {
+            if sessions.is_empty() {
+                add_counts(&mut file, chain.source);
+            }
+            continue;
+        }
+        add_counts(&mut chain.source, std::mem::take(&mut file));
+        format.clone_into(&mut chain.source.format);
+        let mut id = text.id.clone();
+        if at > 0 {
+            sides += 1;
+            id = format!("{id}-side-{sides}");
+        }
+        sessions.extend(chain.finish(id, &text.path)?);
+    }
+    some(sessions, &text.path)
 }
 
 /// Adds a record and all records above it to `path`, up to one that is there already: a circle ends
@@ -23,6 +48,18 @@ pub(super) fn climb<T: Ord + Copy>(
         && path.insert(here)
     {
         at = parent(here);
+    }
+}
+
+/// Who wrote a message of the user's role: a tool (none), the product, or a person.
+pub(super) fn speaker(blocks: &[ContentBlock], is_injected: impl Fn(&str) -> bool) -> Option<Tag> {
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+    if blocks.iter().any(ContentBlock::is_result) {
+        None
+    } else if texts.any(|text| is_injected(text)) {
+        Some(Tag::Meta)
+    } else {
+        Some(Tag::TypedUser)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::prelude::*;
 use super::records::{CompactMetadata, Parents, Preserved};
-use crate::session::import::pieces::Edits;
 
 /// What a record adds to its conversation.
 pub(super) enum Said {
@@ -39,7 +38,7 @@ pub(super) struct Entry {
 /// One conversation with the compaction that is being read, if any.
 #[derive(Default)]
 pub(super) struct Chain {
-    pub(super) assembler: Assembler,
+    assembler: Assembler,
     open: Option<Open>,
     /// What is cleared before the next call.
     cleared: Vec<Cleared>,
@@ -101,12 +100,14 @@ impl Chain {
             },
             Said::Cleared(cleared) => self.cleared.push(cleared),
             Said::NewRoot(pre_tokens) => {
-                self.end();
+                self.close();
+                self.clear();
                 let (trigger, after) = (Some("clear".into()), CompactedTo::Replaced(Vec::new()));
                 self.assembler.compacts(trigger, pre_tokens, after);
             }
             Said::Boundary(metadata) => {
-                self.end();
+                self.close();
+                self.clear();
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
             Said::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
@@ -195,34 +196,26 @@ impl Chain {
     /// Clears what is due: old results, and results that were too large to be read whole.
     fn clear(&mut self) {
         for cleared in std::mem::take(&mut self.cleared) {
-            self.assembler.flush();
-            let mut edits = Edits::new();
-            for (id, text) in cleared.results {
-                let Some((message, block)) = self.assembler.answer(&id) else {
-                    let what = "a compaction clears a result that is not in the file";
-                    self.assembler.warn(what);
-                    continue;
-                };
-                edits.entry(message).or_default().insert(block, text);
+            let (before, count) = (cleared.pre_tokens, cleared.results.len());
+            let assembler = &mut self.assembler;
+            let missing = assembler.replaces_results(cleared.trigger, before, cleared.results);
+            for _ in 0..missing {
+                assembler.warn("a compaction clears a result that is not in the file");
             }
             for _ in &cleared.attachments {
-                let what = "a compaction clears an attachment, which is kept";
-                self.assembler.warn(what);
+                assembler.warn("a compaction clears an attachment, which is kept");
             }
-            if edits.is_empty() {
-                let what = "a compaction says nothing of what it cleared";
-                self.assembler.warn(what);
-            } else {
-                let before = cleared.pre_tokens;
-                self.assembler.edits(cleared.trigger, before, &edits);
+            if missing == count {
+                assembler.warn("a compaction says nothing of what it cleared");
             }
         }
     }
 
-    /// Ends the compaction that is being read, and clears what is due.
-    pub(super) fn end(&mut self) {
+    /// Ends the compaction that is being read, clears what is due, and returns the conversation.
+    pub(super) fn end(mut self) -> Assembler {
         self.close();
         self.clear();
+        self.assembler
     }
 
     /// Ends the compaction that is being read.

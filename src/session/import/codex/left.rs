@@ -1,6 +1,7 @@
 //! What a compaction of Codex left of the context, and who wrote what is in it.
 
 use super::super::prelude::*;
+use super::super::product::speaker;
 use crate::session::import::openai_responses::items::{self, Item, item};
 
 /// The beginnings of user messages that the product wrote, one a line.
@@ -44,43 +45,35 @@ pub(super) fn replacement(
 ) -> CompactedTo {
     let mut pieces = Vec::new();
     for raw in history {
-        let (role, blocks, tags) = match item(raw, assembler) {
+        let (role, blocks, tag) = match item(raw, assembler) {
             Item::Nothing => continue,
-            Item::Model(blocks) => (Role::Assistant, blocks, Vec::new()),
-            Item::Product(blocks) => (Role::User, blocks, vec![Tag::Meta]),
+            Item::Model(blocks) => (Role::Assistant, blocks, None),
+            Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
                 // The summary stands in the history too, behind the words that introduce it.
                 let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
                 let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
-                let tags = if is_summary {
-                    vec![Tag::CompactSummary]
+                let tag = if is_summary {
+                    Some(Tag::CompactSummary)
                 } else {
-                    tags_of(&blocks)
+                    tag_of(&blocks)
                 };
-                (Role::User, blocks, tags)
+                (Role::User, blocks, tag)
             }
         };
         let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
         if blocks.iter().any(is_encrypted) {
             return CompactedTo::Encrypted;
         }
-        pieces.push(Recorded::written(role, blocks, &tags));
+        pieces.push(Recorded::written(role, blocks, tag.as_slice()));
     }
     CompactedTo::Replaced(pieces)
 }
 
-/// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
-pub(super) fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let is_injected = |text: &Arc<str>| {
+/// Who wrote a message of the user's role.
+pub(super) fn tag_of(blocks: &[ContentBlock]) -> Option<Tag> {
+    speaker(blocks, |text| {
         let text = text.trim_start();
         INJECTED.lines().any(|start| text.starts_with(start))
-    };
-    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-    if blocks.iter().any(ContentBlock::is_result) {
-        Vec::new()
-    } else if texts.any(is_injected) {
-        vec![Tag::Meta]
-    } else {
-        vec![Tag::TypedUser]
-    }
+    })
 }

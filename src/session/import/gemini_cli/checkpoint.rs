@@ -4,11 +4,8 @@
 //! they are paired by order.
 
 use super::super::prelude::*;
-use super::{part, response};
+use super::{part, response, speaker};
 use crate::session::import::openai_chat::parts::Unnamed;
-
-/// How the product's own first message begins, which sets up the context.
-const SETUP: &str = "This is the Gemini CLI.";
 
 /// Whether a value is a checkpoint, or the beginning of one.
 pub(super) fn is_checkpoint(value: &Value) -> bool {
@@ -89,17 +86,4 @@ fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> Co
         return ContentBlock::thinking(text, object.take_text("thoughtSignature"));
     }
     part(raw, assembler)
-}
-
-fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-    if blocks.iter().any(ContentBlock::is_result) {
-        Vec::new()
-    } else if blocks.iter().any(super::is_snapshot) {
-        vec![Tag::CompactSummary]
-    } else if texts.any(|text| text.starts_with(SETUP)) {
-        vec![Tag::Meta]
-    } else {
-        vec![Tag::TypedUser]
-    }
 }
