@@ -48,7 +48,10 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             keep_unread("malformed", raw, &mut reading.assembler);
             continue;
         };
-        if is_message(raw) {
+        if ["role", "created", "content"]
+            .iter()
+            .all(|key| object.has(key))
+        {
             reading.message(raw, None);
         } else if let Some(messages) = object.take_list("conversation") {
             reading.header(object);
@@ -63,15 +66,8 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             reading.assembler.hear_unknown(what, raw, None);
         }
     }
-    let session = reading.finish(file.id.clone(), &file.path)?;
-    some(session.into_iter().collect(), &file.path)
-}
-
-fn is_message(raw: &RawValue) -> bool {
-    Object::read(raw).is_some_and(|mut object| {
-        let has_role = object.take("role").is_some();
-        has_role && object.take("created").is_some() && object.take("content").is_some()
-    })
+    reading.compacted();
+    reading.assembler.session(file.id.clone(), &file.path)
 }
 
 /// What the context may hold: a message of the session, or one that a compaction wrote.
@@ -167,11 +163,6 @@ impl Reading {
         }
         let after = CompactedTo::Replaced(after);
         self.assembler.compacts(None, None, after);
-    }
-
-    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
-        self.compacted();
-        self.assembler.finish(id, path)
     }
 }
 

@@ -19,9 +19,6 @@ use crate::units::ContentHash;
 
 const FORMAT: &str = "pi";
 
-/// Entries that are part of the conversation.
-const SAID: &str = "message custom_message compaction branch_summary";
-
 /// Entries that are no part of the conversation.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
      active_tools_change leaf custom";
@@ -39,14 +36,11 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
     let text = file.text();
     let mut lines = text.lines();
     let mut reading = Reading::default();
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
     while let Some(line) = lines.next()? {
-        let read: Option<Entry> = lenient::line(&line, &mut reading.assembler.source)?;
-        if let Some(mut entry) = read {
-            let kind = entry.r#type.as_deref();
-            if !kind.is_some_and(|kind| is_one_of(SAID, kind) || is_one_of(BOOKKEEPING, kind)) {
-                entry.whole = Some(line.parse::<&RawValue>()?.to_owned());
-            }
+        let entry: Option<Entry<'_>> = lenient::line(&line, &mut reading.assembler.source)?;
+        if let Some(mut entry) = entry {
+            entry.whole = Some(line.parse()?);
             entries.push(entry);
         }
     }
@@ -68,35 +62,39 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
 
 /// One line of a file.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
+struct Entry<'a> {
     r#type: Option<Arc<str>>,
     id: Option<Arc<str>>,
     parent_id: Option<Arc<str>>,
     timestamp: Option<Arc<str>>,
     model_id: Option<Arc<str>>,
-    message: Option<Box<RawValue>>,
-    content: Option<Box<RawValue>>,
+    message: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
     summary: Option<Arc<str>>,
     first_kept_entry_index: Option<usize>,
     first_kept_entry_id: Option<Arc<str>>,
     target_id: Option<Arc<str>>,
     /// The messages that stayed, written once more: newer compactions name no entry.
-    retained_tail: Option<Vec<Box<RawValue>>>,
+    retained_tail: Option<Vec<&'a RawValue>>,
     tokens_before: Option<u64>,
-    /// The entry as it was written, where its type is not known.
+    /// The entry as it was written.
     #[serde(skip)]
-    whole: Option<Box<RawValue>>,
+    whole: Option<&'a RawValue>,
 }
 
-impl Entry {
+impl Entry<'_> {
     fn is_named(&self) -> bool {
         self.id.is_some() || self.parent_id.is_some()
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        self.r#type.as_deref() == Some(kind)
     }
 }
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
-fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
+fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
     if entries.iter().all(|entry| entry.parent_id.is_none()) {
         return None;
     }
@@ -106,15 +104,13 @@ fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
             places.entry(id).or_insert(at);
         }
     }
-    let is_type = |entry: &Entry, kind: &str| entry.r#type.as_deref() == Some(kind);
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let is_last = |entry: &Entry| entry.id.is_some() && !is_type(entry, "session");
+    let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
     let last = entries.iter().rposition(is_last)?;
     let parent = |at: usize| {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
-        let target = entry.target_id.as_deref();
-        let target = target.filter(|_| is_type(entry, "leaf"));
+        let target = entry.target_id.as_deref().filter(|_| entry.is("leaf"));
         let parent = target.or(entry.parent_id.as_deref());
         parent.and_then(|parent| places.get(parent)).copied()
     };
@@ -150,21 +146,21 @@ struct Said<'a> {
 }
 
 impl Reading {
-    fn entry(&mut self, at: usize, entry: Entry) {
+    fn entry(&mut self, at: usize, entry: Entry<'_>) {
         let time = self.assembler.time(entry.timestamp.as_deref());
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
         }
         let name: Arc<str> = format!("entry {at}").into();
         let kind = entry.r#type.as_deref().unwrap_or("without type");
-        match (kind, entry.message.as_deref()) {
+        match (kind, entry.message) {
             ("message", Some(message)) => {
                 let hash = ContentHash::of(message.get().as_bytes());
                 self.written.push((hash, at));
                 self.message(at, &name, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
-                let blocks = blocks(entry.content.as_deref(), &mut self.assembler);
+                let blocks = blocks(entry.content, &mut self.assembler);
                 self.user(at, &name, blocks, time, [Tag::Meta]);
             }
             ("compaction", _) => self.compaction(entry),
@@ -178,10 +174,9 @@ impl Reading {
             }
             (other, _) => {
                 let what = format!("entry {other}");
-                let Some(raw) = &entry.whole else {
-                    return self.assembler.unknown(&what);
-                };
-                if let Some(kept) = unknown_record(&what, raw, &mut self.assembler.source) {
+                let source = &mut self.assembler.source;
+                let kept = entry.whole.and_then(|it| unknown_record(&what, it, source));
+                if let Some(kept) = kept {
                     self.user(at, &name, kept.blocks, time, kept.tags);
                 }
             }
@@ -249,7 +244,7 @@ impl Reading {
     }
 
     /// The entry from which on all messages are those of a retained tail, word for word.
-    fn first_of(&self, tail: &[Box<RawValue>]) -> Option<usize> {
+    fn first_of(&self, tail: &[&RawValue]) -> Option<usize> {
         let start = self.written.len().checked_sub(tail.len())?;
         let own = self.written.get(start..)?;
         let mut pairs = own.iter().zip(tail);
@@ -258,7 +253,7 @@ impl Reading {
     }
 
     /// The summary, and the messages from the first kept entry on.
-    fn compaction(&mut self, entry: Entry) {
+    fn compaction(&mut self, entry: Entry<'_>) {
         self.assembler.flush();
         let tail = entry.retained_tail.unwrap_or_default();
         let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
@@ -285,7 +280,7 @@ impl Reading {
 
 /// The messages of a retained tail that is not the end of the history as it was: some were edited, or
 /// what was between them is gone.
-fn rewritten(tail: &[Box<RawValue>]) -> Vec<Arc<Message>> {
+fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
     let mut reading = Reading::default();
     for (at, raw) in tail.iter().enumerate() {
         let name: Arc<str> = format!("kept {at}").into();

@@ -93,7 +93,9 @@ pub(in crate::session::import) fn read(
             _ => reading.assembler.unknown("row that is not JSON"),
         }
     }
-    reading.finish(session_id(&one.id, hasher), database.path())
+    reading.compacted();
+    let id = session_id(&one.id, hasher);
+    reading.assembler.finish(id, database.path())
 }
 
 /// The bills of calls, by the place of their message.
