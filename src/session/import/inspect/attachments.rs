@@ -1,17 +1,19 @@
 //! Puts attachments back where they belong.
 //!
-//! A reference, `attachment://` (at first `tc://`) and 32 hexadecimal digits, may stand anywhere in a text. Text and
-//! attachment are both JSON strings, so the attachment's inner part is put in as it was written.
+//! A reference, `attachment://` (at first `tc://`) and 32 hexadecimal digits, may be anywhere in a
+//! text. Text and attachment are both JSON strings, so the attachment's inner part is put in as it
+//! was written.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 
 use super::super::prelude::*;
 use super::{MAX_SAMPLE, Texts};
 
-const SCHEMES: [&str; 2] = ["attachment://", "tc://"];
-
-/// The length of an attachment's name.
-const NAME: usize = 32;
+static REFERENCE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new("(?-u)(?:attachment|tc)://([[:xdigit:]]{32})").ok());
 
 /// The JSON text with its attachments; none if they would make it larger than any sample is.
 pub(super) fn resolved<'t>(
@@ -19,41 +21,25 @@ pub(super) fn resolved<'t>(
     attachments: &Texts<'_>,
     assembler: &mut Assembler,
 ) -> Option<Cow<'t, str>> {
-    if next(text).is_none() {
-        return Some(Cow::Borrowed(text));
-    }
-    let mut whole = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((at, scheme)) = next(rest) {
-        let (before, reference) = rest.split_at(at);
-        whole.push_str(before);
-        let name = reference.get(scheme.len()..scheme.len() + NAME);
-        let is_name = |name: &&str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let Some(name) = name.filter(is_name) else {
-            // Somebody wrote of attachments.
-            whole.push_str(scheme);
-            rest = &reference[scheme.len()..];
-            continue;
-        };
-        let found = attachments.get(name).map(|raw| raw.get());
-        let inner = found.and_then(|json| json.strip_prefix('"')?.strip_suffix('"'));
+    let mut whole = String::new();
+    let mut copied = 0;
+    for found in REFERENCE.as_ref()?.captures_iter(text.as_bytes()) {
+        let (reference, name) = (found.get(0)?.range(), found.get(1)?.range());
+        let attachment = attachments.get(&text[name]).map(|raw| raw.get());
+        let inner = attachment.and_then(|json| json.strip_prefix('"')?.strip_suffix('"'));
         if inner.is_none() {
             assembler.warn("an attachment is not in the log");
         }
-        whole.push_str(inner.unwrap_or(&reference[..scheme.len() + NAME]));
+        whole.push_str(&text[copied..reference.start]);
+        whole.push_str(inner.unwrap_or(&text[reference.clone()]));
         if whole.len() > MAX_SAMPLE {
             return None;
         }
-        rest = &reference[scheme.len() + NAME..];
+        copied = reference.end;
     }
-    whole.push_str(rest);
+    if copied == 0 {
+        return Some(Cow::Borrowed(text));
+    }
+    whole.push_str(&text[copied..]);
     Some(Cow::Owned(whole))
-}
-
-/// The next place where a reference may stand, and how it begins.
-fn next(text: &str) -> Option<(usize, &'static str)> {
-    let found = SCHEMES
-        .iter()
-        .filter_map(|scheme| Some((text.find(scheme)?, *scheme)));
-    found.min()
 }

@@ -216,11 +216,12 @@ impl<'a> Sample<'a> {
         } else {
             let ranges = references.into_iter().map(|(first, end)| first..end);
             let messages = ranges.filter_map(|range| self.pool.get(range)).flatten();
-            let texts: Vec<&str> = messages.map(|raw| raw.get()).collect();
-            if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_SAMPLE {
-                return None;
-            }
-            format!("[{}]", texts.join(","))
+            let mut length = 0;
+            let texts = messages.map(|raw| {
+                length += raw.get().len();
+                (length <= MAX_SAMPLE).then_some(raw.get())
+            });
+            format!("[{}]", texts.collect::<Option<Vec<&str>>>()?.join(","))
         };
         let text = resolved(&text, &self.attachments, &mut self.assembler);
         text.map(Cow::into_owned)
