@@ -27,42 +27,22 @@ const SHAPE: Shape = Shape::of_messages(FORMAT, "history");
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
 fn detect(head: &Head) -> bool {
-    let rest = head.text.strip_prefix('{').unwrap_or_default().trim_start();
-    let starts = |keys: &[&str]| keys.iter().any(|key| rest.starts_with(key));
-    let has = |keys: &[&str]| keys.iter().any(|key| head.text.contains(key));
-    let is_run = starts(&["\"environment\"", "\"trajectory\"", "\"attempts\""])
-        && has(&["\"trajectory\""])
-        && has(&["\"observation\"", "\"action\"", "\"response\""]);
-    if is_run {
-        return true;
-    }
-    // The keys in any order: a step says what came of its action, and the history who speaks.
     let Some(run) = head.first() else {
         return false;
     };
-    let has = |at: &str| run.pointer(at).is_some();
-    let is_step = |at: &str| {
-        let all = ["action", "observation"]
-            .iter()
-            .all(|key| has(&format!("{at}/{key}")));
-        all && ["response", "thought", "state"]
-            .iter()
-            .any(|key| has(&format!("{at}/{key}")))
+    let has_any = |at: &str, keys: &[&str]| {
+        let mut keys = keys.iter().map(|key| format!("{at}/{key}"));
+        keys.any(|key| run.pointer(&key).is_some())
     };
-    let is_history = |at: &str| {
-        has(&format!("{at}/0/role"))
-            && ["agent", "message_type"]
-                .iter()
-                .any(|key| has(&format!("{at}/0/{key}")))
+    // The first step may be cut, and the history begins later.
+    let is_run = |at: &str| {
+        let (step, message) = (format!("{at}/trajectory/0"), format!("{at}/history/0"));
+        has_any(&step, &["action", "observation", "response"])
+            || has_any(&message, &["role"]) && has_any(&message, &["agent", "message_type"])
     };
-    is_step("/trajectory/0")
-        || is_history("/history")
-        || is_step("/attempts/0/trajectory/0")
-        || is_history("/attempts/0/history")
-        // The model and the patch may fill what is seen of the file.
-        || starts(&["\"info\"", "\"replay_config\""])
-            && has("/replay_config")
-            && has("/info/model_stats")
+    // The model and the patch may fill all that is seen of the file.
+    let is_begun = has_any("", &["replay_config"]) && has_any("/info", &["model_stats"]);
+    is_run("") || is_run("/attempts/0") || is_begun
 }
 
 fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
