@@ -100,17 +100,11 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
 
 fn detect_folder(folder: &Folder) -> bool {
     let is_event = |name: &String| event_number(name).is_some();
-    let is_plain = |name: &String| {
-        let stem = name.strip_suffix(".json").unwrap_or_default();
-        !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    // A folder of files that are named by numbers may be any program's, unless it is `events`.
+    let is_numbered = |name: &String| is_event(name) || plain_number(name).is_some();
     let events = folder.folder("events");
-    let in_events = |wanted: &dyn Fn(&String) -> bool| {
-        let names = events.as_ref().map(Folder::names).unwrap_or_default();
-        names.iter().any(wanted)
-    };
-    // A folder of files that are named by numbers may be anybody's, unless it is `events`.
-    in_events(&is_event) || in_events(&is_plain) || folder.names().iter().any(is_event)
+    events.is_some_and(|events| events.names().iter().any(is_numbered))
+        || folder.names().iter().any(is_event)
 }
 
 fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
@@ -148,22 +142,27 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sessio
 
 /// The number in the name of an event's file: `event-00012-ID.json`, `event_000012_ID.json`.
 fn event_number(name: &str) -> Option<u64> {
-    let name = name.strip_suffix(".json")?;
-    let rest = name
-        .strip_prefix("event-")
-        .or_else(|| name.strip_prefix("event_"))?;
-    let end = rest.bytes().position(|byte| !byte.is_ascii_digit());
-    rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
+    let name = name.strip_suffix(".json")?.strip_prefix("event")?;
+    let rest = name.strip_prefix(['-', '_'])?;
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().ok()
+}
+
+/// The number that is the name of an older event's file: `12.json`.
+fn plain_number(name: &str) -> Option<u64> {
+    name.strip_suffix(".json")?.parse().ok()
 }
 
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
-    let plain = |name: &str| name.strip_suffix(".json")?.parse::<u64>().ok();
-    let numbered =
-        |name: &String| Some((event_number(name).or_else(|| plain(name))?, name.clone()));
-    let mut names: Vec<(u64, String)> = folder.names().iter().filter_map(numbered).collect();
-    names.sort_unstable();
-    let paths = names.iter().map(|(_, name)| folder.child(name));
+    let names = folder.names().iter();
+    let numbered = names.filter_map(|name| {
+        let number = event_number(name).or_else(|| plain_number(name))?;
+        Some((number, name))
+    });
+    let mut numbered: Vec<(u64, &String)> = numbered.collect();
+    numbered.sort_unstable();
+    let paths = numbered.into_iter().map(|(_, name)| folder.child(name));
     paths.collect()
 }
 
