@@ -206,26 +206,25 @@ fn image_source(source: &JsonText, provider: Provider) -> JsonText {
 pub fn definition(tool: &ToolSchema, provider: Provider) -> String {
     let value = tool.definition.value();
     let theirs = match provider {
-        Provider::OpenAi => value.get("input_schema").map(|parameters| {
-            let mut function = json!({"name": &*tool.name});
-            if let Some(description) = value.get("description") {
-                function["description"] = description.clone();
-            }
-            function["parameters"] = parameters.clone();
+        Provider::OpenAi => value.get("input_schema").map(|schema| {
+            let function = described(&tool.name, &value, "parameters", schema.clone());
             json!({"type": "function", "function": function})
         }),
         Provider::Anthropic => value.get("function").map(|function| {
-            let mut definition = json!({"name": &*tool.name});
-            if let Some(description) = function.get("description") {
-                definition["description"] = description.clone();
-            }
-            let empty = json!({"type": "object", "properties": {}});
-            definition["input_schema"] = function.get("parameters").cloned().unwrap_or(empty);
-            definition
+            let schema = function.get("parameters").cloned();
+            let schema = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+            described(&tool.name, function, "input_schema", schema)
         }),
     };
-    theirs.map_or_else(
-        || tool.definition.as_str().to_owned(),
-        |value| value.to_string(),
-    )
+    theirs.map_or_else(|| tool.definition.as_str().to_owned(), |it| it.to_string())
+}
+
+/// A definition with the description of another one, and with the schema under this key.
+fn described(name: &str, other: &Value, key: &str, schema: Value) -> Value {
+    let mut definition = json!({ "name": name });
+    if let Some(description) = other.get("description") {
+        definition["description"] = description.clone();
+    }
+    definition[key] = schema;
+    definition
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
 
 use super::{Class, is_replaced};
 
@@ -17,20 +17,56 @@ pub(super) static PATTERNS: LazyLock<Option<Patterns>> =
 
 #[derive(Deserialize)]
 pub(super) struct Patterns {
-    /// How tokens begin, and the least number of characters behind.
-    #[serde(deserialize_with = "tokens")]
-    tokens: Shape,
+    tokens: Tokens,
     shapes: Vec<Shape>,
     pub(super) names: Names,
 }
 
+/// An expression on bytes.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Pattern(Regex);
+
+impl TryFrom<String> for Pattern {
+    type Error = regex::Error;
+
+    fn try_from(pattern: String) -> Result<Self, Self::Error> {
+        let mut builder = RegexBuilder::new(&pattern);
+        builder.unicode(false).build().map(Self)
+    }
+}
+
+/// One expression for all tokens: their beginnings are searched at once.
+#[derive(Deserialize)]
+#[serde(try_from = "BTreeMap<String, usize>")]
+struct Tokens(Shape);
+
+impl TryFrom<BTreeMap<String, usize>> for Tokens {
+    type Error = regex::Error;
+
+    /// How tokens begin, and the least number of characters behind.
+    fn try_from(tokens: BTreeMap<String, usize>) -> Result<Self, Self::Error> {
+        let alternatives = tokens.iter().map(|(prefix, least)| {
+            let dot = if prefix.ends_with('.') { "." } else { "" };
+            let prefix = regex::escape(prefix);
+            format!(r"{prefix}[\w{dot}-]{{{},}}[\w-]", least - 1)
+        });
+        let alternatives: Vec<String> = alternatives.collect();
+        Ok(Self(Shape {
+            class: Class::Token,
+            regex: format!(r"\b(?:{})", alternatives.join("|")).try_into()?,
+            unless: None,
+            digit: true,
+        }))
+    }
+}
+
+/// A shape of secrets: see `patterns.toml`.
 #[derive(Deserialize)]
 struct Shape {
     class: Class,
-    #[serde(deserialize_with = "compiled")]
-    regex: Regex,
-    #[serde(default, deserialize_with = "optional")]
-    unless: Option<Regex>,
+    regex: Pattern,
+    unless: Option<Pattern>,
     #[serde(default)]
     digit: bool,
 }
@@ -38,51 +74,14 @@ struct Shape {
 /// Names behind which secrets are expected, and values that are none.
 #[derive(Deserialize)]
 pub(super) struct Names {
-    #[serde(deserialize_with = "compiled")]
-    assignment: Regex,
+    assignment: Pattern,
     strong: Vec<String>,
     weak: Vec<String>,
     harmless: Vec<String>,
-    #[serde(deserialize_with = "compiled")]
-    computed: Regex,
-    #[serde(deserialize_with = "compiled")]
-    search_output: Regex,
-    #[serde(deserialize_with = "compiled")]
-    code: Regex,
-    #[serde(deserialize_with = "compiled")]
-    identifier: Regex,
-}
-
-fn regex(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).build()
-}
-
-fn compiled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
-    regex(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-}
-
-fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Regex>, D::Error> {
-    compiled(deserializer).map(Some)
-}
-
-/// One expression for all tokens: their beginnings are searched at once.
-fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Shape, D::Error> {
-    let tokens = BTreeMap::<String, usize>::deserialize(deserializer)?;
-    let alternatives: Vec<String> = tokens
-        .iter()
-        .map(|(prefix, least)| {
-            let dot = if prefix.ends_with('.') { "." } else { "" };
-            let prefix = regex::escape(prefix);
-            format!(r"{prefix}[\w{dot}-]{{{},}}[\w-]", least - 1)
-        })
-        .collect();
-    let regex = regex(&format!(r"\b(?:{})", alternatives.join("|"))).map_err(D::Error::custom)?;
-    Ok(Shape {
-        class: Class::Token,
-        regex,
-        unless: None,
-        digit: true,
-    })
+    computed: Pattern,
+    search_output: Pattern,
+    code: Pattern,
+    identifier: Pattern,
 }
 
 /// All secrets of a text in order; none overlap. Of two that would, the one that begins first
@@ -92,14 +91,14 @@ pub(super) fn secrets(text: &str) -> Vec<(Range<usize>, Class)> {
         return Vec::new();
     };
     let mut found = Vec::new();
-    for shape in patterns.shapes.iter().chain([&patterns.tokens]) {
-        for captures in shape.regex.captures_iter(text.as_bytes()) {
+    for shape in patterns.shapes.iter().chain([&patterns.tokens.0]) {
+        for captures in shape.regex.0.captures_iter(text.as_bytes()) {
             let whole = &captures[0];
             let groups = captures.iter().skip(1).flatten();
             let Some(secret) = groups.chain(captures.get(0)).next() else {
                 continue;
             };
-            let is_excepted = shape.unless.as_ref().is_some_and(|it| it.is_match(whole));
+            let is_excepted = shape.unless.as_ref().is_some_and(|it| it.0.is_match(whole));
             if !is_excepted && (!shape.digit || has_digit(secret.as_bytes())) {
                 found.push((secret.range(), shape.class));
             }
@@ -124,7 +123,7 @@ impl Names {
     fn find(&self, text: &str, found: &mut Vec<(Range<usize>, Class)>) {
         let mut at = 0;
         // A value may hold an assignment itself: `Set-Cookie: sid=…`.
-        while let Some(captures) = self.assignment.captures_at(text.as_bytes(), at) {
+        while let Some(captures) = self.assignment.0.captures_at(text.as_bytes(), at) {
             let mut groups = captures.iter().skip(1).flatten();
             let (Some(name), Some(value)) = (groups.next(), groups.next()) else {
                 return;
@@ -146,7 +145,7 @@ impl Names {
         if name.len() > MAX_NAME
             || bytes.len() > MAX_VALUE
             || ends_with_one_of(&self.harmless)
-            || self.computed.is_match(bytes)
+            || self.computed.0.is_match(bytes)
             || is_placeholder(bytes)
             || !is_quoted && self.is_code(bytes)
         {
@@ -159,7 +158,7 @@ impl Names {
                 || is_quoted && bytes.len() >= 12 && is_odd && entropy(value) >= 3.0;
         }
         let is_proof = plain.ends_with("signature") && bytes.len() > MAX_SIGNATURE;
-        let is_identifier = plain.ends_with("key") && self.identifier.is_match(bytes);
+        let is_identifier = plain.ends_with("key") && self.identifier.0.is_match(bytes);
         ends_with_one_of(&self.weak)
             && plain != "key"
             && !is_proof
@@ -172,7 +171,8 @@ impl Names {
     /// Whether an unquoted value is code or the output of a search. Names have few digits.
     fn is_code(&self, value: &[u8]) -> bool {
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-        self.search_output.is_match(value) || self.code.is_match(value) && digits * 5 <= value.len()
+        self.search_output.0.is_match(value)
+            || self.code.0.is_match(value) && digits * 5 <= value.len()
     }
 }
 
