@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use proctor::session::habits::Habits;
+use proctor::session::session_profile::SessionProfile;
 use proctor::session::synthetic::FAMILIES;
 use serde_json::Value;
 
@@ -90,17 +90,17 @@ fn shared_recordings_are_what_families_are_held_against() {
     let Some(folder) = crate::shared::folder("sessions") else {
         return;
     };
-    for (product, known) in proctor::session::habits::recorded().unwrap() {
+    for (product, known) in proctor::session::session_profile::recorded().unwrap() {
         let found = rows(&[&folder.join(&product).display().to_string()]);
-        let found: Habits = serde_json::from_value(found[0].clone()).unwrap();
-        let spread = |habits: &Habits| {
-            let spread = habits.result_bytes.unwrap();
+        let found: SessionProfile = serde_json::from_value(found[0].clone()).unwrap();
+        let spread = |profile: &SessionProfile| {
+            let spread = profile.result_bytes.unwrap();
             [spread.p50, spread.p90, spread.p99].map(|bytes| bytes as f64)
         };
-        let shares = |habits: &Habits| {
-            let calls = habits.calls_per_request.unwrap() / 100.0;
-            let seen = habits.observation_share.unwrap();
-            [calls, seen, habits.reread_share.unwrap_or_default()]
+        let shares = |profile: &SessionProfile| {
+            let calls = profile.calls_per_request.unwrap() / 100.0;
+            let seen = profile.observation_share.unwrap();
+            [calls, seen, profile.reread_share.unwrap_or_default()]
         };
         for (new, old) in spread(&found).into_iter().zip(spread(&known)) {
             assert!((new / old - 1.0).abs() < 0.1, "{product}: {new} for {old}");

@@ -10,8 +10,8 @@ use super::{Args, make};
 use crate::cli::columns::grouped;
 use crate::cli::{Exit, Facts, Format, chain, print, print_json, say, stop_with, walk};
 use crate::report::escape::{plain, short};
-use crate::session::habits::{self, Counting, Habits, Spread};
 use crate::session::import::{self, ImportError};
+use crate::session::session_profile::{self, Profiler, SessionProfile, Spread};
 use crate::session::synthetic::FAMILIES;
 use crate::tokens::{CountedTexts, O200k};
 
@@ -34,10 +34,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
     // Recordings that are named take the place of the known ones as a comparison.
-    let mut recorded = habits::recorded()?;
+    let mut recorded = session_profile::recorded()?;
     for name in names {
         let path = Path::new(&name);
-        let habits = if FAMILIES.iter().any(|family| family.name == name) {
+        let profile = if FAMILIES.iter().any(|family| family.name == name) {
             of_family(args, &name)?
         } else if path.exists() {
             recorded.clear();
@@ -47,11 +47,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             let hint = "`proctor generate list` names them";
             return stop_with(Exit::Usage, problem, hint);
         };
-        rows.push((name, habits));
+        rows.push((name, profile));
     }
     if args.json || args.format == Format::Json {
-        let row = |(name, habits): &(String, Habits)| {
-            let mut value = serde_json::to_value(habits)?;
+        let row = |(name, profile): &(String, SessionProfile)| {
+            let mut value = serde_json::to_value(profile)?;
             value["name"] = json!(name);
             anyhow::Ok(value)
         };
@@ -67,18 +67,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-fn of_family(args: &Args, family: &str) -> anyhow::Result<Habits> {
-    let mut counting = Counting::default();
+fn of_family(args: &Args, family: &str) -> anyhow::Result<SessionProfile> {
+    let mut profiler = Profiler::default();
     for n in 0..args.count.unwrap_or(COUNT) {
         let (made, counts) = make(&args.recipe(family, n))?;
-        counting.add(&made.session, &counts);
+        profiler.add(&made.session, &counts);
     }
-    Ok(counting.habits())
+    Ok(profiler.profile())
 }
 
 /// All recordings of a file or folder. Says what cannot be read, and goes on.
-fn of_recordings(path: &Path, worst: &mut Exit) -> Habits {
-    let mut counting = Counting::default();
+fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
+    let mut profiler = Profiler::default();
     for input in walk::inputs(&[path.to_owned()]) {
         // Each file by itself: no text is kept for longer than that.
         let counts = CountedTexts::new(Arc::new(O200k));
@@ -86,7 +86,7 @@ fn of_recordings(path: &Path, worst: &mut Exit) -> Habits {
         let error = match sessions {
             Ok(sessions) => {
                 let sessions = sessions.iter();
-                sessions.for_each(|session| counting.add(session, &counts));
+                sessions.for_each(|session| profiler.add(session, &counts));
                 continue;
             }
             Err(error) => error,
@@ -99,11 +99,16 @@ fn of_recordings(path: &Path, worst: &mut Exit) -> Habits {
             *worst = Exit::Invalid;
         }
     }
-    counting.habits()
+    profiler.profile()
 }
 
 /// A column: both lines of its heading, its width, and its cell.
-type Column = (&'static str, &'static str, usize, fn(&Habits) -> String);
+type Column = (
+    &'static str,
+    &'static str,
+    usize,
+    fn(&SessionProfile) -> String,
+);
 
 const RESULTS: &[Column] = &[
     ("", "sessions", 8, |it| it.sessions.to_string()),
@@ -130,7 +135,10 @@ const CALLS: &[Column] = &[
 ];
 
 /// Two tables of at most 80 columns, recordings below what is described.
-fn tables(rows: &[(String, Habits)], recorded: &BTreeMap<String, Habits>) -> String {
+fn tables(
+    rows: &[(String, SessionProfile)],
+    recorded: &BTreeMap<String, SessionProfile>,
+) -> String {
     let table = |columns: &[Column], own: usize, group: &str| {
         let line = |name: &str, columns: &[Column], cell: &dyn Fn(&Column) -> String| {
             let cells = columns.iter().map(|it| format!(" {:>1$}", cell(it), it.2));
@@ -138,12 +146,12 @@ fn tables(rows: &[(String, Habits)], recorded: &BTreeMap<String, Habits>) -> Str
         };
         let upper = line("", &columns[..own], &|column| column.0.to_owned());
         let lower = line("", columns, &|column| column.1.to_owned());
-        let row = |(name, habits): (&String, &Habits)| {
-            line(&shown(name), columns, &|column| (column.3)(habits)) + "\n"
+        let row = |(name, profile): (&String, &SessionProfile)| {
+            line(&shown(name), columns, &|column| (column.3)(profile)) + "\n"
         };
         let described: String = rows
             .iter()
-            .map(|(name, habits)| row((name, habits)))
+            .map(|(name, profile)| row((name, profile)))
             .collect();
         let known: String = recorded.iter().map(row).collect();
         let rule = match known.as_str() {
@@ -177,13 +185,13 @@ fn percent(share: Option<f64>) -> String {
     }
 }
 
-fn bytes(habits: &Habits, of: fn(Spread) -> u64) -> String {
-    let bytes = habits.result_bytes.map(of);
+fn bytes(profile: &SessionProfile, of: fn(Spread) -> u64) -> String {
+    let bytes = profile.result_bytes.map(of);
     bytes.map_or(DASH.to_owned(), grouped)
 }
 
-fn seconds(habits: &Habits, of: fn(Spread) -> u64) -> String {
-    match habits.gap_seconds.map(of) {
+fn seconds(profile: &SessionProfile, of: fn(Spread) -> u64) -> String {
+    match profile.gap_seconds.map(of) {
         None => DASH.to_owned(),
         Some(seconds @ 0..120) => format!("{seconds}s"),
         Some(seconds @ 120..7_200) => format!("{}m", seconds / 60),

@@ -1,4 +1,4 @@
-//! What sessions are like: the figures by which generated ones are held against recorded ones.
+//! Profiles of sessions: the figures by which generated ones are compared with recorded ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use super::{Role, Session, Tag, ToolClass, ToolUse};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-/// What some sessions are like, taken together. What there was nothing to tell it from is `None`.
+/// The figures of some sessions, taken together. One without any data is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-pub struct Habits {
+pub struct SessionProfile {
     /// How many sessions these are.
     pub sessions: u64,
     /// API calls in all of them.
@@ -37,7 +37,7 @@ pub struct Habits {
     pub gaps_over_1_hour: Option<f64>,
 }
 
-/// Values in order of their size: the one with so many percent of the others below it.
+/// Percentiles of some values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Spread {
     /// One of ten is below.
@@ -54,14 +54,15 @@ pub struct Spread {
     pub max: u64,
 }
 
-/// What public recordings of four products are like, by product: those of which there are hundreds of results.
-/// `proctor generate --describe FOLDER --json` measured each, in tokens of `o200k`; shares have three digits.
-pub fn recorded() -> Result<BTreeMap<String, Habits>, serde_json::Error> {
-    serde_json::from_str(include_str!("habits/recorded.json"))
+/// The profiles of public recordings, by product: of those with hundreds of results.
+/// `proctor generate --describe FOLDER --json` measured each, in tokens of `o200k`; shares have three
+/// digits.
+pub fn recorded() -> Result<BTreeMap<String, SessionProfile>, serde_json::Error> {
+    serde_json::from_str(include_str!("session_profile/recorded.json"))
 }
 
 impl Spread {
-    /// By the nearest rank; nothing of nothing.
+    /// Percentiles by the nearest rank; none of no values.
     fn of(mut values: Vec<u64>) -> Option<Self> {
         values.sort_unstable();
         let at = |percent: usize| {
@@ -79,10 +80,10 @@ impl Spread {
     }
 }
 
-/// Counts sessions one by one; none is kept.
+/// Measures sessions one by one; none is kept.
 #[derive(Debug, Default)]
-pub struct Counting {
-    habits: Habits,
+pub struct Profiler {
+    profile: SessionProfile,
     result_bytes: Vec<u64>,
     gaps: Vec<u64>,
     said: Tokens,
@@ -93,8 +94,8 @@ pub struct Counting {
     parallel: u64,
 }
 
-impl Counting {
-    /// Counts one more session.
+impl Profiler {
+    /// Measures one more session.
     pub fn add(&mut self, session: &Session, counts: &CountedTexts) {
         let messages = session.messages();
         // Where a product says what was typed, nothing else was.
@@ -107,12 +108,9 @@ impl Counting {
             let mut results = message.tool_results().peekable();
             if results.peek().is_none() && message.role() == Role::User {
                 let is_injected = injected.iter().any(|tag| message.has_tag(*tag));
-                let is_typed = if is_told {
-                    message.has_tag(Tag::TypedUser)
-                } else {
-                    !is_injected
-                };
-                self.habits.requests += u64::from(is_typed);
+                let is_typed = message.has_tag(Tag::TypedUser);
+                let is_request = is_typed || !is_told && !is_injected;
+                self.profile.requests += u64::from(is_request);
             }
             let texts = message.model_text();
             for (block, _) in results {
@@ -132,7 +130,7 @@ impl Counting {
         let responses = messages.iter().filter(|message| {
             message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic)
         });
-        self.habits.calls += responses.clone().count() as u64;
+        self.profile.calls += responses.clone().count() as u64;
         let times: Vec<i64> = responses
             .filter_map(|message| Some(message.timestamp?.0))
             .collect();
@@ -141,20 +139,20 @@ impl Counting {
             self.gaps
                 .extend(u64::try_from(pair[1].saturating_sub(pair[0])).ok());
         }
-        self.habits.sessions += 1;
+        self.profile.sessions += 1;
     }
 
-    /// What all of them are like.
-    pub fn habits(self) -> Habits {
+    /// The profile of all of them.
+    pub fn profile(self) -> SessionProfile {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let longer = |minutes: u64| {
             let gaps = self.gaps.iter();
             gaps.filter(|gap| **gap > minutes * 60_000).count() as u64
         };
         let gaps = self.gaps.len() as u64;
-        Habits {
+        SessionProfile {
             results: self.result_bytes.len() as u64,
-            calls_per_request: share(self.habits.calls, self.habits.requests),
+            calls_per_request: share(self.profile.calls, self.profile.requests),
             observation_share: share(self.observed.0, self.said.0),
             reread_share: share(self.rereads, self.reads),
             parallel_share: share(self.parallel, self.acting),
@@ -162,7 +160,7 @@ impl Counting {
             gaps_over_1_hour: share(longer(60), gaps),
             gap_seconds: Spread::of(self.gaps.iter().map(|gap| gap / 1_000).collect()),
             result_bytes: Spread::of(self.result_bytes),
-            ..self.habits
+            ..self.profile
         }
     }
 }
@@ -234,22 +232,22 @@ mod tests {
             ..SessionParts::default()
         })
         .expect("a session");
-        let mut counting = Counting::default();
-        counting.add(&session, &CountedTexts::new(Arc::new(CharsPer4)));
-        let habits = counting.habits();
+        let mut profiler = Profiler::default();
+        profiler.add(&session, &CountedTexts::new(Arc::new(CharsPer4)));
+        let profile = profiler.profile();
         let found = [
-            habits.calls_per_request,
-            habits.reread_share,
-            habits.parallel_share,
-            habits.gaps_over_1_hour,
+            profile.calls_per_request,
+            profile.reread_share,
+            profile.parallel_share,
+            profile.gaps_over_1_hour,
         ];
         assert_eq!(found, expected, "{said:?}");
-        let spread = habits.gap_seconds.map(|gap| gap.max);
-        assert_eq!(spread.zip(habits.gaps_over_5_minutes), gaps, "{said:?}");
-        if let Some(bytes) = habits.result_bytes {
+        let spread = profile.gap_seconds.map(|gap| gap.max);
+        assert_eq!(spread.zip(profile.gaps_over_5_minutes), gaps, "{said:?}");
+        if let Some(bytes) = profile.result_bytes {
             assert_eq!((bytes.p10, bytes.max), (10, 10));
             assert!(
-                habits
+                profile
                     .observation_share
                     .is_some_and(|it| it > 0.0 && it < 1.0)
             );
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn habits_are_counted_as_their_names_say() {
+    fn a_profile_holds_what_its_names_say() {
         check(&[("?", 0)], [Some(0.0), None, None, None], None);
         check(
             &[("?", 0), ("a b", 1), ("./a", 6), ("?", 1), ("c", 61)],
