@@ -1,90 +1,38 @@
 //! Source files in three languages: one abstract function, and templates of how each writes it.
 
-use serde::Deserialize;
-
 use super::files::File;
+use super::grammar::{WORDS, fill};
 use super::output::Place;
-use super::prose;
 use super::random::Random;
-use super::words::{Bank, NAMES, camel, fill, pascal};
 
-/// A language of the simulated repository: a template for each thing that it writes.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CodeLanguage {
-    pub(crate) name: &'static str,
-    /// Whether functions and variables are spelled `likeThis`.
-    #[serde(default)]
-    camel_case: bool,
-    comment: &'static str,
-    path: &'static str,
-    test_path: &'static str,
-    import: &'static str,
-    about: &'static str,
-    /// The beginning, a field, the types of fields, and the end of a type.
-    open: &'static str,
-    field: &'static str,
-    types: Bank,
-    close: &'static str,
-    /// What marks an exported function.
-    public: &'static str,
-    function: &'static str,
-    indent: &'static str,
-    bind: &'static str,
-    guard: &'static str,
-    each: &'static str,
-    trace: &'static str,
-    end: &'static str,
-    test_name: &'static str,
-    test: &'static str,
-    pub(crate) test_case: &'static str,
-    /// A line of a test run, and the marks of success and failure. They are no list: the words of
-    /// other programs are not the generator's own.
-    pub(crate) test_line: &'static str,
-    pub(crate) pass: &'static str,
-    pub(crate) fail: &'static str,
-    pub(crate) failure: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) diagnostic: &'static str,
-    /// Codes of diagnostics, where they have any.
-    pub(crate) codes: Option<(u64, u64)>,
-    pub(crate) check_command: &'static str,
-    pub(crate) test_command: &'static str,
-}
+/// A language of the simulated repository, by the name of its table of templates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CodeLanguage(&'static str);
 
 impl CodeLanguage {
-    /// The mark of a test, or of a run of tests.
-    pub(crate) fn mark(&self, is_failed: bool) -> String {
-        let mark = if is_failed { self.fail } else { self.pass };
-        mark.to_owned()
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        WORDS.bank("languages").iter().map(|name| Self(name))
+    }
+
+    /// One of its templates, filled with draws, too.
+    pub(crate) fn say(self, random: &mut Random, rule: &str, slots: &[(&str, &str)]) -> String {
+        WORDS.say(random, &format!("{}.{rule}", self.0), slots)
+    }
+
+    /// One of its templates that draws nothing.
+    pub(crate) fn fill(self, rule: &str, slots: &[(&str, &str)]) -> String {
+        let bank = WORDS.bank(&format!("{}.{rule}", self.0));
+        fill(bank.first().unwrap_or(&""), slots)
     }
 
     /// How the language spells the name of a function or variable.
-    pub(crate) fn identifier(&self, snake: &str) -> String {
-        if self.camel_case {
-            camel(snake)
-        } else {
-            snake.to_owned()
-        }
-    }
-
-    /// A line comment.
-    pub(crate) fn comment(&self, text: &str) -> String {
-        fill(self.comment, &[("text", text)])
+    pub(crate) fn identifier(self, snake: &str) -> String {
+        self.fill("identifier", &[("snake", snake)])
     }
 
     /// The path of a file that plays `role` in the module `noun`.
-    pub(crate) fn path(&self, noun: &str, role: &str) -> String {
-        fill(self.path, &[("noun", noun), ("role", role)])
-    }
-
-    fn imports(&self, file: &File) -> impl Iterator<Item = String> {
-        file.imports.iter().map(|Import { noun, role, symbol }| {
-            fill(
-                self.import,
-                &[("noun", noun), ("role", role), ("symbol", symbol)],
-            )
-        })
+    pub(crate) fn path(self, noun: &str, role: &str) -> String {
+        self.fill("path", &[("noun", noun), ("role", role)])
     }
 }
 
@@ -96,34 +44,47 @@ pub(crate) struct Import {
     pub(crate) symbol: String,
 }
 
-/// Adds the lines of a filled template, each indented.
-fn write(lines: &mut Vec<String>, indent: &str, template: &str, slots: &[(&str, &str)]) {
-    let text = fill(template, slots);
-    lines.extend(text.lines().map(|line| format!("{indent}{line}")));
+/// Adds the lines of a text, each indented.
+fn add(code: &mut String, indent: &str, text: &str) {
+    for line in text.lines() {
+        code.extend([indent, line, "\n"]);
+    }
 }
 
-fn size(lines: &[String]) -> usize {
-    lines.iter().map(|line| line.len() + 1).sum()
+fn add_imports(code: &mut String, file: &File) {
+    for Import { noun, role, symbol } in &file.imports {
+        let slots = [("noun", *noun), ("role", role), ("symbol", symbol)];
+        add(code, "", &file.language.fill("import", &slots));
+    }
+}
+
+fn lines(code: &str) -> Vec<String> {
+    code.lines().map(str::to_owned).collect()
 }
 
 /// The lines of a file of about `bytes` bytes: all its exported functions, then private ones until
 /// it is long enough.
 pub(crate) fn file(random: &mut Random, file: &File, bytes: usize) -> Vec<String> {
-    let mut lines = header(random, file);
-    let mut written = size(&lines);
+    let language = file.language;
+    let mut code = String::new();
+    add_header(random, file, &mut code);
     let mut number = 0;
-    while number < file.functions.len().min(1) || written < bytes {
-        let from = lines.len();
+    while number == 0 || code.len() < bytes {
         if let Some(name) = file.functions.get(number) {
-            function(random, file, name, file.language.public, &mut lines);
+            let public = language.fill("public", &[]);
+            add_function(random, file, name, &public, &mut code);
         } else {
-            let name = private_name(random, file.language, number);
-            function(random, file, &name, "", &mut lines);
+            let name = WORDS.say(random, "private", &[]);
+            let end = match number {
+                0..=40 => WORDS.pick(random, "endings"),
+                _ => &number.to_string(),
+            };
+            let name = language.identifier(&format!("{name}_{end}"));
+            add_function(random, file, &name, "", &mut code);
         }
-        written += size(&lines[from..]);
         number += 1;
     }
-    lines
+    lines(&code)
 }
 
 /// A file of tests for the functions of a file: path, lines, names of the tests.
@@ -134,34 +95,31 @@ pub(crate) fn test_file(
     bytes: usize,
 ) -> (String, Vec<String>, Vec<String>) {
     let language = file.language;
-    let mut lines: Vec<String> = language.imports(file).collect();
+    let mut code = String::new();
+    add_imports(&mut code, file);
     let mut names = Vec::new();
     let mut written = 0;
     while names.is_empty() || written < bytes {
-        let (fault, object) = (random.pick(&NAMES.faults), random.pick(&NAMES.objects));
-        let name = format!(
-            "{}_{fault}_{object}_{}",
-            language.test_name,
-            names.len() + 1
-        );
-        let name = language.identifier(&name);
+        let prefix = language.fill("test_name", &[]);
+        let case = WORDS.say(random, "refused", &[("prefix", &prefix)]);
+        let name = language.identifier(&format!("{case}_{}", names.len() + 1));
         let callee = callee(random, file);
         let limit = random.between(12, 9_000);
         let slots = [
             ("name", name.as_str()),
-            ("callee", &callee),
+            ("callee", callee),
             ("limit", &limit.to_string()),
             ("over", &(limit + 1).to_string()),
-            ("fault", &pascal(random.pick(&NAMES.faults))),
+            ("fault", &WORDS.say(random, "error", &[])),
             ("type", &file.type_name),
         ];
-        let block = fill(language.test, &slots);
-        written += block.len();
-        lines.extend(block.lines().map(str::to_owned));
+        let test = language.fill("test", &slots);
+        written += test.len();
+        add(&mut code, "", &test);
         names.push(name);
     }
     let slots = [("noun", file.noun), ("role", file.role), ("topic", topic)];
-    (fill(language.test_path, &slots), lines, names)
+    (language.fill("test_path", &slots), lines(&code), names)
 }
 
 /// The name that a line of a function binds, if it binds one.
@@ -171,78 +129,62 @@ pub(crate) fn bound_name(line: &str) -> Option<String> {
     (right.contains("(source, ") && !name.contains(' ')).then(|| name.to_owned())
 }
 
-/// Adds a check of `subject` that an edit inserts, at the given indentation.
-pub(crate) fn insert_guard(
+/// The lines of a check of `subject` that an edit inserts, at the given indentation.
+pub(crate) fn inserted_guard(
     random: &mut Random,
-    language: &CodeLanguage,
+    language: CodeLanguage,
     indent: &str,
     subject: &str,
-    lines: &mut Vec<String>,
-) {
-    let comment = language.comment(&prose::reason(random));
-    lines.push(format!("{indent}{comment}"));
-    guard(random, language, indent, subject, (3, 99_999), lines);
+) -> Vec<String> {
+    let mut code = String::new();
+    add(&mut code, indent, &language.say(random, "note", &[]));
+    let limit = random.between(3, 99_999).to_string();
+    let slots = [("subject", subject), ("limit", &limit)];
+    add(&mut code, indent, &language.say(random, "guard", &slots));
+    lines(&code)
 }
 
-fn guard(
-    random: &mut Random,
-    language: &CodeLanguage,
-    indent: &str,
-    subject: &str,
-    limits: (u64, u64),
-    lines: &mut Vec<String>,
-) {
-    let limit = random.between(limits.0, limits.1).to_string();
-    let fault = pascal(random.pick(&NAMES.faults));
-    let slots = [("subject", subject), ("limit", &limit), ("fault", &fault)];
-    write(lines, indent, language.guard, &slots);
-}
-
-fn header(random: &mut Random, file: &File) -> Vec<String> {
+fn add_header(random: &mut Random, file: &File, code: &mut String) {
     let language = file.language;
-    let mut lines = Vec::new();
-    let about = prose::purpose(random, file.noun);
-    write(&mut lines, "", language.about, &[("about", &about)]);
-    lines.extend(language.imports(file));
-    lines.push(String::new());
-    let fields: Vec<String> = (0..random.count(2, 5))
-        .map(|_| language.identifier(random.pick(&NAMES.objects)))
+    add(
+        code,
+        "",
+        &language.say(random, "about", &[("noun", file.noun)]),
+    );
+    add_imports(code, file);
+    code.push('\n');
+    let fields: Vec<&str> = (0..random.count(2, 5))
+        .map(|_| WORDS.pick(random, "objects"))
         .collect();
-    write(&mut lines, "", language.open, &[("name", &file.type_name)]);
-    for field in &fields {
-        let slots = [
-            ("field", field.as_str()),
-            ("type", random.pick(&language.types)),
-        ];
-        write(&mut lines, "", language.field, &slots);
+    add(
+        code,
+        "",
+        &language.fill("open", &[("name", &file.type_name)]),
+    );
+    for field in fields {
+        let field = language.identifier(field);
+        add(
+            code,
+            "",
+            &language.say(random, "field", &[("field", &field)]),
+        );
     }
-    write(&mut lines, "", language.close, &[]);
-    lines
-}
-
-fn private_name(random: &mut Random, language: &CodeLanguage, number: usize) -> String {
-    let (verb, object) = (random.pick(&NAMES.verbs), random.pick(&NAMES.objects));
-    let end = match number {
-        0..=40 => random.pick(&["inner", "once", "by_key", "at", "or_skip"]),
-        _ => &number.to_string(),
-    };
-    language.identifier(&format!("{verb}_{object}_{end}"))
+    add(code, "", &language.fill("close", &[]));
 }
 
 /// One of the functions that a file defines or imports.
-fn callee(random: &mut Random, file: &File) -> String {
+fn callee<'a>(random: &mut Random, file: &'a File) -> &'a str {
     let imported = file.imports.iter().map(|import| &import.symbol);
-    let all: Vec<&String> = file.functions.iter().chain(imported).collect();
-    let at = random.index(all.len().max(1));
-    all.get(at)
-        .map_or_else(|| "load".to_owned(), |name| (*name).clone())
+    let all = file.functions.iter().chain(imported);
+    let all: Vec<&str> = all.map(String::as_str).collect();
+    random.pick(&all)
 }
 
-fn function(random: &mut Random, file: &File, name: &str, public: &str, lines: &mut Vec<String>) {
+fn add_function(random: &mut Random, file: &File, name: &str, public: &str, code: &mut String) {
     let language = file.language;
-    let doc = prose::doc(random, file.noun);
-    let mut argument = language.identifier(random.pick(&NAMES.objects));
-    let result = pascal(random.pick(&NAMES.objects));
+    let doc = WORDS.say(random, "doc", &[("noun", file.noun)]);
+    let mut argument = language.identifier(WORDS.pick(random, "objects"));
+    let result = WORDS.say(random, "type", &[]);
     let slots = [
         ("doc", doc.as_str()),
         ("public", public),
@@ -251,52 +193,43 @@ fn function(random: &mut Random, file: &File, name: &str, public: &str, lines: &
         ("argument", &argument),
         ("result", &result),
     ];
-    write(lines, "", language.function, &slots);
+    add(code, "", &language.fill("function", &slots));
     for _ in 0..random.count(2, 7) {
-        statement(random, file, &mut argument, lines);
+        add_statement(random, file, &mut argument, code);
     }
     let slots = [("result", result.as_str()), ("argument", &argument)];
-    write(lines, "", language.end, &slots);
+    add(code, "", &language.fill("end", &slots));
 }
 
 /// Adds a statement about `argument`, which becomes the name that it binds.
-fn statement(random: &mut Random, file: &File, argument: &mut String, lines: &mut Vec<String>) {
+fn add_statement(random: &mut Random, file: &File, argument: &mut String, code: &mut String) {
     let language = file.language;
-    let indent = language.indent;
-    match random.weighted(&[40, 22, 14, 10, 14]) {
-        0 => {
-            let age = random.pick(&["later", "open", "due", "raw", "kept"]);
-            let name = format!("{age}_{}", random.pick(&NAMES.objects));
-            let name = language.identifier(&name);
-            let callee = callee(random, file);
-            let slots = [
-                ("name", name.as_str()),
-                ("callee", &callee),
-                ("argument", argument),
-            ];
-            write(lines, indent, language.bind, &slots);
-            *argument = name;
+    let statement = WORDS.pick(random, "statements");
+    let (name, limit);
+    let mut slots = vec![("noun", file.noun), ("subject", argument.as_str())];
+    match statement {
+        "bind" => {
+            name = language.identifier(&WORDS.say(random, "bound", &[]));
+            slots.extend([("name", name.as_str()), ("callee", callee(random, file))]);
         }
-        1 => guard(random, language, indent, argument, (2, 65_536), lines),
-        2 => {
-            let item = random.pick(&["item", "line", "part", "piece"]);
-            let callee = callee(random, file);
-            let slots = [("item", item), ("list", argument), ("callee", &callee)];
-            write(lines, indent, language.each, &slots);
+        "guard" => {
+            limit = random.between(2, 65_536).to_string();
+            slots.push(("limit", &limit));
         }
-        3 => {
-            let reason = prose::reason(random);
-            write(lines, indent, language.comment, &[("text", &reason)]);
+        "each" => {
+            let item = WORDS.pick(random, "items");
+            slots.extend([("item", item), ("callee", callee(random, file))]);
         }
-        _ => {
-            let event = prose::event(random, file.noun);
-            let slots = [("text", event.as_str()), ("subject", argument)];
-            write(lines, indent, language.trace, &slots);
-        }
+        _ => {}
+    }
+    let text = language.say(random, statement, &slots);
+    add(code, &language.fill("indent", &[]), &text);
+    if let Some(bound) = bound_name(&text) {
+        *argument = bound;
     }
 }
 
-/// What output can say about a function of a file.
+/// A function of a file, as output can name it.
 pub(crate) fn place(random: &mut Random, file: &File) -> Place {
     Place {
         noun: file.noun,

@@ -1,63 +1,24 @@
-//! What is planted: keys with unguessable values, rules, and decoys that are never said.
+//! The facts that are planted in a session: who says them, when, and how they are asked for.
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
-use super::random::{ID, Random};
-use super::words::{FACTS, WorkFacts, fill};
-use super::workspace::WorkspaceKind;
+use super::family::Family;
+use super::grammar::{WORDS, fill};
+use super::random::Random;
+use super::schedule::{Event, Schedule};
+use super::words::WorkFacts;
 use super::{Language, Recipe};
 use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact};
 
 mod gathered;
 mod kinds;
-mod phrasing;
 mod requests;
 mod rules;
 
 use rules::Rules;
 
 pub(crate) use gathered::gathered;
-pub(crate) use phrasing::{configuration, logged, said, shuffled, typed};
 pub(crate) use requests::Requests;
-
-/// What kind of value a key has; distractors share it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Class {
-    Ticket,
-    Checksum,
-    Endpoint,
-    Build,
-    Release,
-    Account,
-}
-
-impl Class {
-    /// One of the things that have such a value.
-    fn attribute(self, random: &mut Random) -> &'static str {
-        FACTS
-            .attributes
-            .get(&self)
-            .map_or("", |bank| random.pick(bank))
-    }
-
-    /// At least 20 bits that cannot be guessed.
-    fn value(self, random: &mut Random) -> String {
-        match self {
-            Self::Ticket => {
-                let queue = random.pick(&["OPS", "INC", "NET", "CHG"]);
-                format!("{queue}-{}", random.digits(7))
-            }
-            Self::Checksum => random.hex(12),
-            Self::Endpoint => format!("n{}:{}", random.hex(5), random.between(20_011, 64_997)),
-            Self::Build => random.digits(9),
-            Self::Release => format!("rel-{}", random.hex(7)),
-            Self::Account => format!("acct-{}", random.word(ID, 8)),
-        }
-    }
-}
 
 /// How a planted fact reaches the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,38 +40,21 @@ pub(crate) enum Channel {
 /// A fact that waits for its moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
-    /// When it is due, in thousandths of the session.
-    pub(crate) due: u64,
     pub(crate) channel: Channel,
-    /// Key and value, where it has them.
-    pub(crate) pair: Option<Pair>,
-    /// Same attribute, other keys: said nearby, so that the binding matters.
-    pub(crate) distractors: Vec<Pair>,
-    /// A sentence that is said as it is: a rule, an event.
-    pub(crate) line: Option<String>,
-    /// How it is said.
-    pub(crate) ways: Ways,
+    pub(crate) content: Content,
     fact: PlantedFact,
     /// A second question about the same text: about a key beside the planted one.
     beside: Option<PlantedFact>,
 }
 
-/// A key and its value.
+/// The text of a fact.
 #[derive(Debug, Clone)]
-pub(crate) struct Pair {
-    pub(crate) key: String,
-    pub(crate) value: String,
-    /// In how many ways it may be said.
-    pub(crate) ways: Ways,
-}
-
-impl Pair {
-    fn known(&self) -> KeyValue {
-        KeyValue {
-            key: self.key.clone(),
-            value: self.value.clone(),
-        }
-    }
+pub(crate) enum Content {
+    /// A sentence that is said as it is: a rule, an event.
+    Line(String),
+    /// A key with its value, and behind it others with the same attribute, which are said with it:
+    /// only its key tells which value is its own.
+    Pairs(Vec<KeyValue>),
 }
 
 /// How a planted fact is said: in which language, and in how many ways, from a single one, whose
@@ -131,7 +75,7 @@ impl Ways {
     }
 
     /// One of the first of these, which must not be none.
-    pub(crate) fn pick<T: Copy>(self, random: &mut Random, bank: &[T]) -> T {
+    fn pick<T: Copy>(self, random: &mut Random, bank: &[T]) -> T {
         random.pick(&bank[..bank.len().min(self.most)])
     }
 
@@ -144,37 +88,88 @@ impl Ways {
     pub(crate) fn say(self, random: &mut Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
         self.fill(self.pick(random, bank), slots)
     }
+
+    /// One of the first of these templates, about a key and its value.
+    pub(crate) fn pair(self, random: &mut Random, bank: &[&str], pair: &KeyValue) -> String {
+        let slots = [("key", pair.key.as_str()), ("value", &pair.value)];
+        self.say(random, bank, &slots)
+    }
+
+    /// The question about a fact of that kind.
+    pub(crate) fn ask(self, kind: &str, slots: &[(&str, &str)]) -> String {
+        let rule = WORDS.bank(&format!("ask.{kind}"));
+        self.fill(rule.first().unwrap_or(&""), slots)
+    }
 }
 
 /// A fact that was not said yet.
-pub(crate) fn unsaid(
-    id: String,
-    question: String,
-    importance: Importance,
-    fact: Fact,
-) -> PlantedFact {
+pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) -> PlantedFact {
+    let is_important = WORDS.bank("important").contains(&kind);
     PlantedFact {
-        id,
+        id: format!("{kind}-{number:02}"),
         fact,
         question,
         evidence: Vec::new(),
-        importance,
+        importance: if is_important {
+            Importance::High
+        } else {
+            Importance::Normal
+        },
+    }
+}
+
+impl Content {
+    /// The same, the pairs in random order.
+    pub(crate) fn shuffled(&self, random: &mut Random) -> Self {
+        let mut content = self.clone();
+        if let Self::Pairs(pairs) = &mut content {
+            random.shuffle(pairs);
+        }
+        content
+    }
+
+    /// The lines that say it; of pairs by `said`, the rule of persons, or `logged`, that of logs.
+    pub(crate) fn lines(&self, random: &mut Random, ways: Ways, rule: &str) -> Vec<String> {
+        match self {
+            Self::Line(line) => vec![line.clone()],
+            Self::Pairs(pairs) => {
+                let lines = pairs.iter();
+                let lines = lines.map(|pair| ways.pair(random, WORDS.bank(rule), pair));
+                lines.collect()
+            }
+        }
+    }
+
+    /// A configuration file in one of four notations: path and lines.
+    pub(crate) fn configuration(&self, random: &mut Random, noun: &str) -> (String, Vec<String>) {
+        let number = random.between(10, 99_999).to_string();
+        let notation = WORDS.pick(random, "notations");
+        let rule = |part: &str| format!("{notation}.{part}");
+        let slots = [("noun", noun), ("number", &number), ("notation", notation)];
+        let mut text = WORDS.say(random, &rule("head"), &slots);
+        if let Self::Pairs(pairs) = self {
+            let joint = WORDS.pick(random, &rule("joint"));
+            for KeyValue { key, value } in pairs {
+                let slots = [("key", &*key.replace(' ', joint)), ("value", value)];
+                text += &WORDS.say(random, &rule("pair"), &slots);
+            }
+        }
+        text += &WORDS.say(random, &rule("foot"), &[]);
+        let path = fill("deploy/{noun}-{number}.{notation}", &slots);
+        (path, text.lines().map(str::to_owned).collect())
     }
 }
 
 impl Planned {
-    /// A fact without anything to say; what there is, is added.
-    fn new(ways: Ways, due: u64, channel: Channel, fact: PlantedFact) -> Self {
-        Self {
-            due,
-            channel,
-            pair: None,
-            distractors: Vec::new(),
-            line: None,
-            ways,
-            fact,
-            beside: None,
+    /// What the user types to say it: a rule has words that lead over to it.
+    pub(crate) fn typed(&self, random: &mut Random, ways: Ways) -> String {
+        let lines = self.content.shuffled(random).lines(random, ways, "said");
+        let said = lines.join("\n");
+        if !matches!(self.fact.fact, Fact::Constraint { .. }) {
+            return said;
         }
+        let lead = WORDS.pick(random, "rule_leads");
+        format!("{}{said}", ways.language.say(lead))
     }
 
     /// The fact, said in the message of that index, and what else the same text answers.
@@ -203,137 +198,104 @@ impl Planned {
     }
 }
 
-/// How many facts of each kind a session gets, and how they are told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Numbers {
-    recalls: usize,
-    constraints: usize,
-    /// Failures with a code and a place.
-    errors: usize,
-    /// Series of events.
-    orders: usize,
-    /// Series of things that are started, and of which some are ended.
-    handles: usize,
-    /// Pairs of instructions, one of which is taken back.
-    obsolete: usize,
-    /// Keys that are asked for in other words.
-    indirect: usize,
-    /// Values that are found by way of another.
-    two_steps: usize,
-    /// Whether requests carry a reference, and the last one is asked for.
-    requests: bool,
-    decoys: usize,
+impl Event for Planned {
+    type Key = String;
+
+    fn is_typed(&self) -> bool {
+        self.channel == Channel::User
+    }
+
+    /// Two events of one series are never in one message: they would have no order.
+    fn key(&self) -> String {
+        self.fact.id.clone()
+    }
+}
+
+/// Draws the facts of a session.
+struct Planner {
+    random: Random,
     words: &'static WorkFacts,
-    /// Other keys of its kind beside each planted one; nothing for as many as it comes.
-    distractors: Option<usize>,
     ways: Ways,
-}
-
-impl Numbers {
-    /// The numbers for a session of so many rounds. Of keys and of rules, one falls on so many
-    /// rounds, up to a cap; the recipe scales both.
-    pub(crate) fn of(
-        recipe: &Recipe,
-        workspace: WorkspaceKind,
-        rounds: u64,
-        recalls: (u64, u64),
-        constraints: (u64, u64),
-    ) -> Self {
-        let scaled = |(per, cap): (u64, u64)| {
-            let number = (rounds / per).min(cap) * u64::from(recipe.fact_percent) / 100;
-            usize::try_from(number).unwrap_or(0)
-        };
-        Self {
-            recalls: scaled(recalls),
-            // The bank of rules has 42 topics.
-            constraints: scaled(constraints).min(42),
-            // A help desk has no files that could be pointed at.
-            errors: match workspace {
-                WorkspaceKind::Repository => scaled((18, 8)),
-                WorkspaceKind::HelpDesk => 0,
-            },
-            orders: scaled((30, 4)),
-            handles: scaled((60, 2)),
-            obsolete: scaled((50, 3)),
-            indirect: scaled((40, 4)),
-            two_steps: scaled((50, 3)),
-            requests: recipe.fact_percent > 0,
-            decoys: scaled((1, 6)).max(1),
-            words: workspace.facts(),
-            distractors: recipe
-                .distractors
-                .and_then(|number| usize::try_from(number).ok()),
-            ways: Ways::of(recipe),
-        }
-    }
-}
-
-/// The facts that wait for their moment, the earliest last.
-#[derive(Debug)]
-pub(crate) struct Pending(Vec<Planned>);
-
-impl Pending {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn due(&self, progress: u64) -> impl Iterator<Item = &Planned> {
-        let is_due = move |fact: &&Planned| fact.due < progress;
-        self.0.iter().rev().take_while(is_due)
-    }
-
-    /// Whether a fact that the user says is due.
-    pub(crate) fn is_typed_due(&self, progress: u64) -> bool {
-        self.due(progress).any(|fact| fact.channel == Channel::User)
-    }
-
-    /// Takes up to `limit` due facts that the user says, or that tools show.
-    pub(crate) fn take(&mut self, progress: u64, limit: usize, is_typed: bool) -> Vec<Planned> {
-        let first = self.0.len() - self.due(progress).count();
-        let mut taken: Vec<Planned> = Vec::new();
-        let mut at = self.0.len();
-        while at > first && taken.len() < limit {
-            at -= 1;
-            let fact = &self.0[at];
-            // Two events of one series are never in one message: they would have no order.
-            let is_new = taken.iter().all(|known| known.fact.id != fact.fact.id);
-            if (fact.channel == Channel::User) == is_typed && is_new {
-                taken.push(self.0.remove(at));
-            }
-        }
-        taken
-    }
-
-    /// All that was not told yet; of a series of events the next one.
-    pub(crate) fn rest(&mut self) -> Vec<Planned> {
-        let mut known = BTreeSet::new();
-        let mut rest = std::mem::take(&mut self.0);
-        rest.reverse();
-        rest.retain(|fact| known.insert(fact.fact.id.clone()));
-        rest.reverse();
-        rest
-    }
-}
-
-/// The parts of a key.
-const KEY: &str = "{place} {part} {attribute}";
-
-/// Draws keys and values so that none occurs twice.
-#[derive(Debug)]
-struct Names {
+    /// Other keys of its kind beside each planted one; nothing for as many as it comes.
+    distractors: Option<u32>,
+    rounds: u64,
+    percent: u64,
+    /// All keys and all values: none occurs twice.
     keys: BTreeSet<String>,
     values: BTreeSet<String>,
-    words: &'static WorkFacts,
-    ways: Ways,
+    planned: Vec<(u64, Planned)>,
 }
 
-impl Names {
-    /// Gives up on a fresh key only when the bank is exhausted, which the caps exclude.
-    fn key(&mut self, random: &mut Random, attribute: &str) -> String {
+/// All facts of a session of so many rounds, and the decoys.
+pub(crate) fn plan(
+    family: &Family,
+    recipe: &Recipe,
+    rounds: u64,
+) -> (Schedule<Planned>, Vec<PlantedFact>) {
+    let mut planner = Planner {
+        random: Random::new(recipe.seed, "facts"),
+        words: family.workspace.facts(),
+        ways: Ways::of(recipe),
+        distractors: recipe.distractors,
+        rounds,
+        percent: recipe.fact_percent.into(),
+        keys: BTreeSet::new(),
+        values: BTreeSet::new(),
+        planned: Vec::new(),
+    };
+    let decoys = (1..=planner.number("decoy").max(1)).map(|number| planner.decoy(number));
+    let decoys: Vec<PlantedFact> = decoys.collect();
+    planner.recalls(planner.scaled(family.recalls));
+    // The bank of rules has 42 topics.
+    planner.constraints(planner.scaled(family.constraints).min(42));
+    // Drawn apart, so that what was there before stays as it is.
+    planner.random = Random::new(recipe.seed, "more facts");
+    planner.bindings();
+    planner.errors();
+    planner.orders();
+    planner.random = Random::new(recipe.seed, "notes");
+    planner.open_handles();
+    planner.obsoletes();
+    planner.indirects();
+    planner.two_steps();
+    let mut planned = planner.planned;
+    planned.sort_by(|(a, one), (b, other)| (b, &other.fact.id).cmp(&(a, &one.fact.id)));
+    for (due, _) in &mut planned {
+        *due = *due * family.said_by / 1_000;
+    }
+    (Schedule::new(planned), decoys)
+}
+
+impl Planner {
+    /// How many are planted where one falls on so many rounds, up to a cap.
+    fn scaled(&self, (per, cap): (u64, u64)) -> usize {
+        let number = (self.rounds / per).min(cap) * self.percent / 100;
+        usize::try_from(number).unwrap_or(0)
+    }
+
+    /// How many facts of that kind are planted.
+    fn number(&self, kind: &str) -> usize {
+        let every = self.words.every.get(kind);
+        every.map_or(0, |every| self.scaled(*every))
+    }
+
+    /// Somewhere in the `at`-th of `count` equal parts of the first 92 % of a session.
+    fn position(&mut self, at: usize, count: usize) -> u64 {
+        (at as u64 * 920 + self.random.below(920)) / count.max(1) as u64
+    }
+
+    fn say(&mut self, rule: &str) -> String {
+        WORDS.say(&mut self.random, rule, &[])
+    }
+
+    /// A key that ends in this word. Gives up on a fresh one only when the bank is exhausted, which
+    /// the caps exclude.
+    fn key(&mut self, attribute: &str) -> String {
+        const KEY: &str = "{place} {part} {attribute}";
         let mut slots = [("place", ""), ("part", ""), ("attribute", attribute)];
         for _ in 0..200 {
-            slots[0].1 = random.pick(&self.words.places);
-            slots[1].1 = random.pick(&self.words.parts);
+            slots[0].1 = self.random.pick(&self.words.places);
+            slots[1].1 = self.random.pick(&self.words.parts);
             // The draws of all languages are those of English.
             let key = fill(KEY, &slots);
             if key.split(' ').count() <= 4 && self.keys.insert(key) {
@@ -343,148 +305,103 @@ impl Names {
         self.ways.fill(KEY, &slots)
     }
 
-    fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
-        let key = self.key(random, attribute);
-        self.valued(random, class, key)
-    }
-
-    /// The key with a value that no other has.
-    fn valued(&mut self, random: &mut Random, class: Class, key: String) -> Pair {
+    /// The key with a value of that class that no other key has.
+    fn valued(&mut self, key: String, class: &str) -> KeyValue {
         loop {
-            let value = class.value(random);
+            let value = self.say(&format!("values.{class}"));
             if self.values.insert(value.clone()) {
-                let ways = self.ways;
-                return Pair { key, value, ways };
+                return KeyValue { key, value };
             }
         }
     }
-}
 
-/// All facts of a session, and the decoys; the facts are told by that thousandth of the session.
-pub(crate) fn plan(seed: u64, numbers: Numbers, said_by: u64) -> (Pending, Vec<PlantedFact>) {
-    let mut random = Random::new(seed, "facts");
-    let mut names = Names {
-        keys: BTreeSet::new(),
-        values: BTreeSet::new(),
-        words: numbers.words,
-        ways: numbers.ways,
-    };
-    let decoys = (1..=numbers.decoys).map(|number| decoy(&mut random, &mut names, number));
-    let decoys = decoys.collect();
-    let mut planned = recalls(&mut random, &mut names, numbers);
-    planned.extend(constraints(&mut random, numbers));
-    // Drawn apart, so that what was there before stays as it is.
-    let mut random = Random::new(seed, "more facts");
-    kinds::beside(&mut random, &mut planned);
-    planned.extend(kinds::errors(&mut random, &mut names, numbers));
-    planned.extend(kinds::orders(&mut random, &mut names, numbers));
-    let mut random = Random::new(seed, "notes");
-    planned.extend(kinds::used(&mut random, &mut names, numbers));
-    planned.sort_by(|a, b| (b.due, &b.fact.id).cmp(&(a.due, &a.fact.id)));
-    for fact in &mut planned {
-        fact.due = fact.due * said_by / 1_000;
+    fn pair(&mut self, attribute: &str, class: &str) -> KeyValue {
+        let key = self.key(attribute);
+        self.valued(key, class)
     }
-    (Pending(planned), decoys)
-}
 
-/// Somewhere in the `at`-th of `count` equal parts of the first 92 % of a session.
-fn position(random: &mut Random, at: usize, count: usize) -> u64 {
-    (at as u64 * 920 + random.below(920)) / count.max(1) as u64
-}
+    fn ask_for(&mut self, key: &str) -> String {
+        let asked = WORDS.pick(&mut self.random, "asked");
+        self.ways.fill(asked, &[("key", key)])
+    }
 
-fn ask(random: &mut Random, key: &str, ways: Ways) -> String {
-    ways.fill(random.pick(&FACTS.asked), &[("key", key)])
-}
-
-fn decoy(random: &mut Random, names: &mut Names, number: usize) -> PlantedFact {
-    let class = random.pick(&names.words.classes);
-    let attribute = class.attribute(random);
-    let Pair { key, value, ways } = names.pair(random, class, attribute);
-    let question = ask(random, &key, ways);
-    let fact = Fact::Decoy { key, value };
-    unsaid(
-        format!("decoy-{number:02}"),
-        question,
-        Importance::Normal,
-        fact,
-    )
-}
-
-fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Planned> {
-    const CHANNELS: [Channel; 6] = [
-        Channel::User,
-        Channel::User,
-        Channel::Config,
-        Channel::Log,
-        Channel::Comment,
-        Channel::Runbook,
-    ];
-    let (count, ways) = (numbers.recalls, numbers.ways);
-    let mut channels = Vec::new();
-    let mut classes = Vec::new();
-    let mut planned = Vec::new();
-    for at in 0..count {
-        if channels.is_empty() {
-            channels = CHANNELS.to_vec();
-            random.shuffle(&mut channels);
-        }
-        if classes.is_empty() {
-            classes.clone_from(&names.words.classes);
-            random.shuffle(&mut classes);
-        }
-        let channel = channels.pop().unwrap_or(Channel::User);
-        let class = classes.pop().unwrap_or(Class::Ticket);
-        let attribute = class.attribute(random);
-        let pair = names.pair(random, class, attribute);
-        let around = numbers.distractors.unwrap_or_else(|| match channel {
-            Channel::User => random.count(0, 2),
-            _ => random.count(3, 6),
-        });
-        let distractors = (0..around)
-            .map(|_| names.pair(random, class, attribute))
-            .collect();
-        let due = position(random, at, count);
-        let question = ask(random, &pair.key, ways);
-        let importance = if channel == Channel::User || random.percent(20) {
-            Importance::High
-        } else {
-            Importance::Normal
+    fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: PlantedFact) {
+        let planned = Planned {
+            channel,
+            content,
+            fact,
+            beside: None,
         };
-        let KeyValue { key, value } = pair.known();
-        let id = format!("recall-{:02}", at + 1);
-        let fact = unsaid(id, question, importance, Fact::Recall { key, value });
-        planned.push(Planned {
-            distractors,
-            pair: Some(pair),
-            ..Planned::new(ways, due, channel, fact)
-        });
+        self.planned.push((due, planned));
     }
-    planned
-}
 
-fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
-    let (count, ways) = (numbers.constraints, numbers.ways);
-    let mut rules = Rules::new(random, &numbers.words.rules, ways);
-    (0..count)
-        .map(|at| {
-            let (topic, statement, form) = rules.next(random);
-            let slots = [("topic", topic.as_str())];
-            let question = ways.fill("Which rule did the user set about: {topic}?", &slots);
-            let line = Some(statement.clone());
-            let id = format!("constraint-{:02}", at + 1);
+    fn decoy(&mut self, number: usize) -> PlantedFact {
+        let class = self.random.pick(&self.words.classes);
+        let attribute = WORDS.pick(&mut self.random, &format!("attributes.{class}"));
+        let KeyValue { key, value } = self.pair(attribute, class);
+        let question = self.ask_for(&key);
+        unsaid("decoy", number, question, Fact::Decoy { key, value })
+    }
+
+    /// Keys with values, which the user says and tools show by turns.
+    fn recalls(&mut self, count: usize) {
+        const CHANNELS: [Channel; 6] = [
+            Channel::User,
+            Channel::User,
+            Channel::Config,
+            Channel::Log,
+            Channel::Comment,
+            Channel::Runbook,
+        ];
+        let mut channels = Vec::new();
+        let mut classes = Vec::new();
+        for at in 0..count {
+            if channels.is_empty() {
+                channels = CHANNELS.to_vec();
+                self.random.shuffle(&mut channels);
+            }
+            if classes.is_empty() {
+                classes.clone_from(&self.words.classes);
+                self.random.shuffle(&mut classes);
+            }
+            let channel = channels.pop().unwrap_or(Channel::User);
+            let class = classes.pop().unwrap_or("ticket");
+            let attribute = WORDS.pick(&mut self.random, &format!("attributes.{class}"));
+            let own = self.pair(attribute, class);
+            let distractors = match (self.distractors, channel) {
+                (Some(number), _) => usize::try_from(number).unwrap_or(0),
+                (None, Channel::User) => self.random.count(0, 2),
+                (None, _) => self.random.count(3, 6),
+            };
+            let KeyValue { key, value } = own.clone();
+            let mut pairs = vec![own];
+            pairs.extend((0..distractors).map(|_| self.pair(attribute, class)));
+            let due = self.position(at, count);
+            let question = self.ask_for(&key);
+            let mut fact = unsaid("recall", at + 1, question, Fact::Recall { key, value });
+            if channel == Channel::User || self.random.percent(20) {
+                fact.importance = Importance::High;
+            }
+            self.plant(due, channel, Content::Pairs(pairs), fact);
+        }
+    }
+
+    fn constraints(&mut self, count: usize) {
+        let mut rules = Rules::new(&mut self.random, &self.words.rules, self.ways);
+        for at in 0..count {
+            let (topic, statement, form) = rules.next(&mut self.random);
+            let line = Content::Line(statement.clone());
+            let question = self.ways.ask("constraint", &[("topic", &topic)]);
             let fact = Fact::Constraint {
                 topic,
                 statement,
                 form,
             };
-            let fact = unsaid(id, question, Importance::High, fact);
-            let due = position(random, at, count);
-            Planned {
-                line,
-                ..Planned::new(ways, due, Channel::User, fact)
-            }
-        })
-        .collect()
+            let fact = unsaid("constraint", at + 1, question, fact);
+            let due = self.position(at, count);
+            self.plant(due, Channel::User, line, fact);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,14 @@ pub struct Family {
     like: Option<&'static str>,
     /// Sets how many facts and files a session of a given number of tokens gets, and nothing else.
     pub(crate) tokens_per_round: u64,
+    pub(crate) workspace: WorkspaceKind,
+    /// A key is planted every so many rounds, up to a cap,
+    pub(crate) recalls: (u64, u64),
+    /// and a rule.
+    pub(crate) constraints: (u64, u64),
+    /// All facts are told by this thousandth of the session.
+    #[serde(default = "the_end")]
+    pub(crate) said_by: u64,
     /// Before so many requests of a hundred the person is away; otherwise no gap reaches five
     /// minutes.
     #[serde(default)]
@@ -54,9 +62,6 @@ pub(crate) struct Tasks {
     pub(crate) rounds: (u64, u64),
     /// Whether the person interrupts a task to tell something.
     pub(crate) interrupts: bool,
-    /// All facts are told by this thousandth of the session.
-    #[serde(default = "the_end")]
-    pub(crate) said_by: u64,
     /// Rounds in which a huge result is shown, in percent.
     #[serde(default)]
     pub(crate) large_percent: u64,
@@ -76,14 +81,9 @@ pub(crate) struct Tasks {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Phases {
-    pub(crate) workspace: WorkspaceKind,
     /// Whether it begins with a little script and some talk, which nothing later refers to.
     #[serde(default)]
     pub(crate) small_talk: bool,
-    /// A key is planted every so many rounds, up to a cap,
-    pub(crate) recalls: (u64, u64),
-    /// and a rule.
-    pub(crate) constraints: (u64, u64),
     /// Where the first three phases of a chapter end, in percent.
     pub(crate) ends: [u64; 3],
     pub(crate) weights: [Weights; 4],

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::code::{self, CodeLanguage, Import};
+use super::grammar::{WORDS, fill};
 use super::output::Place;
 use super::random::Random;
-use super::words::{CODE, NAMES, SIZES, pascal};
+use super::words::SIZES;
 
 /// A repository of modules; a module is one noun in one language.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) noun: &'static str,
     pub(crate) role: &'static str,
-    pub(crate) language: &'static CodeLanguage,
+    pub(crate) language: CodeLanguage,
     pub(crate) functions: Vec<String>,
     /// Never shown again: it holds something that is said only once.
     pub(crate) sealed: bool,
@@ -61,10 +62,9 @@ impl Files {
     /// A repository of at least `count` files (as far as there are names).
     pub(crate) fn new(seed: u64, count: usize, usual_percent: u64) -> Self {
         let mut random = Random::new(seed, "workspace");
-        let languages = || CODE.languages.iter();
-        let nouns = NAMES.nouns.iter();
-        let mut pairs: Vec<(&'static str, &'static CodeLanguage)> = nouns
-            .flat_map(|noun| languages().map(|it| (*noun, it)))
+        let nouns = WORDS.bank("nouns").iter();
+        let mut pairs: Vec<(&str, CodeLanguage)> = nouns
+            .flat_map(|noun| CodeLanguage::all().map(|language| (*noun, language)))
             .collect();
         random.shuffle(&mut pairs);
         let mut files = Self {
@@ -85,17 +85,16 @@ impl Files {
         files
     }
 
-    fn add_module(&mut self, noun: &'static str, language: &'static CodeLanguage) {
-        let mut roles = NAMES.roles.clone();
+    fn add_module(&mut self, noun: &'static str, language: CodeLanguage) {
+        let mut roles = WORDS.bank("roles").to_vec();
         self.random.shuffle(&mut roles);
         roles.truncate(self.random.count(5, 12));
         let mut module = Vec::new();
         for role in roles {
             let mut functions: Vec<String> = Vec::new();
             for _ in 0..self.random.count(2, 5) {
-                let verb = self.random.pick(&NAMES.verbs);
-                let object = self.random.pick(&NAMES.objects);
-                let name = language.identifier(&format!("{verb}_{noun}_{object}"));
+                let name = WORDS.say(&mut self.random, "function", &[("noun", noun)]);
+                let name = language.identifier(&name);
                 if !functions.contains(&name) {
                     functions.push(name);
                 }
@@ -109,7 +108,10 @@ impl Files {
                 functions,
                 sealed: false,
                 seen: false,
-                type_name: format!("{}{}", pascal(noun), pascal(role)),
+                type_name: fill(
+                    "{noun|pascal}{role|pascal}",
+                    &[("noun", noun), ("role", role)],
+                ),
                 imports: Vec::new(),
                 importers: Vec::new(),
                 lines: Vec::new(),
@@ -121,15 +123,15 @@ impl Files {
 
     /// Lets every file use definitions of others in its language, mostly of its own module.
     fn connect(&mut self) {
-        let mut by_language: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_language: BTreeMap<CodeLanguage, Vec<usize>> = BTreeMap::new();
         for (at, file) in self.all.iter().enumerate() {
-            by_language.entry(file.language.name).or_default().push(at);
+            by_language.entry(file.language).or_default().push(at);
         }
         for module in 0..self.modules.len() {
             for at in self.modules[module].clone() {
                 let mut used = vec![at];
                 for _ in 0..self.random.count(1, 4) {
-                    let pool = match by_language.get(self.all[at].language.name) {
+                    let pool = match by_language.get(&self.all[at].language) {
                         Some(all) if self.random.percent(40) => all,
                         _ => &self.modules[module],
                     };
@@ -187,7 +189,8 @@ impl Files {
         let slot = (start..lines.len())
             .find(|i| lines[*i].is_empty())
             .unwrap_or(lines.len());
-        let comments: Vec<String> = comments.iter().map(|text| language.comment(text)).collect();
+        let comments = comments.iter();
+        let comments = comments.map(|text| language.fill("comment", &[("text", text)]));
         lines.splice(slot..slot, comments);
         self.all[at].sealed = true;
         self.all[at].seen = true;
@@ -263,7 +266,7 @@ impl Files {
             let indent: String = last.chars().take_while(|c| *c == ' ').collect();
             let mut new = old.clone();
             for _ in 0..random.count(1, 2) {
-                code::insert_guard(random, language, &indent, &bound, &mut new);
+                new.extend(code::inserted_guard(random, language, &indent, &bound));
             }
             let change = Change {
                 old: joined,

@@ -1,16 +1,17 @@
 //! The simulated help desk: customers and orders, and what looking them up and changing them shows.
 //!
-//! Many short results instead of few long ones, and ids instead of paths. What was changed stays
-//! changed: a later look at the same order shows it.
+//! Many short results instead of few long ones, and ids instead of paths. An order that was changed
+//! stays changed: a later look at it shows the change.
 
 use serde_json::{Value, json};
 
-use super::facts::{self, Channel, Planned};
+use super::facts::{Channel, Planned, Ways};
+use super::grammar::{WORDS, fill};
 use super::output::{Place, clock};
-use super::prose::{self, Topic};
-use super::random::{ID, Random};
-use super::words::{CODE, HELP_DESK, SIZES, fill};
-use super::workspace::{Action, Choice, Intent, Limits, Round, Spot, Workspace};
+use super::prose::Topic;
+use super::random::Random;
+use super::words::SIZES;
+use super::workspace::{Action, Choice, Intent, Limits, Moment, Round, Workspace, WorkspaceKind};
 use super::{Language, Recipe};
 
 /// Look-ups that can be long, for rounds that must show much.
@@ -30,7 +31,7 @@ pub(crate) struct HelpDesk {
     articles: u64,
     /// Draws what exists, apart from what is done with it.
     random: Random,
-    language: Language,
+    ways: Ways,
 }
 
 #[derive(Debug)]
@@ -45,9 +46,8 @@ struct Customer {
 #[derive(Debug)]
 struct Order {
     id: String,
+    /// In English.
     item: &'static str,
-    /// The item in English.
-    english: &'static str,
     quantity: u64,
     cents: u64,
     refunded: u64,
@@ -57,10 +57,10 @@ struct Order {
 }
 
 impl Order {
-    fn value(&self) -> Value {
+    fn value(&self, language: Language) -> Value {
         json!({
             "order": self.id,
-            "item": self.item,
+            "item": language.say(self.item),
             "quantity": self.quantity,
             "total": money(self.cents),
             "refunded": money(self.refunded),
@@ -75,27 +75,41 @@ fn money(cents: u64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// A sentence about the case.
-fn said(random: &mut Random, topic: &Topic, bank: &[&'static str]) -> String {
-    let template = prose::template(random, topic, bank, &[], 8);
-    let is_first = topic.earlier.is_empty();
-    let earlier = if is_first {
-        &topic.path
-    } else {
-        &topic.earlier
-    };
-    topic.fill(template, &[("earlier", earlier)])
+/// The lines of a long result. Their length is that of the English ones, so that a translation shows
+/// as many lines.
+struct Page {
+    language: Language,
+    lines: Vec<String>,
+    length: usize,
 }
 
-/// Sentences of these banks by turns.
-fn sentences(
-    random: &mut Random,
-    topic: &Topic,
-    count: usize,
-    banks: &[&[&'static str]],
-) -> String {
-    let sentences = (0..count).map(|at| said(random, topic, banks[at % banks.len()]));
-    sentences.collect::<Vec<_>>().join(topic.language.gap())
+impl Page {
+    /// A page of a language, without lines or with a first one: as it is, and its English length.
+    fn new(language: Language, first: Option<(String, usize)>) -> Self {
+        let length = first.as_ref().map_or(0, |(_, length)| *length);
+        Self {
+            language,
+            lines: first.into_iter().map(|(line, _)| line).collect(),
+            length,
+        }
+    }
+
+    fn add(&mut self, before: &str, template: &str, slots: &[(&str, &str)]) {
+        self.length += before.len() + fill(template, slots).len() + 1;
+        let line = self.language.fill(template, slots);
+        self.lines.push(format!("{before}{line}"));
+    }
+
+    /// Adds something that happened to a parcel.
+    fn add_event(&mut self, random: &mut Random, before: &str, carrier: &str) {
+        let number = random.between(2, 9_999).to_string();
+        let slots = [("carrier", carrier), ("number", number.as_str())];
+        self.add(before, WORDS.pick(random, "desk.events"), &slots);
+    }
+
+    fn text(&self) -> String {
+        self.lines.join("\n")
+    }
 }
 
 impl HelpDesk {
@@ -108,7 +122,7 @@ impl HelpDesk {
             changed: None,
             articles: 0,
             random: Random::new(recipe.seed, "desk"),
-            language: recipe.language,
+            ways: Ways::of(recipe),
         };
         desk.add_customer();
         desk
@@ -119,23 +133,20 @@ impl HelpDesk {
         let mut orders = Vec::new();
         for _ in 0..random.count(2, 5) {
             orders.push(self.orders.len());
-            let id = format!("ord-{}", random.digits(8));
-            let english = random.pick(&HELP_DESK.items);
             self.orders.push(Order {
-                id,
-                item: self.language.say(english),
-                english,
+                id: WORDS.say(random, "desk.order", &[]),
+                item: WORDS.pick(random, "desk.items"),
                 quantity: random.between(1, 6),
                 cents: random.between(900, 240_000),
                 refunded: 0,
-                state: random.pick(&HELP_DESK.states[..4]),
-                carrier: random.pick(&HELP_DESK.carriers),
-                parcel: format!("prc{}", random.hex(10)),
+                state: random.pick(&WORDS.bank("desk.states")[..4]),
+                carrier: WORDS.pick(random, "desk.carriers"),
+                parcel: WORDS.say(random, "desk.parcel", &[]),
             });
         }
         self.current = self.customers.len();
         self.customers.push(Customer {
-            id: format!("cus-{}", random.word(ID, 9)),
+            id: WORDS.say(random, "desk.customer", &[]),
             since: random.between(2_009, 2_025),
             orders,
             notes: Vec::new(),
@@ -157,105 +168,105 @@ impl HelpDesk {
     }
 
     fn run(&mut self, random: &mut Random, intent: Intent, size: usize, now: i64) -> Action {
+        let customer = self.customer().id.clone();
+        let by_customer = json!({"customer": customer});
         match intent {
-            Intent::Find => self.find(),
-            Intent::List => self.list(),
+            Intent::Find => {
+                let Customer {
+                    since,
+                    orders,
+                    notes,
+                    ..
+                } = self.customer();
+                let found = json!({
+                    "customer": customer,
+                    "since": since,
+                    "orders": orders.len(),
+                    "notes": notes,
+                });
+                Action::new("find_customer", by_customer, found.to_string())
+            }
+            Intent::List => {
+                let orders = self.customer().orders.iter().map(|at| &self.orders[*at]);
+                let rows = orders.map(|order| {
+                    let item = self.ways.language.say(order.item);
+                    let (id, total, state) = (&order.id, money(order.cents), order.state);
+                    format!("{id}  {item:<18} {total:>9}  {state}")
+                });
+                let rows: Vec<String> = rows.collect();
+                Action::new("list_orders", by_customer, rows.join("\n"))
+            }
             Intent::Look => self.look(random, size, now),
             Intent::Policy => self.policy(random, size),
             Intent::Change => self.change(random),
             Intent::Refund => self.refund(random),
-            Intent::Note => self.note(random),
-            Intent::Write => self.write(random),
+            Intent::Note => {
+                let topic = self.topic(random);
+                let note = topic.say(random, &[WORDS.bank("desk.notes")]);
+                let notes = &mut self.customers[self.current].notes;
+                notes.push(note.clone());
+                if notes.len() > 6 {
+                    notes.remove(0);
+                }
+                let output = format!("{} notes are kept for {customer}", notes.len());
+                let input = json!({"customer": customer, "note": note});
+                Action::new("add_note", input, output)
+            }
+            Intent::Write => {
+                let letter = self
+                    .topic(random)
+                    .say(random, &[WORDS.bank("desk.letters"); 2]);
+                let output = format!("sent to {customer}, {} characters", letter.len());
+                let input = json!({"customer": customer, "text": letter});
+                Action::new("send_message", input, output)
+            }
             // And work in a repository, which no weights of a help desk have.
             _ => self.history(random, size, now),
         }
     }
 
-    fn find(&self) -> Action {
-        let customer = self.customer();
-        let output = json!({
-            "customer": customer.id,
-            "since": customer.since,
-            "orders": customer.orders.len(),
-            "notes": customer.notes,
-        });
-        let input = json!({"customer": customer.id});
-        Action::new("find_customer", input, output.to_string())
-    }
-
-    fn list(&self) -> Action {
-        let customer = self.customer();
-        let rows = customer.orders.iter().map(|at| {
-            let Order {
-                id,
-                item,
-                state,
-                cents,
-                ..
-            } = &self.orders[*at];
-            format!("{id}  {item:<18} {:>9}  {state}", money(*cents))
-        });
-        let output = rows.collect::<Vec<_>>().join("\n");
-        Action::new("list_orders", json!({"customer": customer.id}), output)
-    }
-
-    /// Adds lines up to so many bytes, counted as those of the English session, so that its
-    /// translation shows as many lines.
-    fn lengthen(
-        &self,
-        lines: &mut Vec<String>,
-        mut length: usize,
-        size: usize,
-        mut line: impl FnMut() -> (String, &'static str, Vec<(&'static str, String)>),
-    ) {
-        while length < size {
-            let (before, template, slots) = line();
-            let slots: Vec<(&str, &str)> = slots.iter().map(|(name, it)| (*name, &**it)).collect();
-            length += before.len() + fill(template, &slots).len() + 1;
-            lines.push(before + &self.language.fill(template, &slots));
-        }
-    }
-
     fn look(&mut self, random: &mut Random, size: usize, now: i64) -> Action {
-        // What was changed is looked at once more.
+        // An order that was changed is looked at once more.
         let at = match self.changed.take() {
             Some(at) if random.percent(70) => at,
             _ => self.order(random),
         };
         self.visited.push(at);
-        let order = &self.orders[at];
-        let mut lines = vec![order.value().to_string()];
-        let length = lines[0].len() - order.item.len() + order.english.len();
+        let (order, language) = (&self.orders[at], self.ways.language);
+        let first = order.value(language).to_string();
+        let length = order.value(Language::English).to_string().len();
+        let mut page = Page::new(language, Some((first, length)));
         let mut time = now;
-        self.lengthen(&mut lines, length, size, || {
-            time -= i64::try_from(random.between(60_000, 9_000_000)).unwrap_or(60_000);
-            let (template, slots) = event(random, order.carrier);
-            (format!("{} ", clock(time)), template, slots)
-        });
-        Action::new("get_order", json!({"order": order.id}), lines.join("\n"))
+        while page.length < size {
+            time -= random.milliseconds(60_000, 9_000_000);
+            page.add_event(random, &format!("{} ", clock(time)), order.carrier);
+        }
+        Action::new("get_order", json!({"order": order.id}), page.text())
     }
 
     fn policy(&mut self, random: &mut Random, size: usize) -> Action {
         self.articles += 1;
-        let subject = random.pick(&HELP_DESK.subjects);
-        let heading = format!("Article {}: ", self.articles);
-        let length = heading.len() + subject.len();
-        let said = self.language.say(subject);
-        let mut lines = vec![format!("{heading}{said}")];
-        self.lengthen(&mut lines, length, size, || {
-            let slots = vec![
-                ("number", random.between(1, 99).to_string()),
-                ("days", random.between(3, 90).to_string()),
-                ("subject", subject.to_owned()),
+        let subject = WORDS.pick(random, "desk.subjects");
+        let said = self.ways.language.say(subject);
+        let article = |subject: &str| format!("Article {}: {subject}", self.articles);
+        let first = (article(said), article(subject).len());
+        let mut page = Page::new(self.ways.language, Some(first));
+        while page.length < size {
+            let [number, days] =
+                [(1, 99), (3, 90)].map(|(low, high)| random.between(low, high).to_string());
+            let slots = [
+                ("number", number.as_str()),
+                ("days", &days),
+                ("subject", subject),
             ];
-            (String::new(), random.pick(&HELP_DESK.clauses), slots)
-        });
-        Action::new("read_policy", json!({"subject": said}), lines.join("\n"))
+            page.add("", WORDS.pick(random, "desk.clauses"), &slots);
+        }
+        Action::new("read_policy", json!({"subject": said}), page.text())
     }
 
     fn change(&mut self, random: &mut Random) -> Action {
         let at = self.order(random);
-        let state = random.pick(&HELP_DESK.states);
+        let state = WORDS.pick(random, "desk.states");
         self.changed = Some(at);
         let order = &mut self.orders[at];
         let before = std::mem::replace(&mut order.state, state);
@@ -271,71 +282,28 @@ impl HelpDesk {
         let cents = random.between(1, left.max(1)).min(left);
         order.refunded += cents;
         let [amount, refunded, total] = [cents, order.refunded, order.cents].map(money);
-        let output = format!(
-            "{}: {amount} refunded, {refunded} of {total} in all",
-            order.id
-        );
-        Action::new(
-            "issue_refund",
-            json!({"order": order.id, "amount": amount}),
-            output,
-        )
+        let id = &order.id;
+        let output = format!("{id}: {amount} refunded, {refunded} of {total} in all");
+        let input = json!({"order": id, "amount": amount});
+        Action::new("issue_refund", input, output)
     }
 
     fn history(&self, random: &mut Random, size: usize, now: i64) -> Action {
         let customer = self.customer();
-        let mut lines = Vec::new();
+        let mut page = Page::new(self.ways.language, None);
         let mut time = now;
-        self.lengthen(&mut lines, 0, size, || {
-            time -= i64::try_from(random.between(600_000, 90_000_000)).unwrap_or(600_000);
+        while page.length < size {
+            time -= random.milliseconds(600_000, 90_000_000);
             let order = &self.orders[random.pick(&customer.orders)];
-            let (template, slots) = event(random, order.carrier);
-            (format!("{} {}: ", clock(time), order.id), template, slots)
-        });
+            let before = format!("{} {}: ", clock(time), order.id);
+            page.add_event(random, &before, order.carrier);
+        }
         Action::new(
             "read_history",
             json!({"customer": customer.id}),
-            lines.join("\n"),
+            page.text(),
         )
     }
-
-    fn note(&mut self, random: &mut Random) -> Action {
-        let topic = self.topic(random);
-        let note = said(random, &topic, &HELP_DESK.notes);
-        let customer = &mut self.customers[self.current];
-        customer.notes.push(note.clone());
-        if customer.notes.len() > 6 {
-            customer.notes.remove(0);
-        }
-        let output = format!(
-            "{} notes are kept for {}",
-            customer.notes.len(),
-            customer.id
-        );
-        Action::new(
-            "add_note",
-            json!({"customer": customer.id, "note": note}),
-            output,
-        )
-    }
-
-    fn write(&self, random: &mut Random) -> Action {
-        let topic = self.topic(random);
-        let letter = sentences(random, &topic, 2, &[&HELP_DESK.letters]);
-        let output = format!("sent to {}, {} characters", topic.symbol, letter.len());
-        Action::new(
-            "send_message",
-            json!({"customer": topic.symbol, "text": letter}),
-            output,
-        )
-    }
-}
-
-/// What happened to a parcel.
-fn event(random: &mut Random, carrier: &str) -> (&'static str, Vec<(&'static str, String)>) {
-    let number = random.between(2, 9_999).to_string();
-    let slots = vec![("carrier", carrier.to_owned()), ("number", number)];
-    (random.pick(&HELP_DESK.events), slots)
 }
 
 impl Workspace for HelpDesk {
@@ -351,12 +319,12 @@ impl Workspace for HelpDesk {
 
     fn topic(&self, random: &mut Random) -> Topic {
         let customer = self.customer();
-        let order = &self.orders[random.pick(&customer.orders)];
-        let other = &self.orders[random.pick(&customer.orders)];
+        let [order, other] = [(); 2].map(|()| &self.orders[random.pick(&customer.orders)]);
         let earlier = self.visited.get(random.index(self.visited.len()));
         Topic {
-            language: self.language,
-            noun: order.item,
+            workspace: WorkspaceKind::HelpDesk,
+            language: self.ways.language,
+            noun: self.ways.language.say(order.item),
             path: order.id.clone(),
             symbol: customer.id.clone(),
             elsewhere: other.id.clone(),
@@ -364,15 +332,9 @@ impl Workspace for HelpDesk {
         }
     }
 
+    /// There is no code that output could name.
     fn place(&self, _: &mut Random) -> Place {
-        let customer = self.customer();
-        let order = &self.orders[customer.orders[0]];
-        Place {
-            noun: order.item,
-            path: order.id.clone(),
-            symbol: customer.id.clone(),
-            language: &CODE.languages[0],
-        }
+        Place::default()
     }
 
     /// One look-up or several, or one change.
@@ -401,23 +363,23 @@ impl Workspace for HelpDesk {
             }
         }
         let topic = self.topic(random);
-        let openings: &[&str] = HELP_DESK.intents.get(&first).map_or(&[], Vec::as_slice);
-        let (findings, thoughts) = (&HELP_DESK.findings[..], &HELP_DESK.thoughts[..]);
-        let mut text = said(random, &topic, openings);
+        let [findings, thoughts] = ["desk.findings", "desk.thoughts"].map(|it| WORDS.bank(it));
+        let mut text = topic.say(random, &[topic.opening(first)]);
         if random.percent(40) {
-            let finding = said(random, &topic, findings);
+            let finding = topic.say(random, &[findings]);
             text = format!("{finding}{}{text}", topic.language.gap());
         }
         let explanations = limits.talk.explanations(random, 30, 4);
         let thinks = limits.talk.thinks(random, 45);
         for _ in 0..explanations {
+            let banks = [findings, thoughts].repeat(3);
             let count = random.count(3, 6);
-            let explanation = sentences(random, &topic, count, &[findings, thoughts]);
+            let explanation = topic.say(random, &banks[..count]);
             text = format!("{explanation}\n\n{text}");
         }
         let thought = thinks.then(|| {
-            let count = random.count(2, 5);
-            sentences(random, &topic, count, &[thoughts])
+            let banks = vec![thoughts; random.count(2, 5)];
+            topic.say(random, &banks)
         });
         Round {
             thought,
@@ -428,19 +390,17 @@ impl Workspace for HelpDesk {
 
     /// The look-up whose result says a planted fact, among others of its kind.
     fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, _: Limits) -> Action {
-        let pairs = facts::shuffled(random, fact);
+        let content = fact.content.shuffled(random);
         let usual = usize::try_from(random.usual_percent()).unwrap_or(100);
         let size = random.count(150, 700) * usual / 100;
-        let (mut shown, is_prose) = match fact.channel {
+        let (mut shown, rule) = match fact.channel {
             Channel::Config | Channel::Log | Channel::Failure => {
-                (self.history(random, size, now), false)
+                (self.history(random, size, now), "logged")
             }
-            Channel::Comment => (self.look(random, size, now), false),
-            Channel::User | Channel::Runbook => (self.policy(random, size), true),
+            Channel::Comment => (self.look(random, size, now), "logged"),
+            Channel::User | Channel::Runbook => (self.policy(random, size), "said"),
         };
-        let say = if is_prose { facts::said } else { facts::logged };
-        let said = pairs.iter().map(|pair| say(random, pair));
-        for line in fact.line.clone().into_iter().chain(said) {
+        for line in content.lines(random, self.ways, rule) {
             shown.output.push('\n');
             shown.output.push_str(&line);
         }
@@ -448,21 +408,22 @@ impl Workspace for HelpDesk {
     }
 
     /// A history, with this line on top.
-    fn settings(&self, random: &mut Random, spot: &Spot, line: String) -> Action {
-        let mut shown = self.history(random, 300, spot.now);
+    fn settings(&self, random: &mut Random, _: &Place, moment: Moment, line: String) -> Action {
+        let mut shown = self.history(random, 300, moment.now);
         shown.output = format!("{line}\n{}", shown.output);
         shown
     }
 
-    fn count(&self, random: &mut Random, _: &Spot, line: String) -> Action {
-        let subject = self.language.say(random.pick(&HELP_DESK.subjects));
+    fn count(&self, random: &mut Random, _: &Place, _: Moment, line: String) -> Action {
+        let subject = WORDS.pick(random, "desk.subjects");
+        let subject = self.ways.language.say(subject);
         Action::new("count_cases", json!({"subject": subject}), line)
     }
 
     /// A change that is refused.
-    fn failure(&self, random: &mut Random, _: &Spot) -> Action {
+    fn failure(&self, random: &mut Random, _: &Place, _: Moment) -> Action {
         let order = &self.orders[self.order(random)].id;
-        let input = json!({"order": order, "status": random.pick(&HELP_DESK.states)});
+        let input = json!({"order": order, "status": WORDS.pick(random, "desk.states")});
         let output = format!("{order}: nothing was changed");
         Action {
             failed: true,
@@ -476,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_changed_stays_changed() {
+    fn a_change_stays() {
         let mut random = Random::new(5, "test");
         let mut desk = HelpDesk::new(&Recipe::default());
         for _ in 0..40 {

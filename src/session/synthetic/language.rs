@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::words;
+use super::grammar;
 
 /// The language in which the user and the agent speak, and in which facts are planted.
 ///
@@ -78,7 +78,7 @@ impl Language {
                 *value = self.say(value);
             }
         }
-        words::fill(self.say(template), &slots)
+        grammar::fill(self.say(template), &slots)
     }
 
     /// What parts two sentences.

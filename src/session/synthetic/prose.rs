@@ -1,56 +1,15 @@
-//! Sentences: comments in code, log events, and what the agent and the user say.
+//! The sentences that the agent and the user say about their work.
 
 use super::Language;
-use super::output::fault;
+use super::grammar::WORDS;
 use super::random::Random;
-use super::words::{NAMES, PROSE, capital, fill};
-use super::workspace::Intent;
-
-/// An object of the repository, in words.
-pub(crate) fn object(random: &mut Random) -> String {
-    random.pick(&NAMES.objects).replace('_', " ")
-}
-
-fn words(random: &mut Random, noun: &str, templates: &[&str]) -> String {
-    let verb = random.pick(&NAMES.verbs);
-    let (object, thing) = (object(random), object(random));
-    let template = random.pick(templates);
-    let slots = [
-        ("noun", noun),
-        ("other", random.pick(&NAMES.nouns)),
-        ("verb", verb),
-        ("Verb", &capital(verb)),
-        ("object", &object),
-        ("thing", &thing),
-        ("done", random.pick(&NAMES.participles)),
-    ];
-    fill(template, &slots)
-}
-
-/// What a file is for.
-pub(crate) fn purpose(random: &mut Random, noun: &str) -> String {
-    words(random, noun, &PROSE.purposes)
-}
-
-/// What a function does.
-pub(crate) fn doc(random: &mut Random, noun: &str) -> String {
-    words(random, noun, &PROSE.docs)
-}
-
-/// Why a line is there.
-pub(crate) fn reason(random: &mut Random) -> String {
-    let noun = random.pick(&NAMES.nouns);
-    words(random, noun, &PROSE.reasons)
-}
-
-/// The text of a log line.
-pub(crate) fn event(random: &mut Random, noun: &str) -> String {
-    words(random, noun, &PROSE.events)
-}
+use super::words::{Bank, INTENTS};
+use super::workspace::{Intent, WorkspaceKind};
 
 /// The subject of the conversation at the moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Topic {
+    pub(crate) workspace: WorkspaceKind,
     pub(crate) language: Language,
     pub(crate) noun: &'static str,
     pub(crate) path: String,
@@ -72,89 +31,106 @@ impl Topic {
         slots.extend(more);
         self.language.fill(template, &slots)
     }
-}
 
-/// Draws a template that is not among `used`, and that needs nothing earlier where there is
-/// nothing earlier; after so many misses, any.
-pub(crate) fn template(
-    random: &mut Random,
-    topic: &Topic,
-    bank: &[&'static str],
-    used: &[&'static str],
-    misses: usize,
-) -> &'static str {
-    let mut drawn = random.pick(bank);
-    for _ in 0..misses {
-        let early = topic.earlier.is_empty() && drawn.contains("{earlier}");
-        if !early && !used.contains(&drawn) {
-            break;
-        }
-        drawn = random.pick(bank);
+    /// One sentence of each bank.
+    pub(crate) fn say(&self, random: &mut Random, banks: &[&[&'static str]]) -> String {
+        self.list(random, banks).join(self.language.gap())
     }
-    drawn
-}
 
-fn said(random: &mut Random, topic: &Topic, template: &str) -> String {
-    let (object, thing, fault) = (object(random), object(random), fault(random));
-    let is_first = topic.earlier.is_empty();
-    let slots = [
-        (
-            "earlier",
-            if is_first {
-                topic.symbol.as_str()
-            } else {
-                &topic.earlier
-            },
-        ),
-        ("object", &object),
-        ("thing", &thing),
-        ("done", random.pick(&NAMES.participles)),
-        ("fault", &fault),
-    ];
-    topic.fill(template, &slots)
-}
+    /// The sentence before a kind of work.
+    pub(crate) fn opening(&self, intent: Intent) -> &'static [&'static str] {
+        let openings = INTENTS.get(&self.workspace);
+        let bank = openings.and_then(|openings| openings.get(&intent));
+        bank.map_or(&[], Bank::as_slice)
+    }
 
-fn sentences(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> String {
-    list(random, topic, banks).join(topic.language.gap())
-}
+    fn list(&self, random: &mut Random, banks: &[&[&'static str]]) -> Vec<String> {
+        let mut used = Vec::new();
+        let sentences = banks.iter().map(|bank| {
+            let template = self.template(random, bank, &used);
+            match self.workspace {
+                WorkspaceKind::HelpDesk => {
+                    self.fill(template, &[("earlier", self.earlier(&self.path))])
+                }
+                WorkspaceKind::Repository => {
+                    used.push(template);
+                    self.sentence(random, template)
+                }
+            }
+        });
+        sentences.collect()
+    }
 
-fn list(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> Vec<String> {
-    let mut used = Vec::new();
-    banks
-        .iter()
-        .map(|bank| {
-            let template = template(random, topic, bank, &used, 12);
-            used.push(template);
-            said(random, topic, template)
-        })
-        .collect()
+    /// Draws a template that needs nothing earlier where there is nothing earlier, and that is not
+    /// among `used`; after some misses, any.
+    fn template(
+        &self,
+        random: &mut Random,
+        bank: &[&'static str],
+        used: &[&'static str],
+    ) -> &'static str {
+        let misses = match self.workspace {
+            WorkspaceKind::HelpDesk => 8,
+            WorkspaceKind::Repository => 12,
+        };
+        let mut drawn = random.pick(bank);
+        for _ in 0..misses {
+            let is_early = self.earlier.is_empty() && drawn.contains("{earlier}");
+            if !is_early && !used.contains(&drawn) {
+                break;
+            }
+            drawn = random.pick(bank);
+        }
+        drawn
+    }
+
+    /// A template about a repository.
+    fn sentence(&self, random: &mut Random, template: &str) -> String {
+        let rules = ["object", "object", "fault", "participles"];
+        let [object, thing, fault, done] = rules.map(|rule| WORDS.say(random, rule, &[]));
+        let slots = [
+            ("earlier", self.earlier(&self.symbol)),
+            ("object", &object),
+            ("thing", &thing),
+            ("fault", &fault),
+            ("done", &done),
+        ];
+        self.fill(template, &slots)
+    }
+
+    fn earlier<'a>(&'a self, otherwise: &'a str) -> &'a str {
+        if self.earlier.is_empty() {
+            otherwise
+        } else {
+            &self.earlier
+        }
+    }
 }
 
 /// What the agent says before it uses tools: one to four sentences.
 pub(crate) fn announcement(random: &mut Random, topic: &Topic, intent: Intent) -> String {
-    let opening: &[&str] = PROSE.intents.get(&intent).map_or(&[], Vec::as_slice);
-    let (findings, next) = (&PROSE.findings[..], &PROSE.next[..]);
+    let opening = topic.opening(intent);
+    let (findings, next) = (WORDS.bank("findings"), WORDS.bank("next"));
     match random.below(4) {
-        0 => sentences(random, topic, &[opening]),
-        1 => sentences(random, topic, &[findings, opening]),
-        2 => sentences(random, topic, &[findings, opening, next]),
-        _ => sentences(random, topic, &[findings, findings, opening, next]),
+        0 => topic.say(random, &[opening]),
+        1 => topic.say(random, &[findings, opening]),
+        2 => topic.say(random, &[findings, opening, next]),
+        _ => topic.say(random, &[findings, findings, opening, next]),
     }
 }
 
 /// What the agent thinks before it speaks.
 pub(crate) fn thought(random: &mut Random, topic: &Topic) -> String {
-    let thoughts = &PROSE.thoughts[..];
+    let thoughts = WORDS.bank("thoughts");
     let banks = vec![thoughts; random.count(3, thoughts.len())];
-    sentences(random, topic, &banks)
+    topic.say(random, &banks)
 }
 
 /// A longer explanation, with a quotation of code where there is one.
 pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -> String {
-    let (findings, thoughts) = (&PROSE.findings[..], &PROSE.thoughts[..]);
-    let first = sentences(random, topic, &[findings, findings, findings, thoughts]);
-    let banks = [thoughts, findings, thoughts, findings, &PROSE.next];
-    let second = sentences(random, topic, &banks);
+    let [findings, thoughts, next] = ["findings", "thoughts", "next"].map(|it| WORDS.bank(it));
+    let first = topic.say(random, &[findings, findings, findings, thoughts]);
+    let second = topic.say(random, &[thoughts, findings, thoughts, findings, next]);
     if code.is_empty() {
         return format!("{first}\n\n{second}");
     }
@@ -163,32 +139,17 @@ pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -
 
 /// The end of a piece of work: what was found, as a list.
 pub(crate) fn report(random: &mut Random, topic: &Topic) -> String {
-    let head = sentences(random, topic, &[&PROSE.report_heads]);
-    let points = &PROSE.report_points[..];
+    let head = topic.say(random, &[WORDS.bank("report_heads")]);
+    let points = WORDS.bank("report_points");
     let banks = vec![points; random.count(3, points.len())];
-    let points = list(random, topic, &banks).join("\n- ");
-    let end = sentences(random, topic, &[&PROSE.findings, &PROSE.next]);
+    let points = topic.list(random, &banks).join("\n- ");
+    let end = topic.say(random, &[WORDS.bank("findings"), WORDS.bank("next")]);
     format!("{head}\n\n- {points}\n\n{end}")
 }
 
 /// What the user asks for.
 pub(crate) fn request(random: &mut Random, topic: &Topic) -> String {
     let is_first = topic.earlier.is_empty();
-    let bank = if is_first {
-        &PROSE.openings
-    } else {
-        &PROSE.requests
-    };
-    sentences(random, topic, &[bank])
-}
-
-/// The agent has the conversation summarised: what it says, and what the summary must keep.
-pub(crate) fn compacting(random: &mut Random, topic: &Topic) -> (String, String) {
-    let said = sentences(random, topic, &[&PROSE.compacting]);
-    (said, sentences(random, topic, &[&PROSE.focus]))
-}
-
-/// The user ends the session.
-pub(crate) fn wrap_up(random: &mut Random, language: Language) -> String {
-    language.say(random.pick(&PROSE.wrap_ups)).to_owned()
+    let rule = if is_first { "openings" } else { "requests" };
+    topic.say(random, &[WORDS.bank(rule)])
 }

@@ -10,9 +10,6 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::workspace::Intent;
 
-/// Characters of ids that are hard to confuse.
-pub(crate) const ID: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
-
 /// A stream of draws for one purpose.
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
@@ -64,6 +61,11 @@ impl Random {
     /// A number from `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// The same in milliseconds.
+    pub(crate) fn milliseconds(&mut self, low: u64, high: u64) -> i64 {
+        i64::try_from(self.between(low, high)).unwrap_or(i64::MAX)
     }
 
     /// An index into something of that length; 0 if it is empty.
@@ -144,7 +146,7 @@ impl Random {
     }
 
     /// `length` characters of `alphabet`.
-    pub(crate) fn word(&mut self, alphabet: &[u8], length: usize) -> String {
+    fn word(&mut self, alphabet: &[u8], length: usize) -> String {
         (0..length)
             .map(|_| char::from(self.pick(alphabet)))
             .collect()
@@ -153,6 +155,11 @@ impl Random {
     /// That many lower-case hexadecimal digits.
     pub(crate) fn hex(&mut self, length: usize) -> String {
         self.word(b"0123456789abcdef", length)
+    }
+
+    /// That many characters of an id: those that are hard to confuse.
+    pub(crate) fn id(&mut self, length: usize) -> String {
+        self.word(b"23456789abcdefghjkmnpqrstuvwxyz", length)
     }
 
     /// That many decimal digits, the first of which is not 0.

@@ -6,15 +6,15 @@
 use serde_json::json;
 
 use super::Recipe;
-use super::facts::{self, Channel, Planned};
+use super::code;
+use super::facts::{Channel, Planned, Ways};
 use super::files::{Files, numbered};
-use super::output::{self, Output, Place};
+use super::grammar::WORDS;
+use super::output::{self, Names, Output, Place};
 use super::prose::{self, Topic};
 use super::random::Random;
-use super::words::NAMES;
-use super::words::{SIZES, fill};
-use super::workspace::{Action, Choice, Intent, Limits, Round, Spot, Workspace};
-use super::{Language, code};
+use super::words::SIZES;
+use super::workspace::{Action, Choice, Intent, Limits, Moment, Round, Workspace, WorkspaceKind};
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
@@ -31,13 +31,11 @@ pub(crate) struct Repository {
     focus: usize,
     visited: Vec<usize>,
     changed: Vec<usize>,
-    requests: Vec<String>,
-    tests: Vec<String>,
-    commits: Vec<String>,
+    known: Names,
     pages: Vec<String>,
     created: usize,
     just_changed: bool,
-    language: Language,
+    ways: Ways,
 }
 
 /// One of `items`: two times of three one of the last eight, else any.
@@ -73,13 +71,11 @@ impl Repository {
             focus: 0,
             visited: Vec::new(),
             changed: Vec::new(),
-            requests: Vec::new(),
-            tests: Vec::new(),
-            commits: Vec::new(),
+            known: Names::default(),
             pages: Vec::new(),
             created: 0,
             just_changed: false,
-            language: recipe.language,
+            ways: Ways::of(recipe),
         };
         repository.enter(random);
         repository
@@ -273,7 +269,7 @@ impl Repository {
         for _ in 0..3 {
             let at = random.pick(&self.files.modules[self.module]);
             let place = self.files.place(at, random);
-            if place.language.name == places[0].language.name && place.noun == places[0].noun {
+            if place.language == places[0].language && place.noun == places[0].noun {
                 places.push(place);
             }
         }
@@ -283,9 +279,9 @@ impl Repository {
     fn shell(&mut self, command: &str, about: &str, output: &Output) -> Action {
         // Of long outputs the agent remembers the end, as a reader would.
         let tail = |names: &[String]| names[names.len().saturating_sub(5)..].to_vec();
-        self.requests.extend(tail(&output.requests));
-        self.tests.extend(tail(&output.tests));
-        self.commits.extend(tail(&output.commits));
+        self.known.requests.extend(tail(&output.names.requests));
+        self.known.tests.extend(tail(&output.names.tests));
+        self.known.commits.extend(tail(&output.names.commits));
         bash(command, about, output)
     }
 
@@ -293,12 +289,12 @@ impl Repository {
         let places = self.places(random);
         let Place { noun, language, .. } = places[0];
         if random.percent(22) {
-            let command = fill(language.check_command, &[("noun", noun)]);
+            let command = language.fill("check_command", &[("noun", noun)]);
             let output = output::diagnostics(random, &places, size.min(12_000));
             return self.shell(&command, "check types without building", &output);
         }
-        let command = match remembered(random, &self.tests).filter(|_| random.percent(45)) {
-            None => fill(language.test_command, &[("noun", noun)]),
+        let command = match remembered(random, &self.known.tests).filter(|_| random.percent(45)) {
+            None => language.fill("test_command", &[("noun", noun)]),
             Some(test) => format!("scripts/test --only '{test}'"),
         };
         let output = output::test_run(random, &places, now, size);
@@ -314,7 +310,8 @@ impl Repository {
             return self.shell(&command, "show recorded entries", &output);
         }
         let output = output::log(random, &place, now, size);
-        let command = match remembered(random, &self.requests).filter(|_| random.percent(55)) {
+        let command = match remembered(random, &self.known.requests).filter(|_| random.percent(55))
+        {
             Some(request) => format!("scripts/logs {noun} --around {request}"),
             None => format!("tail -n {} logs/{noun}.log", output.lines.len()),
         };
@@ -352,10 +349,10 @@ impl Repository {
     fn create(&mut self, random: &mut Random) -> Action {
         let at = remembered(random, &self.visited).unwrap_or(self.focus);
         self.created += 1;
-        let topic = format!("{}_{}", random.pick(&NAMES.objects), self.created);
+        let topic = format!("{}_{}", WORDS.pick(random, "objects"), self.created);
         let bytes = random.count(2_000, 12_000);
         let (path, lines, tests) = code::test_file(random, &self.files.all[at], &topic, bytes);
-        self.tests.extend(tests);
+        self.known.tests.extend(tests);
         self.just_changed = true;
         let content = lines.join("\n") + "\n";
         let output = format!(
@@ -372,24 +369,20 @@ impl Repository {
     }
 
     fn history(&mut self, random: &mut Random, size: usize) -> Action {
-        let shown = |lines| Output {
-            lines,
-            ..Output::default()
-        };
         let changed = remembered(random, &self.changed);
         let is_changed = |at: &usize| !self.files.all[*at].hunks.is_empty();
         if let Some(at) = changed.filter(|at| is_changed(at) && random.percent(45)) {
             let command = format!("git diff {}", self.files.all[at].path);
-            let output = shown(self.files.diff(at));
+            let output = self.files.diff(at).into();
             return self.shell(&command, "show what changed in the file", &output);
         }
-        let commit = remembered(random, &self.commits).filter(|_| random.percent(45));
+        let commit = remembered(random, &self.known.commits).filter(|_| random.percent(45));
         if let (Some(commit), Some(at)) = (commit, remembered(random, &self.visited)) {
             let path = self.files.all[at].path.clone();
             let mut lines = vec![
                 format!("commit {commit}"),
                 String::new(),
-                format!("    {}", prose::reason(random)),
+                format!("    {}", WORDS.say(random, "reason", &[])),
                 String::new(),
                 format!("diff --git a/{path} b/{path}"),
             ];
@@ -401,7 +394,7 @@ impl Repository {
                 lines.push(format!("{mark}{line}"));
             }
             let command = format!("git show {commit}");
-            return self.shell(&command, "show one commit", &shown(lines));
+            return self.shell(&command, "show one commit", &lines.into());
         }
         let place = self.place(random);
         let output = output::history(random, &place, size.min(9_000));
@@ -414,14 +407,10 @@ impl Repository {
         let place = self.place(random);
         let noun = place.noun;
         let known = remembered(random, &self.pages).filter(|_| random.percent(25));
-        let url = known.unwrap_or_else(|| {
-            format!(
-                "https://docs.example.org/{noun}/{}",
-                random.pick(&NAMES.objects)
-            )
-        });
+        let slots = [("noun", noun)];
+        let url = known.unwrap_or_else(|| WORDS.say(random, "address", &slots));
         self.pages.push(url.clone());
-        let prompt = prose::doc(random, noun);
+        let prompt = WORDS.say(random, "doc", &slots);
         let output = output::page(random, &place, size.min(20_000));
         let input = json!({"url": url, "prompt": prompt});
         Action::new("WebFetch", input, output.lines.join("\n"))
@@ -441,7 +430,8 @@ impl Workspace for Repository {
         let beside = self.beside(random);
         let earlier = self.visited.get(random.index(self.visited.len()));
         Topic {
-            language: self.language,
+            workspace: WorkspaceKind::Repository,
+            language: self.ways.language,
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,
@@ -485,31 +475,26 @@ impl Workspace for Repository {
     fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, limits: Limits) -> Action {
         let place = self.place(random);
         let noun = place.noun;
-        let pairs = facts::shuffled(random, fact);
+        let (ways, content) = (self.ways, fact.content.shuffled(random));
         let size = usize::try_from(random.size(&SIZES.results)).unwrap_or(2_900);
         let size = size.min(limits.aside);
         if fact.channel == Channel::Comment
             && let Some(at) = self.next_unread(random)
         {
-            let comments: Vec<String> = pairs
-                .iter()
-                .map(|pair| facts::logged(random, pair))
-                .collect();
+            let comments = content.lines(random, ways, "logged");
             self.files.plant(at, &comments, random);
             let path = self.files.all[at].path.clone();
             return read(&path, self.files.lines(at));
         }
         match fact.channel {
             Channel::Config => {
-                let (path, lines) = facts::configuration(random, noun, &pairs);
+                let (path, lines) = content.configuration(random, noun);
                 read(&path, &lines)
             }
             Channel::Log => {
                 let mut log = output::log(random, &place, now, size);
                 let mut slot = random.index(log.lines.len());
-                let logged = pairs.iter().map(|pair| facts::logged(random, pair));
-                let said: Vec<String> = fact.line.clone().into_iter().chain(logged).collect();
-                for text in said {
+                for text in content.lines(random, ways, "logged") {
                     let stamp = log.lines[slot].split(' ').next().unwrap_or("").to_owned();
                     log.lines
                         .insert(slot, format!("{stamp} INFO  {noun}: {text}"));
@@ -520,7 +505,7 @@ impl Workspace for Repository {
             }
             Channel::Failure => {
                 let mut log = output::log(random, &place, now, size.min(900));
-                log.lines.extend(fact.line.clone());
+                log.lines.extend(content.lines(random, ways, "logged"));
                 log.failed = true;
                 let number = random.between(10, 99_999);
                 let command = format!("scripts/exercise {noun} --run {number}");
@@ -529,44 +514,39 @@ impl Workspace for Repository {
             Channel::User | Channel::Comment | Channel::Runbook => {
                 let mut page = output::page(random, &place, size);
                 let slot = random.count(1, page.lines.len());
-                let said = pairs
-                    .iter()
-                    .map(|pair| format!("- {}", facts::said(random, pair)));
-                let said: Vec<String> = said.collect();
-                page.lines.splice(slot..slot, said);
+                let said = content.lines(random, ways, "said");
+                let items = said.iter().map(|line| format!("- {line}"));
+                page.lines.splice(slot..slot, items);
                 let path = format!("docs/runbooks/{noun}-{}.md", random.between(10, 99_999));
                 read(&path, &page.lines)
             }
         }
     }
 
-    fn settings(&self, random: &mut Random, spot: &Spot, line: String) -> Action {
+    fn settings(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action {
         let mut lines = vec![line];
-        for _ in 0..random.count(4, 12).min(spot.room / LINE) {
-            let line = output::log_line(random, &spot.place, spot.now, &mut Vec::new());
+        for _ in 0..random.count(4, 12).min(moment.room / LINE) {
+            let line = output::log_line(random, place, moment.now, &mut Vec::new());
             lines.insert(random.index(lines.len() + 1), line);
         }
-        let command = format!("scripts/settings show {}", spot.place.noun);
-        let output = Output {
-            lines,
-            ..Output::default()
-        };
-        bash(&command, "show the settings in force", &output)
+        let command = format!("scripts/settings show {}", place.noun);
+        bash(&command, "show the settings in force", &lines.into())
     }
 
-    fn count(&self, random: &mut Random, spot: &Spot, line: String) -> Action {
-        let size = random.count(400, 2_400).min(spot.room);
-        let mut run = output::test_run(random, std::slice::from_ref(&spot.place), spot.now, size);
+    fn count(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action {
+        let size = random.count(400, 2_400).min(moment.room);
+        let places = std::slice::from_ref(place);
+        let mut run = output::test_run(random, places, moment.now, size);
         run.lines.push(line);
-        let command = format!("scripts/verify {} --count", spot.place.noun);
+        let command = format!("scripts/verify {} --count", place.noun);
         bash(&command, "run the tests and count the cases", &run)
     }
 
-    fn failure(&self, random: &mut Random, spot: &Spot) -> Action {
-        let size = random.count(300, 1_800).min(spot.room);
-        let mut log = output::log(random, &spot.place, spot.now, size);
+    fn failure(&self, random: &mut Random, place: &Place, moment: Moment) -> Action {
+        let size = random.count(300, 1_800).min(moment.room);
+        let mut log = output::log(random, place, moment.now, size);
         log.failed = true;
-        let command = format!("scripts/prototype {}", spot.place.noun);
+        let command = format!("scripts/prototype {}", place.noun);
         bash(&command, "try the idea on recorded traffic", &log)
     }
 }

@@ -1,33 +1,29 @@
 //! What happens over a session besides keys and rules: settings that are revised, counts that move,
 //! options taken and left, attempts that fail, and plans of which more and more is done.
 //!
-//! The family says how much of it there is, and in which words. The schedule draws when it happens;
-//! it is told in the words of the person, of the agent and of tools.
-
-use std::collections::BTreeSet;
+//! The family says how much of it there is, and in which words; [`plan`] draws when it happens. The
+//! user, the agent and tools tell it.
 
 use serde_json::{Value, json};
 
-use super::facts::{self, Pair, Ways};
-use super::family::{Phrases, TimelinePlan};
-use super::output;
+use super::facts::Ways;
+use super::family::Phrases;
+use super::grammar::WORDS;
 use super::prose::Topic;
 use super::random::Random;
-use super::workspace::{Action, Spot, Workspace};
-use crate::session::ground_truth::{Fact, PlantedFact, Revision};
+use super::schedule::{Event, Schedule};
+use super::workspace::{Action, Moment, Workspace};
+use crate::session::ground_truth::{Fact, KeyValue, PlantedFact, Revision};
 
-mod schedule;
+mod plan;
 
-/// What waits for its moment.
+/// Something that happens to an item of the timeline.
 #[derive(Debug)]
-struct Event {
-    /// In thousandths of the session.
-    due: u64,
-    /// Whether the user says it.
-    is_typed: bool,
+struct Happening {
     kind: Kind,
-    /// Index of the item it happens to.
+    /// Index of the item.
     item: usize,
+    is_typed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +40,18 @@ enum Kind {
     Step,
 }
 
+impl Event for Happening {
+    type Key = (Kind, usize);
+
+    fn key(&self) -> (Kind, usize) {
+        (self.kind, self.item)
+    }
+
+    fn is_typed(&self) -> bool {
+        self.is_typed
+    }
+}
+
 /// Something that happens in one message or over several.
 #[derive(Debug)]
 struct Item {
@@ -53,32 +61,17 @@ struct Item {
     ahead: Vec<String>,
 }
 
-/// What happens in one session, and what of it was told.
+/// The events of one session, and what of them was told.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    plan: &'static TimelinePlan,
     phrases: &'static Phrases,
     ways: Ways,
     /// The names of the chapters.
     chapters: Vec<String>,
     items: Vec<Item>,
-    /// The earliest last.
-    events: Vec<Event>,
-    names: BTreeSet<String>,
+    events: Schedule<Happening>,
     /// Attempts that failed, and about which the agent said nothing yet.
     failed: Vec<usize>,
-}
-
-/// When the agent acts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    /// In thousandths of the session.
-    pub(crate) progress: u64,
-    /// The index of the message in which it asks for tools.
-    pub(crate) asking: usize,
-    pub(crate) now: i64,
-    /// About so many bytes may be shown besides what is told.
-    pub(crate) room: usize,
 }
 
 /// What the agent says and does besides its work.
@@ -89,8 +82,8 @@ pub(crate) struct Told {
 }
 
 impl Item {
-    /// The next value, said in the message of that index, and its key.
-    fn next(&mut self, message: usize) -> Option<(String, String)> {
+    /// The key with its next value, which is said in the message of that index.
+    fn next(&mut self, message: usize) -> Option<KeyValue> {
         let value = self.ahead.pop()?;
         let (Fact::Update { key, values } | Fact::Numeric { key, values, .. }) =
             &mut self.fact.fact
@@ -99,7 +92,8 @@ impl Item {
         };
         values.push(Revision::new(value.clone(), message));
         self.fact.evidence.push(message);
-        Some((key.clone(), value))
+        let key = key.clone();
+        Some(KeyValue { key, value })
     }
 }
 
@@ -116,53 +110,22 @@ impl Timeline {
         chapter.map_or("it", String::as_str)
     }
 
-    /// Whether there is something for the person to type.
+    /// Whether there is something for the user to type.
     pub(crate) fn is_typed_due(&self, progress: u64) -> bool {
-        let due = self
-            .events
-            .iter()
-            .rev()
-            .take_while(|event| event.due < progress);
-        due.into_iter().any(|event| event.is_typed)
+        self.events.is_typed_due(progress)
     }
 
-    /// Takes up to `limit` due events, of each thing at most one.
-    fn take(&mut self, progress: u64, limit: usize, is_typed: bool) -> Vec<(Kind, usize)> {
-        let due = self
-            .events
-            .iter()
-            .rev()
-            .take_while(|event| event.due < progress);
-        let first = self.events.len() - due.count();
-        let mut taken = Vec::new();
-        let mut at = self.events.len();
-        while at > first && taken.len() < limit {
-            at -= 1;
-            let event = &self.events[at];
-            let what = (event.kind, event.item);
-            if event.is_typed == is_typed && !taken.contains(&what) {
-                self.events.remove(at);
-                taken.push(what);
-            }
-        }
-        taken
-    }
-
-    /// What the person has to tell now, in the message of that index.
+    /// What the user has to tell now, in the message of that index.
     pub(crate) fn typed(
         &mut self,
         random: &mut Random,
         progress: u64,
         message: usize,
     ) -> Vec<String> {
-        let mut parts = Vec::new();
-        for (_, item) in self.take(progress, usize::MAX, true) {
-            if let Some((key, value)) = self.items[item].next(message) {
-                let slots = [("key", key.as_str()), ("value", &value)];
-                parts.push(self.ways.say(random, &self.phrases.revised, &slots));
-            }
-        }
-        parts
+        let due = self.events.take(progress, usize::MAX, true).into_iter();
+        let pairs = due.filter_map(|event| self.items[event.item].next(message));
+        let said = pairs.map(|pair| self.ways.pair(random, &self.phrases.revised, &pair));
+        said.collect()
     }
 
     /// What the agent has to say about what failed, in the message of that index.
@@ -188,25 +151,17 @@ impl Timeline {
         moment: Moment,
         workspace: &dyn Workspace,
     ) -> Option<Told> {
-        let taken = self.take(moment.progress, 2, false);
+        let taken = self.events.take(moment.progress, 2, false);
         if taken.is_empty() {
             return None;
         }
         let mut told = Told::default();
-        for (kind, item) in taken {
+        for Happening { kind, item, .. } in taken {
             match kind {
-                Kind::Decide => told
-                    .paragraphs
-                    .extend(self.decide(random, item, moment.asking)),
-                Kind::Revise => told
-                    .actions
-                    .extend(self.revise(random, item, moment, workspace)),
-                Kind::Count => told
-                    .actions
-                    .extend(self.count(random, item, moment, workspace)),
-                Kind::Fail => told
-                    .actions
-                    .extend(self.fail(random, item, moment, workspace)),
+                Kind::Decide => {
+                    let decision = self.decide(random, item, moment.asking);
+                    told.paragraphs.extend(decision);
+                }
                 Kind::Step => {
                     let template = random.pick(&self.phrases.listing);
                     let topic = workspace.topic(random);
@@ -214,6 +169,10 @@ impl Timeline {
                         told.paragraphs.push(about(template, &topic, &chapter));
                         told.actions.push(list);
                     }
+                }
+                Kind::Revise | Kind::Count | Kind::Fail => {
+                    let action = self.report(random, kind, item, moment, workspace);
+                    told.actions.extend(action);
                 }
             }
         }
@@ -246,66 +205,43 @@ impl Timeline {
         Some(self.ways.say(random, &self.phrases.decided, &slots))
     }
 
-    /// A tool prints settings, one of which is a new value.
-    fn revise(
+    /// A tool prints settings with a new value, or a count, or it fails; what it makes of a failure
+    /// the agent says next.
+    fn report(
         &mut self,
         random: &mut Random,
+        kind: Kind,
         item: usize,
         moment: Moment,
         workspace: &dyn Workspace,
     ) -> Option<Action> {
-        let spot = moment.spot(random, workspace);
-        let (key, value) = self.items[item].next(moment.asking + 1)?;
-        let line = facts::logged(
-            random,
-            &Pair {
-                key,
-                value,
-                ways: self.ways,
-            },
-        );
-        Some(workspace.settings(random, &spot, line))
-    }
-
-    /// A tool says how many there are by now.
-    fn count(
-        &mut self,
-        random: &mut Random,
-        item: usize,
-        moment: Moment,
-        workspace: &dyn Workspace,
-    ) -> Option<Action> {
-        let spot = moment.spot(random, workspace);
-        let (key, value) = self.items[item].next(moment.asking + 1)?;
-        let slots = [("key", key.as_str()), ("value", &value)];
-        let line = self.ways.say(random, &self.phrases.counted, &slots);
-        Some(workspace.count(random, &spot, line))
-    }
-
-    /// A tool fails; the agent says next what it makes of it.
-    fn fail(
-        &mut self,
-        random: &mut Random,
-        item: usize,
-        moment: Moment,
-        workspace: &dyn Workspace,
-    ) -> Option<Action> {
-        let spot = moment.spot(random, workspace);
+        let (ways, phrases) = (self.ways, self.phrases);
+        let place = workspace.place(random);
+        let answer = moment.asking + 1;
+        if kind != Kind::Fail {
+            let pair = self.items[item].next(answer)?;
+            return Some(if kind == Kind::Count {
+                let line = ways.pair(random, &phrases.counted, &pair);
+                workspace.count(random, &place, moment, line)
+            } else {
+                let line = ways.pair(random, WORDS.bank("logged"), &pair);
+                workspace.settings(random, &place, moment, line)
+            });
+        }
         let fact = &mut self.items[item].fact;
-        fact.evidence.push(moment.asking + 1);
+        fact.evidence.push(answer);
         self.failed.push(item);
         let Fact::RejectedPath { approach, reason } = &fact.fact else {
             return None;
         };
-        let fault = output::fault(random);
         let slots = [
             ("approach", approach.as_str()),
             ("reason", reason),
-            ("fault", &fault),
+            ("fault", &WORDS.say(random, "fault", &[])),
         ];
-        let mut action = workspace.failure(random, &spot);
+        let mut action = workspace.failure(random, &place, moment);
         action.output.push('\n');
-        action.output += &self.ways.say(random, &self.phrases.collapsed, &slots);
+        action.output += &ways.say(random, &phrases.collapsed, &slots);
         Some(action)
     }
 
@@ -341,17 +277,6 @@ impl Timeline {
     pub(crate) fn facts(self) -> impl Iterator<Item = PlantedFact> {
         let facts = self.items.into_iter().map(|item| item.fact);
         facts.filter(|fact| !fact.evidence.is_empty())
-    }
-}
-
-impl Moment {
-    /// Where the work is now.
-    fn spot(self, random: &mut Random, workspace: &dyn Workspace) -> Spot {
-        Spot {
-            place: workspace.place(random),
-            now: self.now,
-            room: self.room,
-        }
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) const LARGE: (u64, u64) = (60_000, 500_000);
 /// Writes one session, message by message.
 pub(crate) struct Transcript<'a> {
     counts: &'a CountedTexts,
-    pace: &'static Pace,
+    pub(crate) pace: &'static Pace,
     recipe: &'a Recipe,
     /// The share of the messages' tokens that results are to have, in percent.
     observations: Option<u64>,

@@ -14,7 +14,7 @@ use super::repository::Repository;
 use super::words::{HELP_DESK_FACTS, REPOSITORY_FACTS, WorkFacts};
 
 /// A kind of workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkspaceKind {
     /// A repository, with files and a shell.
@@ -32,7 +32,7 @@ impl WorkspaceKind {
         }
     }
 
-    /// A workspace nobody has looked at yet, of about so many files where it has any.
+    /// A workspace of which the agent has seen nothing yet, of about so many files where it has any.
     pub(crate) fn open(
         self,
         recipe: &Recipe,
@@ -65,20 +65,23 @@ pub(crate) trait Workspace {
     /// The action whose result says a planted fact, among others of its kind.
     fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, limits: Limits) -> Action;
 
-    /// An action that prints what is set, with this line among it.
-    fn settings(&self, random: &mut Random, spot: &Spot, line: String) -> Action;
+    /// An action at a place that prints what is set, with this line among it.
+    fn settings(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action;
 
     /// An action that counts, with this line as its result.
-    fn count(&self, random: &mut Random, spot: &Spot, line: String) -> Action;
+    fn count(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action;
 
     /// An action that fails; the reason is still to be added.
-    fn failure(&self, random: &mut Random, spot: &Spot) -> Action;
+    fn failure(&self, random: &mut Random, place: &Place, moment: Moment) -> Action;
 }
 
-/// Something that a tool shows.
-#[derive(Debug)]
-pub(crate) struct Spot {
-    pub(crate) place: Place,
+/// When the agent acts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// In thousandths of the session.
+    pub(crate) progress: u64,
+    /// The index of the message in which it asks for tools.
+    pub(crate) asking: usize,
     pub(crate) now: i64,
     /// About so many bytes may be shown besides what is told.
     pub(crate) room: usize,

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::facts::{self, Numbers, Pending, Planned, Requests, Ways};
+use super::facts::{self, Planned, Requests, Ways};
 use super::family::{Family, Work};
+use super::grammar::WORDS;
 use super::resumed::resumption;
-use super::timeline::{Moment, Timeline};
+use super::schedule::Schedule;
+use super::timeline::Timeline;
 use super::tools;
 use super::transcript::Transcript;
-use super::words::PROSE;
-use super::workspace::{Action, Limits, Workspace, WorkspaceKind};
+use super::workspace::{Action, Limits, Moment, Workspace};
 use super::{Generated, Recipe};
-use crate::session::ground_truth::{
-    ArtifactVerb, Fact, FileLog, GroundTruth, Importance, PlantedFact,
-};
+use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact};
 use crate::session::{ContentBlock, SessionError, Thinking};
 use crate::tokens::CountedTexts;
 
@@ -33,9 +32,10 @@ pub(super) struct Writer<'a> {
     workspace: Box<dyn Workspace>,
     /// Which files the agent touched.
     files: FileLog,
-    pending: Pending,
+    pending: Schedule<Planned>,
     requests: Requests,
     timeline: Timeline,
+    ways: Ways,
     facts: Vec<PlantedFact>,
     /// The number of calls from which on the agent has its conversation summarised.
     compact_at: u64,
@@ -67,42 +67,30 @@ pub(super) fn generate(
 impl<'a> Writer<'a> {
     fn new(family: &'static Family, recipe: &'a Recipe, counts: &'a CountedTexts) -> Self {
         let rounds = recipe.rounds(family.tokens_per_round);
-        let system;
-        let kind;
-        let said_by;
-        let is_in_phases;
-        let numbers = match &family.work {
-            Work::Tasks(tasks) => {
-                (system, kind, said_by) = (PROSE.system, WorkspaceKind::Repository, tasks.said_by);
-                is_in_phases = false;
-                Numbers::of(recipe, kind, rounds, (4, 24), (8, 12))
-            }
-            Work::Phases(phases) => {
-                (system, kind, said_by) = (family.phrases.phases.system, phases.workspace, 1_000);
-                is_in_phases = true;
-                Numbers::of(recipe, kind, rounds, phases.recalls, phases.constraints)
-            }
+        let (system, is_in_phases) = match &family.work {
+            Work::Tasks(_) => (WORDS.bank("system")[0], false),
+            Work::Phases(_) => (family.phrases.phases.system, true),
         };
-        let (pending, decoys) = facts::plan(recipe.seed, numbers, said_by);
-        let tools = tools::schemas(kind, is_in_phases);
+        let tools = tools::schemas(family.workspace, is_in_phases);
         let mut out = Transcript::new(family, recipe, counts, recipe.language.say(system), tools);
+        let (every, files) = (
+            out.pace.compact_every,
+            40 + rounds * out.pace.files_percent / 100,
+        );
         let mut phases = PhaseState::default();
         let compact_at;
         let workspace;
         if is_in_phases {
             out.set_out();
-            workspace = kind.open(recipe, 40 + rounds * 3 / 5, &mut out.random);
-            compact_at = out
-                .random
-                .between(phases::COMPACT_EVERY.0, phases::COMPACT_EVERY.1);
+            workspace = family.workspace.open(recipe, files, &mut out.random);
+            compact_at = out.random.between(every.0, every.1);
             phases = PhaseState::new(rounds, &mut out.random);
         } else {
-            compact_at = out
-                .random
-                .between(tasks::COMPACT_EVERY.0, tasks::COMPACT_EVERY.1);
-            workspace = kind.open(recipe, 40 + rounds * 4 / 5, &mut out.random);
+            compact_at = out.random.between(every.0, every.1);
+            workspace = family.workspace.open(recipe, files, &mut out.random);
             out.set_out();
         }
+        let (pending, facts) = facts::plan(family, recipe, rounds);
         Self {
             family,
             recipe,
@@ -110,18 +98,19 @@ impl<'a> Writer<'a> {
             workspace,
             files: FileLog::default(),
             pending,
-            requests: Requests::new(recipe.seed, numbers),
-            timeline: Timeline::new(family, recipe, rounds, said_by),
-            facts: decoys,
+            requests: Requests::new(recipe),
+            timeline: Timeline::new(family, recipe, rounds),
+            ways: Ways::of(recipe),
+            facts,
             compact_at,
             phases,
         }
     }
 
     fn finish(self) -> Result<Generated, SessionError> {
-        let mut facts = facts::gathered(self.facts, Ways::of(self.recipe));
+        let mut facts = facts::gathered(self.facts, self.ways);
         facts.extend(self.requests.fact());
-        facts.extend(artifacts(&self.files));
+        facts.extend(artifacts(&self.files, self.ways));
         facts.extend(self.timeline.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
         let session = self.out.finish()?;
@@ -131,7 +120,7 @@ impl<'a> Writer<'a> {
 
     /// Plants a fact that the user says in the next message: what is typed.
     fn type_fact(&mut self, fact: Planned) -> String {
-        let part = facts::typed(&mut self.out.random, &fact);
+        let part = fact.typed(&mut self.out.random, self.ways);
         self.facts.extend(fact.planted(self.out.next()));
         part
     }
@@ -201,6 +190,16 @@ impl<'a> Writer<'a> {
         self.out.act(blocks, actions)
     }
 
+    /// Whether the agent has its conversation summarised now; the next time comes later.
+    fn is_compaction_due(&mut self) -> bool {
+        let is_due = self.out.calls >= self.compact_at;
+        if is_due {
+            let (least, most) = self.out.pace.compact_every;
+            self.compact_at = self.out.calls + self.out.random.between(least, most);
+        }
+        is_due
+    }
+
     /// The agent has the conversation summarised. The full history goes on; a strategy may act on it.
     fn compact(&mut self, said: String, focus: &str) {
         let answer = "The conversation will be condensed before the next step.";
@@ -210,25 +209,13 @@ impl<'a> Writer<'a> {
 }
 
 /// One fact per verb that occurred.
-fn artifacts(files: &FileLog) -> Vec<PlantedFact> {
+fn artifacts(files: &FileLog, ways: Ways) -> Vec<PlantedFact> {
     let verbs = [
-        (
-            ArtifactVerb::Read,
-            "read",
-            "Which files were only read, and neither created nor changed?",
-        ),
-        (
-            ArtifactVerb::Created,
-            "created",
-            "Which files did the agent create?",
-        ),
-        (
-            ArtifactVerb::Modified,
-            "modified",
-            "Which existing files did the agent change?",
-        ),
+        (ArtifactVerb::Read, "artifact-read"),
+        (ArtifactVerb::Created, "artifact-created"),
+        (ArtifactVerb::Modified, "artifact-modified"),
     ];
-    let facts = verbs.into_iter().map(|(verb, name, question)| {
+    let facts = verbs.into_iter().map(|(verb, id)| {
         let (files, optional) = (files.files(verb), files.optional(verb));
         let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
         evidence.dedup();
@@ -237,10 +224,10 @@ fn artifacts(files: &FileLog) -> Vec<PlantedFact> {
             files,
             optional,
         };
-        let id = format!("artifact-{name}");
         PlantedFact {
+            id: id.to_owned(),
             evidence,
-            ..facts::unsaid(id, question.to_owned(), Importance::Normal, fact)
+            ..facts::unsaid("artifact", 1, ways.ask(id, &[]), fact)
         }
     });
     facts.filter(|fact| !fact.evidence.is_empty()).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Ways, unsaid};
-use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact};
+use crate::session::ground_truth::{Fact, KeyValue, PlantedFact};
 
 /// Fewer events that were said make no order.
 const LEAST_EVENTS: usize = 3;
@@ -80,20 +80,18 @@ fn acts(facts: &[PlantedFact], ways: Ways) -> Vec<PlantedFact> {
         if evidence.len() < taken.len() {
             continue;
         }
-        let template = if is_three {
-            "Write the one tool call `open_case(…)` whose arguments are the {first}, the {second} \
-             and the {third}."
-        } else {
-            "Write the one tool call `open_case(…)` whose arguments are the {first} and the {second}."
-        };
         let names = ["first", "second", "third"].into_iter();
         let slots = names.zip(taken.iter().map(|(_, pair)| pair.key.as_str()));
-        let question = ways.fill(template, &slots.collect::<Vec<_>>());
+        let kind = if is_three {
+            "act-of-three"
+        } else {
+            "act-of-two"
+        };
+        let question = ways.ask(kind, &slots.collect::<Vec<_>>());
         let arguments = taken.into_iter().map(|(_, pair)| pair.clone()).collect();
-        let id = format!("act-{:02}", acts.len() + 1);
         acts.push(PlantedFact {
             evidence: evidence.into_iter().collect(),
-            ..unsaid(id, question, Importance::Normal, Fact::Act { arguments })
+            ..unsaid("act", acts.len() + 1, question, Fact::Act { arguments })
         });
     }
     acts

@@ -1,14 +1,11 @@
 //! What the user asks for: each request carries a reference of its own, so that the last one can be
 //! told from all others, and cannot be guessed.
 
-use super::{Numbers, Ways};
-use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision};
+use super::{Ways, unsaid};
+use crate::session::ground_truth::{Fact, PlantedFact, Revision};
+use crate::session::synthetic::Recipe;
+use crate::session::synthetic::grammar::WORDS;
 use crate::session::synthetic::random::Random;
-use crate::session::synthetic::words::FACTS;
-
-/// How the last one is asked for.
-const LAST: &str = "What did the user ask for last? Quote the whole request, with the words it was \
-                    filed with.";
 
 /// The requests of a session.
 #[derive(Debug)]
@@ -20,11 +17,11 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn new(seed: u64, numbers: Numbers) -> Self {
+    pub(crate) fn new(recipe: &Recipe) -> Self {
         Self {
-            random: Random::new(seed, "requests"),
-            ways: numbers.ways,
-            is_planted: numbers.requests,
+            random: Random::new(recipe.seed, "requests"),
+            ways: Ways::of(recipe),
+            is_planted: recipe.fact_percent > 0,
             said: Vec::new(),
         }
     }
@@ -34,9 +31,9 @@ impl Requests {
         if !self.is_planted {
             return text;
         }
-        let reference = format!("WO-{}", self.random.digits(7));
+        let reference = WORDS.say(&mut self.random, "reference", &[]);
         let slots = [("reference", reference.as_str())];
-        let filed = self.ways.say(&mut self.random, &FACTS.filed, &slots);
+        let filed = self.ways.say(&mut self.random, WORDS.bank("filed"), &slots);
         let value = format!("{text}{}{filed}", self.ways.language.gap());
         self.said.push(Revision::new(value.clone(), message));
         value
@@ -45,14 +42,11 @@ impl Requests {
     /// The fact, if anything was asked for.
     pub(crate) fn fact(self) -> Option<PlantedFact> {
         let evidence: Vec<usize> = self.said.iter().map(|said| said.message).collect();
+        let question = self.ways.ask("last-request", &[]);
+        let requests = self.said;
         (!evidence.is_empty()).then(|| PlantedFact {
-            id: "last-request-01".to_owned(),
-            question: self.ways.fill(LAST, &[]),
-            fact: Fact::LastRequest {
-                requests: self.said,
-            },
             evidence,
-            importance: Importance::High,
+            ..unsaid("last-request", 1, question, Fact::LastRequest { requests })
         })
     }
 }

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use super::Ways;
 use crate::session::ground_truth::{AllowedCall, RuleForm};
+use crate::session::synthetic::grammar::WORDS;
 use crate::session::synthetic::random::Random;
-use crate::session::synthetic::words::{FACTS, RuleWords};
+use crate::session::synthetic::words::RuleWords;
 
 /// The kind of rule that says what must be left alone.
 const UNTOUCHED: usize = 5;
@@ -57,8 +58,7 @@ impl Rules {
     /// A made-up name that no rule has.
     fn name(&mut self, random: &mut Random) -> String {
         loop {
-            let syllables = (0..3).map(|_| random.pick(&FACTS.syllables.rules));
-            let name: String = syllables.collect();
+            let name = WORDS.say(random, "rule_name", &[]);
             if self.names.insert(name.clone()) {
                 return name;
             }

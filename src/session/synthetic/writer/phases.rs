@@ -12,10 +12,7 @@ use crate::session::synthetic::random::Random;
 use crate::session::synthetic::timeline;
 use crate::session::synthetic::workspace::{Action, Choice, Limits};
 
-/// So many calls pass between two times that the agent has its conversation summarised,
-pub(super) const COMPACT_EVERY: (u64, u64) = (40, 64);
-
-/// and between two times that it marks results as not needed.
+/// So many calls pass between two times that the agent marks results as not needed.
 const SNIP_EVERY: (u64, u64) = (9, 17);
 
 /// Shorter sessions begin with the work: small talk takes up to a fifth of this.
@@ -81,10 +78,8 @@ impl Writer<'_> {
                 self.report_phase();
                 self.request(&words.remarks, None);
                 is_fresh = true;
-            } else if self.out.calls >= self.compact_at {
-                let random = &mut self.out.random;
-                self.compact_at = self.out.calls + random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-                let (said, focus) = random.pick(&words.condensing);
+            } else if self.is_compaction_due() {
+                let (said, focus) = self.out.random.pick(&words.condensing);
                 let focus = self.about(focus);
                 self.compact(self.recipe.language.say(said).to_owned(), &focus);
             } else if self.out.calls >= self.phases.snip_at && self.phases.spent.len() > 2 {

@@ -2,13 +2,10 @@
 
 use super::Writer;
 use crate::session::synthetic::family::Tasks;
+use crate::session::synthetic::grammar::WORDS;
 use crate::session::synthetic::prose;
 use crate::session::synthetic::transcript::LARGE;
 use crate::session::synthetic::workspace::{Choice, Limits};
-
-/// So many calls pass before the agent asks for its conversation to be summarised, and between two
-/// times: a first one falls into sessions of about 80,000 tokens.
-pub(super) const COMPACT_EVERY: (u64, u64) = (36, 60);
 
 /// Files that are read in one go.
 const READS_AT_ONCE: usize = 5;
@@ -31,12 +28,11 @@ impl Writer<'_> {
                 task_length = self.task_length(tasks);
                 continue;
             }
-            if task > 0 && self.out.calls >= self.compact_at {
+            if task > 0 && self.is_compaction_due() {
                 let random = &mut self.out.random;
-                let every = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-                self.compact_at = self.out.calls + every;
                 let topic = self.workspace.topic(random);
-                let (said, focus) = prose::compacting(random, &topic);
+                let [said, focus] =
+                    ["compacting", "focus"].map(|it| topic.say(random, &[WORDS.bank(it)]));
                 self.compact(said, &focus);
             } else {
                 self.work_on(tasks, task == 0);
@@ -63,10 +59,8 @@ impl Writer<'_> {
         let message = self.out.next();
         let random = &mut self.out.random;
         let (planned, text) = if closing {
-            (
-                self.pending.rest(),
-                prose::wrap_up(random, self.recipe.language),
-            )
+            let wrap_up = self.recipe.language.say(WORDS.pick(random, "wrap_ups"));
+            (self.pending.rest(), wrap_up.to_owned())
         } else {
             let topic = self.workspace.turn(random);
             let text = topic.map(|topic| prose::request(random, &topic));
@@ -133,7 +127,7 @@ impl Writer<'_> {
         let mut actions = round.actions;
         actions.extend(told.actions);
         // All of it is to be told in time where it is told early.
-        let most = if tasks.said_by < 1_000 { 3 } else { 2 };
+        let most = if self.family.said_by < 1_000 { 3 } else { 2 };
         actions.extend(self.reveal(moment, most, limits));
         self.act(round.thought, &paragraphs, actions);
     }

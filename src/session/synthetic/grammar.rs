@@ -1,0 +1,260 @@
+//! The words of the generator: a grammar of templates, expanded by seeded draws.
+//!
+//! The rules are data, in `presets/families/shared`. A rule is one template, or a list from which
+//! one is drawn; `[70, "…"]` in a list counts as 70 equal templates. In a template
+//! - `{noun}` writes the value of a slot, or else expands the rule of that name;
+//! - `{1..900}` draws a number, `{hex 6}`, `{digits 6}` and `{id 6}` draw that many characters;
+//! - `{object=objects|words}` draws and writes nothing: from then on `{object}` writes the draw. A
+//!   drawn template is filled where it is written;
+//! - `{object|words}` writes `next_page` as `next page`; the filters are in [`filtered`];
+//! - `{{` and `}}` are braces.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::random::Random;
+
+/// The rules of all files.
+pub(crate) static WORDS: LazyLock<Grammar> = LazyLock::new(|| {
+    let texts = [
+        include_str!("../../../presets/families/shared/names.toml"),
+        include_str!("../../../presets/families/shared/prose.toml"),
+        include_str!("../../../presets/families/shared/code.toml"),
+        include_str!("../../../presets/families/shared/output.toml"),
+        include_str!("../../../presets/families/shared/help-desk.toml"),
+        include_str!("../../../presets/families/shared/small-talk.toml"),
+        include_str!("../../../presets/families/shared/facts.toml"),
+    ];
+    let mut grammar = Grammar::default();
+    // A test reads each of them, so that none is left out.
+    for node in texts.into_iter().flat_map(toml::from_str) {
+        grammar.add("", node);
+    }
+    grammar
+});
+
+/// Rules by their names; a rule in a table is named `table.rule`.
+#[derive(Debug, Default)]
+pub(crate) struct Grammar(BTreeMap<String, Rule>);
+
+#[derive(Debug)]
+enum Rule {
+    Template(&'static str),
+    OneOf(Vec<&'static str>),
+}
+
+/// A file of rules, or a part of one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Node {
+    Template(&'static str),
+    OneOf(Vec<Entry>),
+    Table(BTreeMap<String, Node>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Template(&'static str),
+    Weighted(usize, &'static str),
+}
+
+/// The values of slots.
+type Slots<'a> = [(&'a str, &'a str)];
+
+/// The values that the templates of one expansion can use.
+struct Scope<'a> {
+    slots: &'a Slots<'a>,
+    drawn: Vec<(String, String)>,
+}
+
+impl Grammar {
+    fn add(&mut self, name: &str, node: Node) {
+        let rule = match node {
+            Node::Template(template) => Rule::Template(template),
+            Node::OneOf(entries) => Rule::OneOf(entries.into_iter().flat_map(repeated).collect()),
+            Node::Table(table) => {
+                for (key, node) in table {
+                    let parts = [name, &key].into_iter().filter(|part| !part.is_empty());
+                    self.add(&parts.collect::<Vec<_>>().join("."), node);
+                }
+                return;
+            }
+        };
+        self.0.insert(name.to_owned(), rule);
+    }
+
+    /// The templates of a rule; none if there is no such rule.
+    pub(crate) fn bank(&self, rule: &str) -> &[&'static str] {
+        match self.0.get(rule) {
+            None => &[],
+            Some(Rule::Template(template)) => std::slice::from_ref(template),
+            Some(Rule::OneOf(templates)) => templates,
+        }
+    }
+
+    /// A template of a rule, as it is written; a rule of a single template draws nothing.
+    pub(crate) fn pick(&self, random: &mut Random, rule: &str) -> &'static str {
+        match self.0.get(rule) {
+            None => "",
+            Some(Rule::Template(template)) => template,
+            Some(Rule::OneOf(templates)) => random.pick(templates),
+        }
+    }
+
+    /// A template of a rule, filled with the values of slots and with draws.
+    pub(crate) fn say(&self, random: &mut Random, rule: &str, slots: &Slots<'_>) -> String {
+        let template = self.pick(random, rule);
+        let drawn = Vec::new();
+        self.expand(random, template, &mut Scope { slots, drawn })
+    }
+
+    fn expand(&self, random: &mut Random, template: &str, scope: &mut Scope<'_>) -> String {
+        let outer = scope.drawn.len();
+        let text = render(template, &mut |expression| {
+            if let Some((name, drawn)) = expression.split_once('=') {
+                let value = filtered(drawn, |source| self.draw(random, source));
+                scope.drawn.push((name.to_owned(), value));
+                return String::new();
+            }
+            filtered(expression, |source| self.value(random, source, scope))
+        });
+        scope.drawn.truncate(outer);
+        text
+    }
+
+    fn value(&self, random: &mut Random, source: &str, scope: &mut Scope<'_>) -> String {
+        let mut drawn = scope.drawn.iter().rev();
+        let template = match drawn.find(|(name, _)| name == source) {
+            Some((_, template)) => template.clone(),
+            None => match slot(scope.slots, source) {
+                Some(value) => return value.to_owned(),
+                None => self.draw(random, source),
+            },
+        };
+        self.expand(random, &template, scope)
+    }
+
+    /// A number, characters, or a template of a rule.
+    fn draw(&self, random: &mut Random, source: &str) -> String {
+        if let Some((low, high)) = source.split_once("..") {
+            let [low, high] = [low, high].map(|bound| bound.parse().unwrap_or(0));
+            return random.between(low, high).to_string();
+        }
+        let (kind, length) = source.split_once(' ').unwrap_or((source, ""));
+        match (kind, length.parse()) {
+            ("hex", Ok(length)) => random.hex(length),
+            ("digits", Ok(length)) => random.digits(length),
+            ("id", Ok(length)) => random.id(length),
+            _ => self.pick(random, source).to_owned(),
+        }
+    }
+}
+
+fn repeated(entry: Entry) -> Vec<&'static str> {
+    match entry {
+        Entry::Template(template) => vec![template],
+        Entry::Weighted(weight, template) => vec![template; weight],
+    }
+}
+
+fn slot<'a>(slots: &Slots<'a>, name: &str) -> Option<&'a str> {
+    let found = slots.iter().find(|(slot, _)| *slot == name);
+    found.map(|(_, value)| *value)
+}
+
+/// Replaces each `{slot}` of a template by its value, without any draw.
+pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
+    render(template, &mut |expression| {
+        filtered(expression, |name| {
+            slot(slots, name).unwrap_or(name).to_owned()
+        })
+    })
+}
+
+/// Replaces each `{expression}` of a template; a doubled brace is a brace.
+fn render(template: &str, value: &mut dyn FnMut(&str) -> String) -> String {
+    let mut text = String::with_capacity(template.len() * 2);
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, after) = rest.split_at(at);
+        text.push_str(before);
+        let brace = &after[..1];
+        if let Some(tail) = after[1..].strip_prefix(brace) {
+            text.push_str(brace);
+            rest = tail;
+            continue;
+        }
+        let (expression, tail) = after[1..].split_once('}').unwrap_or((&after[1..], ""));
+        text += &value(expression);
+        rest = tail;
+    }
+    text + rest
+}
+
+/// The value of the source of an expression, changed by the filters behind it.
+fn filtered(expression: &str, value: impl FnOnce(&str) -> String) -> String {
+    let mut parts = expression.split('|');
+    let value = value(parts.next().unwrap_or_default());
+    parts.fold(value, |value, filter| match filter {
+        "words" => value.replace('_', " "),
+        "capital" => capital(&value),
+        // `stale_cursor` as `StaleCursor`.
+        "pascal" => value.split('_').map(capital).collect(),
+        // `load_invoice` as `loadInvoice`.
+        "camel" => {
+            let (first, rest) = value.split_once('_').unwrap_or((&value, ""));
+            let rest: String = rest.split('_').map(capital).collect();
+            format!("{first}{rest}")
+        }
+        "pad" => format!("{value:>3}"),
+        _ => value,
+    })
+}
+
+fn capital(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_ascii_uppercase() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_filled_and_their_values_are_not_read_again() {
+        let filled = fill("a {x} c {y|pascal} {{z}}", &[("x", "{y}"), ("y", "d_e")]);
+        assert_eq!(filled, "a {y} c DE {z}");
+    }
+
+    #[test]
+    fn a_draw_is_written_wherever_it_is_named_and_a_drawn_template_is_filled_there() {
+        let mut random = Random::new(1, "test");
+        let mut scope = Scope {
+            slots: &[("noun", "{pie}")],
+            drawn: Vec::new(),
+        };
+        let template = "{n=7..7}{text=python.comment}{text=python.comment}{n} {n} {noun}";
+        let said = WORDS.expand(&mut random, template, &mut scope);
+        assert_eq!(said, "7 7 {pie}");
+    }
+
+    /// A rule that no file defines would be written as nothing.
+    #[test]
+    fn every_file_is_read() {
+        for rule in [
+            "nouns",
+            "docs",
+            "rust.bind",
+            "log_entry",
+            "desk.items",
+            "talk.first",
+            "said",
+        ] {
+            assert!(!WORDS.bank(rule).is_empty(), "{rule}");
+        }
+        assert_eq!(WORDS.bank("statements").len(), 100);
+    }
+}
