@@ -231,37 +231,29 @@ pub enum ToolClass {
 }
 
 impl ToolClass {
-    /// All classes, in the order of the documentation.
-    pub const ALL: [Self; 12] = [
-        Self::Read,
-        Self::Shell,
-        Self::Grep,
-        Self::Glob,
-        Self::WebSearch,
-        Self::WebFetch,
-        Self::Edit,
-        Self::Write,
-        Self::Todo,
-        Self::Agent,
-        Self::Mcp,
-        Self::Other,
+    /// All classes with their names, in the order of the documentation.
+    const NAMES: [(Self, &'static str); 12] = [
+        (Self::Read, "read"),
+        (Self::Shell, "shell"),
+        (Self::Grep, "grep"),
+        (Self::Glob, "glob"),
+        (Self::WebSearch, "web_search"),
+        (Self::WebFetch, "web_fetch"),
+        (Self::Edit, "edit"),
+        (Self::Write, "write"),
+        (Self::Todo, "todo"),
+        (Self::Agent, "agent"),
+        (Self::Mcp, "mcp"),
+        (Self::Other, "other"),
     ];
+
+    /// All classes, in the order of the documentation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.into_iter().map(|(class, _)| class)
+    }
 
     /// The name used in presets, as in `class:web_fetch`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Shell => "shell",
-            Self::Grep => "grep",
-            Self::Glob => "glob",
-            Self::WebSearch => "web_search",
-            Self::WebFetch => "web_fetch",
-            Self::Edit => "edit",
-            Self::Write => "write",
-            Self::Todo => "todo",
-            Self::Agent => "agent",
-            Self::Mcp => "mcp",
-            Self::Other => "other",
-        }
+        Self::NAMES[self as usize].1
     }
 }

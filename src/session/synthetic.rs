@@ -145,7 +145,24 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
             family: recipe.family.clone(),
         });
     }
-    check_controls(recipe)?;
+    for Control {
+        name, range, value, ..
+    } in &CONTROLS
+    {
+        if let Some(value) = value(recipe)
+            && !range.contains(&value)
+        {
+            let limits = match (range.start(), range.end()) {
+                (least, &u32::MAX) => format!("at least {least}"),
+                (least, most) => format!("from {least} to {most}"),
+            };
+            return Err(SyntheticError::OutOfRange {
+                name,
+                value,
+                limits,
+            });
+        }
+    }
     if !family.languages.contains(&recipe.language) {
         return Err(SyntheticError::Untranslated {
             family: recipe.family.clone(),
@@ -179,56 +196,65 @@ pub fn families_in(language: Language) -> String {
     names.join(", ")
 }
 
-fn check_controls(recipe: &Recipe) -> Result<(), SyntheticError> {
-    let percent = recipe.fact_percent;
-    if percent > MOST_FACTS {
-        return Err(SyntheticError::TooManyFacts { percent });
-    }
-    if let Some(percent) = recipe.observation_percent
-        && !OBSERVATIONS.contains(&percent)
-    {
-        return Err(SyntheticError::Observations { percent });
-    }
-    let percent = recipe.result_percent;
-    if !RESULTS.contains(&percent) {
-        return Err(SyntheticError::Results { percent });
-    }
-    if let Some(number) = recipe.distractors
-        && number > MOST_DISTRACTORS
-    {
-        return Err(SyntheticError::TooManyDistractors { number });
-    }
-    if recipe.phrasings == Some(0) {
-        return Err(SyntheticError::NoPhrasing);
-    }
-    Ok(())
+/// A number of a recipe that changes a session of the family.
+struct Control {
+    name: &'static str,
+    /// Names it in the id of a session.
+    letter: char,
+    range: RangeInclusive<u32>,
+    /// The number, unless the family's own is kept.
+    value: fn(&Recipe) -> Option<u32>,
 }
 
-/// The id of the session a recipe makes: `code-review-s7-r40`, and what is set apart from the
-/// family's own: `code-review-s7-r40-f50-o60-d3-p1-zh`.
+const CONTROLS: [Control; 5] = [
+    Control {
+        name: "fact_percent",
+        letter: 'f',
+        range: 0..=MOST_FACTS,
+        value: |recipe| Some(recipe.fact_percent).filter(|percent| *percent != 100),
+    },
+    Control {
+        name: "observation_percent",
+        letter: 'o',
+        range: OBSERVATIONS,
+        value: |recipe| recipe.observation_percent,
+    },
+    Control {
+        name: "result_percent",
+        letter: 'z',
+        range: RESULTS,
+        value: |recipe| Some(recipe.result_percent).filter(|percent| *percent != 100),
+    },
+    Control {
+        name: "distractors",
+        letter: 'd',
+        range: 0..=MOST_DISTRACTORS,
+        value: |recipe| recipe.distractors,
+    },
+    Control {
+        name: "phrasings",
+        letter: 'p',
+        range: 1..=u32::MAX,
+        value: |recipe| recipe.phrasings,
+    },
+];
+
+/// The id of the session a recipe makes: `code-review-s7-r40`, or, where numbers and the language are
+/// not the family's own, `code-review-s7-r40-f50-o60-d3-p1-zh`.
 fn session_id(recipe: &Recipe) -> String {
-    let length = match recipe.length {
-        Length::Rounds(rounds) => format!("r{rounds}"),
-        Length::Tokens(tokens) => format!("t{tokens}"),
+    let mut id = match recipe.length {
+        Length::Rounds(rounds) => format!("{}-s{}-r{rounds}", recipe.family, recipe.seed),
+        Length::Tokens(tokens) => format!("{}-s{}-t{tokens}", recipe.family, recipe.seed),
     };
-    let facts = (recipe.fact_percent != 100).then_some(recipe.fact_percent);
-    let results = (recipe.result_percent != 100).then_some(recipe.result_percent);
-    let controls = [
-        ('f', facts),
-        ('o', recipe.observation_percent),
-        ('z', results),
-        ('d', recipe.distractors),
-        ('p', recipe.phrasings),
-    ];
-    let set = controls
-        .into_iter()
-        .filter_map(|(letter, value)| Some(format!("-{letter}{}", value?)));
-    let set: String = set.collect();
-    let language = match recipe.language {
-        Language::English => String::new(),
-        Language::Chinese => format!("-{}", recipe.language.code()),
-    };
-    format!("{}-s{}-{length}{set}{language}", recipe.family, recipe.seed)
+    for Control { letter, value, .. } in &CONTROLS {
+        if let Some(value) = value(recipe) {
+            id += &format!("-{letter}{value}");
+        }
+    }
+    match recipe.language {
+        Language::English => id,
+        Language::Chinese => format!("{id}-{}", recipe.language.code()),
+    }
 }
 
 /// Why a recipe makes no session.
@@ -247,37 +273,15 @@ pub enum SyntheticError {
         /// The family.
         family: String,
     },
-    /// More facts than there are distinct keys for.
-    #[error("`fact_percent` is {percent}, and at most {MOST_FACTS} can be planted")]
-    TooManyFacts {
-        /// What was asked for.
-        percent: u32,
-    },
-    /// No session can hold less or more than that of what tools say.
-    #[error(
-        "`observation_percent` is {percent}: results can have {} to {} percent of the tokens",
-        OBSERVATIONS.start(),
-        OBSERVATIONS.end()
-    )]
-    Observations {
-        /// What was asked for.
-        percent: u32,
-    },
-    /// No result gets so small or so large.
-    #[error(
-        "`result_percent` is {percent}: usual results can have {} to {} percent of their size",
-        RESULTS.start(),
-        RESULTS.end()
-    )]
-    Results {
-        /// What was asked for.
-        percent: u32,
-    },
-    /// More other keys than there are words for.
-    #[error("`distractors` is {number}, and at most {MOST_DISTRACTORS} can stand beside a fact")]
-    TooManyDistractors {
-        /// What was asked for.
-        number: u32,
+    /// A number of the recipe is too small or too large.
+    #[error("`{name}` is {value}: it must be {limits}")]
+    OutOfRange {
+        /// The number's name, as in a scenario.
+        name: &'static str,
+        /// The number.
+        value: u32,
+        /// The least and the most that can be asked for.
+        limits: String,
     },
     /// The family has no table of that language.
     #[error("`{family}` is not written in `{language}`, only {written}")]
@@ -289,9 +293,6 @@ pub enum SyntheticError {
         /// The families that are.
         written: String,
     },
-    /// A fact is said in one way at least.
-    #[error("`phrasings` is 0: a fact is said in at least 1 way")]
-    NoPhrasing,
     /// The family broke a rule of sessions: a bug of the generator.
     #[error("the `{family}` family made an invalid session")]
     Session {

@@ -990,7 +990,7 @@ fn a_recipe_that_makes_no_session_says_why() {
     };
     assert!(matches!(
         generate(&many, &counts()),
-        Err(SyntheticError::TooManyFacts { .. })
+        Err(SyntheticError::OutOfRange { .. })
     ));
 }
 

@@ -207,35 +207,27 @@ impl Files {
     ) -> Vec<String> {
         let mut found = Vec::new();
         let mut size = 0;
-        let mut candidates = vec![at];
-        candidates.extend(self.all[at].importers.iter().copied());
-        for candidate in candidates {
+        let users = self.all[at].importers.clone();
+        for candidate in [at].into_iter().chain(users) {
             if self.all[candidate].sealed {
                 continue;
             }
+            let path = self.all[candidate].path.clone();
             let lines = self.lines(candidate);
-            let mut block = Vec::new();
             let mut shown = 0;
-            for (number, line) in lines.iter().enumerate() {
-                if !line.contains(symbol) {
-                    continue;
+            let hits = lines.iter().enumerate();
+            for (hit, _) in hits.filter(|(_, line)| line.contains(symbol)) {
+                let from = hit.saturating_sub(around).max(shown);
+                shown = shown.max(hit + around + 1);
+                for (at, text) in lines.iter().enumerate().take(shown).skip(from) {
+                    if size >= bytes {
+                        return found;
+                    }
+                    let mark = if at == hit { ':' } else { '-' };
+                    let line = format!("{path}{mark}{}{mark}{text}", at + 1);
+                    size += line.len() + 1;
+                    found.push(line);
                 }
-                let from = number.saturating_sub(around).max(shown);
-                let to = (number + around + 1).min(lines.len());
-                for (shift, text) in lines[from.min(to)..to].iter().enumerate() {
-                    let at = from + shift;
-                    let mark = if at == number { ':' } else { '-' };
-                    block.push(format!("{mark}{}{mark}{text}", at + 1));
-                }
-                shown = shown.max(to);
-            }
-            let path = &self.all[candidate].path;
-            for line in block {
-                if size >= bytes {
-                    return found;
-                }
-                size += path.len() + line.len() + 1;
-                found.push(format!("{path}{line}"));
             }
         }
         found

@@ -114,7 +114,7 @@ fn model_block() -> impl Strategy<Value = ContentBlock> {
         (
             words(),
             words(),
-            prop::sample::select(&ToolClass::ALL[..]),
+            prop::sample::select(ToolClass::all().collect::<Vec<_>>()),
             json()
         )
             .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(ToolUse {

@@ -248,10 +248,7 @@ fn a_control_out_of_range_says_what_is_possible() {
                 observation_percent: Some(percent),
                 ..Recipe::default()
             },
-            &format!(
-                "`observation_percent` is {percent}: results can have 26 to 84 percent of the \
-                 tokens"
-            ),
+            &format!("`observation_percent` is {percent}: it must be from 26 to 84"),
         );
     }
     for percent in [0, 4, 401] {
@@ -260,10 +257,7 @@ fn a_control_out_of_range_says_what_is_possible() {
                 result_percent: percent,
                 ..Recipe::default()
             },
-            &format!(
-                "`result_percent` is {percent}: usual results can have 5 to 400 percent of their \
-                 size"
-            ),
+            &format!("`result_percent` is {percent}: it must be from 5 to 400"),
         );
     }
     check(
@@ -271,14 +265,14 @@ fn a_control_out_of_range_says_what_is_possible() {
             distractors: Some(13),
             ..Recipe::default()
         },
-        "`distractors` is 13, and at most 12 can stand beside a fact",
+        "`distractors` is 13: it must be from 0 to 12",
     );
     check(
         Recipe {
             phrasings: Some(0),
             ..Recipe::default()
         },
-        "`phrasings` is 0: a fact is said in at least 1 way",
+        "`phrasings` is 0: it must be at least 1",
     );
 }
 

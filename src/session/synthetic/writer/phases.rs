@@ -76,7 +76,10 @@ impl Writer<'_> {
                 is_fresh = true;
             } else if self.is_typed_due() {
                 self.report_phase();
-                self.request(&words.remarks, None);
+                // A remark asks for nothing.
+                self.workspace.turn(&mut self.out.random);
+                let said = self.say(&words.remarks);
+                self.type_with_due(said, None);
                 is_fresh = true;
             } else if self.is_compaction_due() {
                 let (said, focus) = self.out.random.pick(&words.condensing);
@@ -116,27 +119,24 @@ impl Writer<'_> {
         self.about(template)
     }
 
-    /// The person types one of these, and whatever else is to be said now. Where a phase ends
-    /// with it, there may be a hint for who compacts then.
+    /// The user asks for something by one of these templates, which may end a phase.
     fn request(&mut self, bank: &[&'static str], phase_end: Option<&str>) {
         self.workspace.turn(&mut self.out.random);
-        let message = self.out.next();
         let said = self.say(bank);
-        // A remark asks for nothing.
-        let is_remark = std::ptr::eq(bank, &raw const *self.family.phrases.phases.remarks);
-        let said = if is_remark {
-            said
-        } else {
-            self.requests.ask(said, message)
-        };
+        let said = self.requests.ask(said, self.out.next());
+        self.type_with_due(said, phase_end);
+    }
+
+    /// The user types this, and all that is due to be said now.
+    fn type_with_due(&mut self, said: String, phase_end: Option<&str>) {
+        let (progress, message) = (self.out.progress(), self.out.next());
         let mut parts = vec![said];
-        let progress = self.out.progress();
         parts.extend(self.timeline.typed(&mut self.out.random, progress, message));
         let planned = self.pending.take(progress, usize::MAX, true);
         self.type_in(parts, planned, phase_end);
     }
 
-    /// The person ends the session, and says what was not said yet.
+    /// The user ends the session, and says what was not said yet.
     fn close(&mut self) {
         let words = &self.family.phrases.phases;
         let said = self.say(&words.farewells);
