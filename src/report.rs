@@ -35,7 +35,7 @@ pub mod markdown;
 pub mod parquet;
 pub mod plot;
 mod sections;
-mod table;
+pub(crate) mod table;
 pub mod terminal;
 pub mod versus;
 

@@ -29,7 +29,6 @@ mod follow;
 mod gate;
 mod models;
 mod probes;
-mod recovery;
 mod sessions;
 mod window;
 
@@ -166,17 +165,18 @@ impl Scenario {
             strategies.push(spec);
         }
         let strategies = follow::find_followed(strategies, table.place())?;
-        let missing = |what: &str, hint: &str| {
-            let problem = format!("the scenario names no {what}");
-            Err(SettingError::new(table.place(), problem).with_hint(hint))
-        };
-        if sessions.is_empty() {
-            let hint = "add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`";
-            return missing("session", hint);
-        }
-        if strategies.is_empty() {
+        let problem_and_hint = if sessions.is_empty() {
+            Some((
+                "session",
+                "add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`",
+            ))
+        } else {
             let hint = "add `[[strategies]]` with `preset = \"observation-masking\"`";
-            return missing("strategy", hint);
+            strategies.is_empty().then_some(("strategy", hint))
+        };
+        if let Some((what, hint)) = problem_and_hint {
+            let problem = format!("the scenario names no {what}");
+            return Err(SettingError::new(table.place(), problem).with_hint(hint));
         }
         let provider = keys.one_of("provider", Provider::ALL, Provider::name);
         let sizes = keys.one_of("sizes", [Sizes::Billed, Sizes::Counted], Sizes::name);
@@ -195,7 +195,10 @@ impl Scenario {
             probes: probes.files("files", folder),
             selection,
             models,
-            recovery: keys.setting("recovery").map(|_| recovery::read(&recovery)),
+            recovery: keys.setting("recovery").map(|_| Recovery {
+                snippets: recovery.whole("snippets").unwrap_or_default(),
+                snippet_tokens: recovery.whole("snippet_tokens").unwrap_or_default(),
+            }),
             faults,
             cache,
             gate,
@@ -238,7 +241,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
     let Some(setting) = set else {
         return Ok(spec);
     };
-    let Some(knobs) = setting.value.as_table() else {
+    let Some(knobs) = setting.as_table() else {
         let error = SettingError::new(&setting.place, "`strategies.set` must be a table");
         return Err(error.with_hint("as in `set = { clear_results.keep_last = 5 }`"));
     };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use keys::{Keyed, Keys};
+pub use keys::{Keyed, Keys, fraction_schema, whole_schema};
 pub use reader::Reader;
 
 /// A value and where it was written.
@@ -111,30 +111,6 @@ impl Value {
             Self::Table(_) => "a table",
         }
     }
-
-    /// The text, if it is one.
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The items, if it is a list.
-    pub fn as_list(&self) -> Option<&[Setting]> {
-        match self {
-            Self::List(items) => Some(items),
-            _ => None,
-        }
-    }
-
-    /// The table, if it is one.
-    pub fn as_table(&self) -> Option<&Table> {
-        match self {
-            Self::Table(table) => Some(table),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Value {
@@ -146,23 +122,13 @@ impl fmt::Display for Value {
             Self::Real(number) => toml::Value::Float(*number).fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(items) => {
-                f.write_str("[")?;
-                for (at, item) in items.iter().enumerate() {
-                    write!(f, "{}{}", if at > 0 { ", " } else { "" }, item.value)?;
-                }
-                f.write_str("]")
+                let items: Vec<String> = items.iter().map(|it| it.value.to_string()).collect();
+                write!(f, "[{}]", items.join(", "))
             }
             Self::Table(table) => {
-                f.write_str("{ ")?;
-                for (at, (key, setting)) in table.entries.iter().enumerate() {
-                    write!(
-                        f,
-                        "{}{key} = {}",
-                        if at > 0 { ", " } else { "" },
-                        setting.value
-                    )?;
-                }
-                f.write_str(" }")
+                let entries = table.entries.iter();
+                let entries = entries.map(|(key, it)| format!("{key} = {}", it.value));
+                write!(f, "{{ {} }}", entries.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -270,18 +236,13 @@ impl Table {
 
     /// One setting.
     pub fn get(&self, key: &str) -> Option<&Setting> {
-        self.entries
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, setting)| setting)
+        let mut entries = self.entries.iter();
+        entries.find(|(name, _)| name == key).map(|(_, it)| it)
     }
 
     /// One setting, if it is text.
     pub fn text(&self, key: &str) -> Option<&str> {
-        match &self.get(key)?.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        self.get(key)?.as_text()
     }
 
     /// Adds or replaces one setting.
@@ -310,11 +271,11 @@ impl Table {
             return Ok(());
         };
         if self.get(head).is_none() {
-            let place = setting.place.clone();
-            let value = Value::Table(Self::new(place.clone()));
-            self.set(head, Setting { value, place });
+            let place = &setting.place;
+            self.put(head, Self::new(place.clone()), place);
         }
-        match self.entries.iter_mut().find(|(name, _)| name == head) {
+        let mut entries = self.entries_mut();
+        match entries.find(|(name, _)| *name == head) {
             Some((
                 _,
                 Setting {
@@ -366,20 +327,18 @@ fn convert(
     place: &Place,
     at: &dyn Fn(usize) -> Place,
 ) -> Result<Value, SettingError> {
-    let unreadable = |what: &str| SettingError::new(place, format!("`{what}` is not a number"));
+    let not_a_number = |text: &str| SettingError::new(place, format!("`{text}` is not a number"));
     Ok(match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(flag) => Value::Flag(*flag),
-        DeValue::Integer(number) => Value::Whole(
-            i64::from_str_radix(number.as_str(), number.radix())
-                .map_err(|_| unreadable(number.as_str()))?,
-        ),
-        DeValue::Float(number) => Value::Real(
-            number
-                .as_str()
-                .parse()
-                .map_err(|_| unreadable(number.as_str()))?,
-        ),
+        DeValue::Integer(number) => {
+            let whole = i64::from_str_radix(number.as_str(), number.radix());
+            Value::Whole(whole.map_err(|_| not_a_number(number.as_str()))?)
+        }
+        DeValue::Float(number) => {
+            let real = number.as_str().parse();
+            Value::Real(real.map_err(|_| not_a_number(number.as_str()))?)
+        }
         DeValue::Datetime(time) => Value::Text(time.to_string()),
         DeValue::Array(items) => {
             let item = |item: &Spanned<DeValue<'_>>| {
@@ -387,12 +346,8 @@ fn convert(
                 let value = convert(item.get_ref(), &place, at)?;
                 Ok(Setting { value, place })
             };
-            Value::List(
-                items
-                    .iter()
-                    .map(item)
-                    .collect::<Result<_, SettingError>>()?,
-            )
+            let items = items.iter().map(item);
+            Value::List(items.collect::<Result<_, SettingError>>()?)
         }
         DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
     })
@@ -404,10 +359,10 @@ pub fn did_you_mean<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    candidates
+    let scored = candidates
         .iter()
-        .copied()
-        .map(|candidate| (strsim::jaro_winkler(typed, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(typed, candidate), *candidate));
+    scored
         .filter(|(score, _)| *score > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
@@ -433,9 +388,7 @@ pub fn with_suggestion<'a>(
     let candidates: Vec<&str> = candidates.into_iter().collect();
     match did_you_mean(typed, candidates.iter().copied()) {
         Some(candidate) => {
-            error.problem.push_str(", did you mean `");
-            error.problem.push_str(candidate);
-            error.problem.push_str("`?");
+            error.problem += &format!(", did you mean `{candidate}`?");
             error
         }
         None if error.hint.is_none() && !candidates.is_empty() => {

@@ -4,37 +4,38 @@ use std::process::ExitCode;
 
 /// How the program ends. The numbers are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
-    /// 0: done.
-    Done,
-    /// 1: a mistake in Proctor, or the machine failed it.
-    Internal,
-    /// 2: the command line cannot be understood.
-    Usage,
-    /// 3: a scenario, session or settings file is invalid.
-    Invalid,
-    /// 4: the selection is empty.
-    NothingSelected,
-    /// 5: all that ran is fine, but cells are outstanding.
-    Outstanding,
-    /// 100: the gate failed: something got worse.
-    GateFailed,
-    /// 102: controls failed: the run says nothing, or a judge of it is unfit.
-    ControlsFailed,
-    /// 103: the gate is inconclusive, and that was to fail.
-    GateInconclusive,
-    /// 104: more cells failed, or more answers have no score, than `--max-error-rate` allows.
-    TooManyFailures,
-    /// 105: a recorded answer was wanted, and there is none.
-    ReplayMiss,
-    /// 106: a baseline is missing, or was measured by something else.
-    Baseline,
-    /// 107: the budget was reached before the least coverage.
-    BudgetReached,
-    /// 110: a file could not be written.
-    NotWritten,
-    /// 130: interrupted; what was done is kept, and the same command goes on.
-    Interrupted,
+    /// Done.
+    Done = 0,
+    /// A mistake in Proctor, or the machine failed it.
+    Internal = 1,
+    /// The command line cannot be understood.
+    Usage = 2,
+    /// A scenario, session or settings file is invalid.
+    Invalid = 3,
+    /// The selection is empty.
+    NothingSelected = 4,
+    /// All that ran is fine, but cells are outstanding.
+    Outstanding = 5,
+    /// The gate failed: something got worse.
+    GateFailed = 100,
+    /// Controls failed: the run says nothing, or a judge of it is unfit.
+    ControlsFailed = 102,
+    /// The gate is inconclusive, and that was to fail.
+    GateInconclusive = 103,
+    /// More cells failed, or more answers have no score, than `--max-error-rate` allows.
+    TooManyFailures = 104,
+    /// A recorded answer was wanted, and there is none.
+    ReplayMiss = 105,
+    /// A baseline is missing, or was measured by something else.
+    Baseline = 106,
+    /// The budget was reached before the least coverage.
+    BudgetReached = 107,
+    /// A file could not be written.
+    NotWritten = 110,
+    /// Interrupted; what was done is kept, and the same command goes on.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -58,23 +59,7 @@ impl Exit {
 
     /// The number.
     pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Internal => 1,
-            Self::Usage => 2,
-            Self::Invalid => 3,
-            Self::NothingSelected => 4,
-            Self::Outstanding => 5,
-            Self::GateFailed => 100,
-            Self::ControlsFailed => 102,
-            Self::GateInconclusive => 103,
-            Self::TooManyFailures => 104,
-            Self::ReplayMiss => 105,
-            Self::Baseline => 106,
-            Self::BudgetReached => 107,
-            Self::NotWritten => 110,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment, prompts, say, walk};
+use super::{Exit, environment, prompts, read_text, say, stop_with, walk};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -93,34 +93,31 @@ impl Inputs {
         let (mut table, folder) = self.table()?;
         self.sessions(&mut table);
         self.strategies(&mut table)?;
-        for (name, path) in ENVIRONMENT {
-            if let Some(value) = environment(name) {
-                let place = Place::Environment(name.into());
-                match path {
-                    "window" => set_window(&mut table, &value, &place)?,
-                    path => table.overlay(path, parse_value(&value, &place))?,
-                }
-            }
-        }
+        let environment = ENVIRONMENT.iter().filter_map(|(name, path)| {
+            let place = Place::Environment((*name).into());
+            Some((*path, environment(name)?, place))
+        });
+        let flag = |key, value: Option<String>| {
+            let value = value?;
+            let place = Place::Flag(format!("--{key} {value}").into());
+            Some((key, value, place))
+        };
         let flags = [
-            ("counter", self.counter.clone()),
-            ("sizes", self.sizes.clone()),
-            ("seed", self.seed.map(|seed| seed.to_string())),
-            ("repeats", self.repeats.map(|repeats| repeats.to_string())),
+            flag("counter", self.counter.clone()),
+            flag("sizes", self.sizes.clone()),
+            flag("seed", self.seed.map(|seed| seed.to_string())),
+            flag("repeats", self.repeats.map(|repeats| repeats.to_string())),
+            flag("window", self.window.clone()),
         ];
-        for (key, value) in flags {
-            if let Some(value) = value {
-                let place = Place::Flag(format!("--{key} {value}").into());
-                table.overlay(key, parse_value(&value, &place))?;
+        for (path, value, place) in environment.chain(flags.into_iter().flatten()) {
+            match path {
+                "window" => set_window(&mut table, &value, &place)?,
+                path => table.overlay(path, parse_value(&value, &place))?,
             }
         }
         if let Some(path) = &self.prices {
             let place = Place::Flag(format!("--prices {}", path.display()).into());
             table.overlay("cache.prices", Setting::new(absolute(path), &place))?;
-        }
-        if let Some(window) = &self.window {
-            let place = Place::Flag(format!("--window {window}").into());
-            set_window(&mut table, window, &place)?;
         }
         for assignment in &self.set {
             set(&mut table, assignment)?;
@@ -135,11 +132,7 @@ impl Inputs {
                 PathBuf::new(),
             ));
         };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let stop = Stop::new(
-                Exit::Invalid,
-                format!("cannot read scenario `{}`: {error}", path.display()),
-            );
+        let text = read_text("scenario ", path).map_err(|stop| {
             let typed = path.display().to_string();
             match did_you_mean(&typed, PRESETS.iter().map(|(name, _)| *name)) {
                 Some(preset) => stop.with_hint(format!(
@@ -185,16 +178,12 @@ impl Inputs {
         }
         let item = |name: &String| -> anyhow::Result<Setting> {
             let place = Place::Flag(format!("--strategy {name}").into());
-            let is_file = Path::new(name)
-                .extension()
-                .is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
-            let entry = if is_file {
-                preset_of(Path::new(name), &place)?
-            } else {
-                let mut entry = Table::new(place.clone());
-                entry.put("preset", name.as_str(), &place);
-                entry
-            };
+            let ending = Path::new(name).extension();
+            if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
+                return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
+            }
+            let mut entry = Table::new(place.clone());
+            entry.put("preset", name.as_str(), &place);
             Ok(Setting::new(entry, &place))
         };
         let items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
@@ -217,15 +206,10 @@ fn has_no_budget(name: &str) -> bool {
 
 /// A preset from a file, named after it.
 fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Stop::new(
-            Exit::Invalid,
-            format!("cannot read preset `{shown}`: {error}"),
-        )
-        .with_hint("`--strategy` takes the name of a preset, or a file that ends in `.toml`")
-    })?;
-    let mut table = Table::parse(&shown, &text).context("cannot read the preset")?;
+    let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
+    let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
+    let table = Table::parse(&path.display().to_string(), &text);
+    let mut table = table.context("cannot read the preset")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     table.put("name", &*name, place);
     Ok(table)
@@ -261,18 +245,16 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
     } else if window == "native" {
         table.overlay("window.mode", text("native"))?;
     } else {
-        let digits: String = window.chars().filter(|c| *c != '_' && *c != ',').collect();
+        let digits = window.replace(['_', ','], "");
         let digits = match digits.strip_suffix(['k', 'K']) {
             Some(thousands) => format!("{thousands}000"),
             None => digits,
         };
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let problem = format!("`{window}` is no window");
-            return Err(SettingError::new(place, problem)
-                .with_hint(
-                    "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`",
-                )
-                .into());
+            let error = SettingError::new(place, format!("`{window}` is no window"));
+            let hint =
+                "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
+            return Err(error.with_hint(hint).into());
         }
         table.overlay("window.tokens", parse_value(&digits, place))?;
     }
@@ -282,31 +264,22 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
 /// `--set PATH=VALUE`: a path that begins with a strategy's name changes that strategy.
 fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
     let Some((path, value)) = assignment.split_once('=') else {
-        return Err(
-            Stop::new(Exit::Usage, format!("`--set {assignment}` sets nothing"))
-                .with_hint("write `--set PATH=VALUE`")
-                .into(),
-        );
+        let problem = format!("`--set {assignment}` sets nothing");
+        return stop_with(Exit::Usage, problem, "write `--set PATH=VALUE`");
     };
     let place = Place::Flag(format!("--set {assignment}").into());
     let setting = parse_value(value, &place);
-    let strategies = table.get("strategies");
-    let written = strategies.map_or_else(|| place.clone(), |setting| setting.place.clone());
-    let mut strategies = strategies
-        .and_then(Setting::as_list)
-        .unwrap_or_default()
-        .to_vec();
+    let strategies = table.get("strategies").cloned();
+    let written = strategies.as_ref().map_or(&place, |setting| &setting.place);
+    let strategies = strategies.as_ref().and_then(Setting::as_list);
+    let mut strategies = strategies.unwrap_or_default().to_vec();
     let mut matched = false;
     for item in &mut strategies {
         let Value::Table(entry) = &mut item.value else {
             continue;
         };
-        let mut names = ["name", "preset"]
-            .iter()
-            .filter_map(|key| entry.get(key)?.as_text());
-        let knob = names
-            .next()
-            .and_then(|name| path.strip_prefix(name)?.strip_prefix('.'));
+        let name = entry.text("name").or_else(|| entry.text("preset"));
+        let knob = name.and_then(|name| path.strip_prefix(name)?.strip_prefix('.'));
         if let Some(knob) = knob {
             let knobs = entry.get("set").and_then(Setting::as_table).cloned();
             let mut knobs = knobs.unwrap_or_else(|| Table::new(place.clone()));
@@ -329,6 +302,6 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
         }
         is_new
     });
-    table.put("strategies", strategies, &written);
+    table.put("strategies", strategies, written);
     Ok(())
 }

@@ -31,16 +31,8 @@ pub(super) fn send(message: &Value) {
 
 /// The run is about to begin.
 pub(super) fn launch(manifest: &Manifest, folder: &Path, cells: usize, done: usize) -> Value {
-    let strategies: Vec<&str> = manifest
-        .strategies
-        .iter()
-        .map(|strategy| strategy.name.as_str())
-        .collect();
-    let sessions: Vec<&str> = manifest
-        .sessions
-        .iter()
-        .map(|session| session.id.as_str())
-        .collect();
+    let strategies = manifest.strategies.iter().map(|strategy| &strategy.name);
+    let sessions = manifest.sessions.iter().map(|session| &session.id);
     json!({
         "type": "launch",
         "version": VERSION,
@@ -55,8 +47,8 @@ pub(super) fn launch(manifest: &Manifest, folder: &Path, cells: usize, done: usi
         "summariser": manifest.summariser,
         "reader": manifest.reader,
         "judge": manifest.judge,
-        "sessions": sessions,
-        "strategies": strategies,
+        "sessions": sessions.collect::<Vec<_>>(),
+        "strategies": strategies.collect::<Vec<_>>(),
         "cells": { "planned": cells, "done": done },
     })
 }
@@ -120,10 +112,8 @@ impl Progress for Lines {
             End::Failed { call, .. } => ("failed", Some(*call)),
             End::NotMeasurable { call, .. } => ("not_measurable", Some(*call)),
         };
-        let rejected = record
-            .violations
-            .iter()
-            .any(|violation| violation.level == Level::Rejected);
+        let mut levels = record.violations.iter().map(|violation| violation.level);
+        let rejected = levels.any(|level| level == Level::Rejected);
         send(&json!({
             "type": "cell",
             "session": record.session,

@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use serde_json::json;
 
 use super::graded::Graded;
 use super::inputs::Inputs;
-use super::{Exit, Stop, print, prose, terminal, walk};
+use super::{Exit, print, prose, read_run, show, stop_with, terminal, walk};
 use crate::metric::cost::{AS_BILLED, Bill};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
-use crate::record::journal::Run;
 use crate::record::{CellKey, ForecastCell};
-use crate::report::{
-    Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
-};
+use crate::report::table::columns;
+use crate::report::{Cell, Report, Role, Row, Section, tokens_in_words};
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
 use crate::stats::power;
@@ -54,37 +52,35 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let plan = args.graded.sized(plan, args.batch)?;
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
+    let (sessions, cells) = (manifest.sessions.len(), plan.cells().len());
     if args.json {
-        let json = serde_json::json!({
-            "format": "proctor-plan",
-            "version": 1,
-            "scenario": manifest.scenario,
-            "fingerprint": manifest.fingerprint,
-            "counter": manifest.counter,
-            "sessions": manifest.sessions.len(),
-            "cells": plan.cells().len(),
-            "strategies": forecast.arms,
-            "spend": forecast.spend,
-            "noise": noise,
-            "detectable": detectable(&plan).map(|seen| serde_json::json!({
+        let detectable = Detectable::of(&plan.planted_items()).map(|seen| {
+            json!({
                 "difference": seen.difference,
                 "sessions": seen.sessions,
                 "items_per_session": seen.items,
                 "assumed_deviation": DEVIATION,
                 "assumed_correlation": CORRELATION,
-            })),
+            })
         });
-        print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
-        return Ok(Exit::Done);
+        let facts = json!({
+            "scenario": manifest.scenario,
+            "fingerprint": manifest.fingerprint,
+            "counter": manifest.counter,
+            "sessions": sessions,
+            "cells": cells,
+            "strategies": forecast.arms,
+            "spend": forecast.spend,
+            "noise": noise,
+            "detectable": detectable,
+        });
+        return show(true, "proctor-plan", facts, "");
     }
-    let sessions = manifest.sessions.len();
     let head = format!(
-        "Plan: {}, {sessions} sessions, {} cells, counter {}",
-        manifest.scenario,
-        plan.cells().len(),
-        manifest.counter
+        "Plan: {}, {sessions} sessions, {cells} cells, counter {}\n",
+        manifest.scenario, manifest.counter
     );
-    prose::say(&(crate::report::escape::plain(&head) + "\n"))?;
+    show(false, "proctor-plan", (), &head)?;
     let terminal = terminal();
     for section in [calls(&forecast), costs(&forecast)] {
         print(&terminal.section(&section))?;
@@ -108,25 +104,25 @@ const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: ru
 
 /// Where the noise of a run comes from.
 fn noise(folder: &Path) -> anyhow::Result<Section> {
-    let shown = folder.display();
-    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
-    Report::noise(&run.manifest, &run.cells).ok_or_else(|| {
-        let problem = format!("the run in `{shown}` repeated nothing, or scored no item every time");
-        let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
-        Stop::new(Exit::NothingSelected, problem).with_hint(hint).into()
-    })
+    let run = read_run(folder)?;
+    if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
+        return Ok(noise);
+    }
+    let problem = format!(
+        "the run in `{}` repeated nothing, or scored no item every time",
+        folder.display()
+    );
+    let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
+    stop_with(Exit::NothingSelected, problem, hint)
 }
 
 /// Forecasts the cells of a plan that are not done.
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
-    Ok(of_cells(plan, &cells))
-}
-
-/// Sums cells up that a plan has forecast.
-fn of_cells(plan: &Plan, cells: &[ForecastCell]) -> Forecast {
-    with_asking(plan, |asking| Forecast::of(plan.manifest(), cells, asking))
+    Ok(with_asking(plan, |asking| {
+        Forecast::of(plan.manifest(), &cells, asking)
+    }))
 }
 
 /// The requests to models in such cells of the run itself.
@@ -137,6 +133,7 @@ pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
 /// Hands over what the models of a plan cost and may write.
 fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Asking<'_>) -> T) -> T {
     let models = &plan.scenario().models;
+    let reader = models.reader.as_ref();
     let asking = Asking {
         price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
         judges: &plan.judges(),
@@ -144,13 +141,10 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Asking<'_>) -> T) -> T {
         longest_verdict: MAX_VERDICT,
         thinking: Thinking {
             summariser: models.summariser.thinking(),
-            reader: models
-                .reader
-                .as_ref()
-                .map_or(Tokens::ZERO, ModelSetting::thinking),
+            reader: reader.map_or(Tokens::ZERO, ModelSetting::thinking),
             judges: models.judges.iter().map(ModelSetting::thinking).collect(),
         },
-        window: plan.scenario().models.asking.window,
+        window: models.asking.window,
         summaries_written_from: plan.summaries_written_from(),
         batch_of: &|model| plan.prices().of(model)?.0.batch,
     };
@@ -188,12 +182,8 @@ impl Detectable {
     }
 }
 
-fn detectable(plan: &Plan) -> Option<Detectable> {
-    Detectable::of(&plan.planted_items())
-}
-
 pub(super) fn detectable_in_words(plan: &Plan) -> String {
-    match detectable(plan) {
+    match Detectable::of(&plan.planted_items()) {
         Some(seen) if seen.difference < 1.0 => format!(
             "MDE {:.1} points: the smallest difference in survival or accuracy between two strategies that \
              {} sessions with {:.0} items each show in 8 of 10 runs, if one item in five turns out \
@@ -213,117 +203,100 @@ pub(super) fn detectable_in_words(plan: &Plan) -> String {
 }
 
 fn row(arm: &ArmForecast, cells: Vec<Cell>) -> Row {
-    let mut marks = Vec::new();
-    if arm.broken > 0 {
-        marks.push(format!("ends early in {} of {}", arm.broken, arm.cells));
-    }
+    let mark = || format!("ends early in {} of {}", arm.broken, arm.cells);
     Row {
         name: arm.strategy.clone(),
         role: Role::Other,
-        marks,
+        marks: (arm.broken > 0).then(mark).into_iter().collect(),
         ranked: false,
         cells,
     }
 }
 
+/// A span of tokens.
+fn tokens(span: Span<Tokens>) -> Cell {
+    Cell::text(range(span, |tokens| tokens_in_words(tokens.0)))
+}
+
 /// What each strategy sends.
 fn calls(forecast: &Forecast) -> Section {
-    let tokens = |tokens: Tokens| Cell::exact(Value::Tokens(tokens.0));
     let rows = forecast.arms.iter().map(|arm| {
         let cost = arm.costs.first();
-        let known = |of: Option<Tokens>| of.map_or(Cell::exact(Value::NotMeasured), tokens);
+        let known = |of: Option<Tokens>| of.map_or(Cell::NOT_MEASURED, Cell::tokens);
         let cells = vec![
             Cell::count(arm.agent_calls),
             Cell::count(arm.strategy_calls),
-            Cell::text(range(arm.input_range, |tokens| tokens_in_words(tokens.0))),
+            tokens(arm.input_range),
             known(cost.map(|cost| cost.cache_read)),
             known(cost.map(|cost| cost.cache_written)),
-            Cell::text(range(arm.strategy_output, |tokens| {
-                tokens_in_words(tokens.0)
-            })),
+            tokens(arm.strategy_output),
         ];
         row(arm, cells)
     });
     let scheme = forecast.arms.iter().find_map(|arm| arm.costs.first());
-    let scheme = scheme.map_or("no scheme", |cost| cost.scheme.as_str());
-    let scheme = match scheme {
+    let scheme = match scheme.map_or("no scheme", |cost| cost.scheme.as_str()) {
         AS_BILLED => "the scheme of each session's bill".to_owned(),
         scheme => format!("`{scheme}`"),
     };
-    Section {
-        id: "plan_calls",
-        title: "Calls and tokens".to_owned(),
-        about: format!(
+    Section::new(
+        "plan_calls",
+        "Calls and tokens",
+        format!(
             "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
              writes under {scheme}. Where a live model writes, its output is a range, and so is \
              what later prompts carry of it."
         ),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("agent_calls", "agent's calls", 1),
-                Column::new("strategy_calls", "own calls", 0),
-                Column::new("input", "input", 0),
-                Column::new("read", "cache read", 0),
-                Column::new("written", "cache written", 0),
-                Column::new("output", "own output", 2),
-            ],
-            rows: rows.collect(),
-        },
-        notes: Vec::new(),
-    }
+        columns(
+            "strategy | agent_calls: agent's calls @1 | strategy_calls: own calls | input | \
+             read: cache read | written: cache written | output: own output @2",
+        ),
+        rows.collect(),
+    )
 }
 
 /// What each strategy costs under each scheme.
 fn costs(forecast: &Forecast) -> Section {
-    let mut known = forecast.arms.iter().flat_map(|arm| &arm.costs);
-    let is_priced = known.any(|cost| cost.dollars.is_some());
-    let rows = forecast.arms.iter().flat_map(|arm| {
-        arm.costs.iter().filter_map(move |cost| {
-            let bill = match &cost.bill {
-                // It is one of the placements.
-                Bill::Shown => return None,
-                Bill::Own(placement) => format!("as billed, {}", placement.name()),
-                Bill::Fixed(_) => "fixed".to_owned(),
-            };
-            let dollars = cost.dollars.map_or(Cell::text("unknown"), |dollars| {
-                Cell::text(range(dollars, |dollars| dollars.to_string()))
-            });
-            let mut cells = vec![
-                Cell::text(bill),
-                Cell::text(cost.scheme.as_str()),
-                Cell::text(range(cost.input_equivalents, |tokens| {
-                    tokens_in_words(tokens.0)
-                })),
-            ];
-            cells.extend(is_priced.then_some(dollars));
-            Some(row(arm, cells))
-        })
+    let all = || {
+        forecast
+            .arms
+            .iter()
+            .flat_map(|arm| arm.costs.iter().map(move |cost| (arm, cost)))
+    };
+    let is_priced = all().any(|(_, cost)| cost.dollars.is_some());
+    let rows = all().filter_map(|(arm, cost)| {
+        let bill = match &cost.bill {
+            // It is one of the placements.
+            Bill::Shown => return None,
+            Bill::Own(placement) => format!("as billed, {}", placement.name()),
+            Bill::Fixed(_) => "fixed".to_owned(),
+        };
+        let dollars = cost
+            .dollars
+            .map(|span| range(span, |dollars| dollars.to_string()));
+        let mut cells = vec![
+            Cell::text(bill),
+            Cell::text(&*cost.scheme),
+            tokens(cost.input_equivalents),
+        ];
+        cells.extend(is_priced.then(|| Cell::text(dollars.unwrap_or("unknown".to_owned()))));
+        Some(row(arm, cells))
     });
-    let mut columns = vec![
-        Column::new("strategy", "strategy", 0),
-        Column::new("bill", "bill", 1),
-        Column::new("scheme", "scheme", 0),
-        Column::new("cost", "input equivalents", 0),
-    ];
-    columns.extend(is_priced.then(|| Column::new("dollars", "dollars", 1)));
+    let section = Section::new(
+        "plan_costs",
+        "Cost under every cache scheme",
+        "In input tokens: what as many uncached ones would cost, without what the agent writes; in \
+         dollars with it, where a price file knows the sessions' models. Least, expected and most \
+         where a live model writes.",
+        columns(if is_priced {
+            "strategy | bill @1 | scheme | cost: input equivalents | dollars @1"
+        } else {
+            "strategy | bill @1 | scheme | cost: input equivalents"
+        }),
+        rows.collect(),
+    );
     let unpriced =
         "dollars: unknown, for no price file knows the sessions' models (`cache.model` names one)";
-    Section {
-        id: "plan_costs",
-        title: "Cost under every cache scheme".to_owned(),
-        about: "In input tokens: what as many uncached ones would cost, without what the agent writes; \
-                in dollars with it, where a price file knows the sessions' models. Least, expected and \
-                most where a live model writes."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns,
-            rows: rows.collect(),
-        },
-        notes: (!is_priced).then(|| unpriced.to_owned()).into_iter().collect(),
-    }
+    section.with_notes((!is_priced).then(|| unpriced.to_owned()))
 }
 
 /// `1.2k`, or `0 to 3.4k, expected 1.2k`.
@@ -344,32 +317,28 @@ pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> String {
     if !asks_live_models(plan) {
         return "The run itself spends nothing: no live model is asked.".to_owned();
     }
-    let money = match spend.dollars {
-        Some(dollars) => range(dollars, |dollars: Usd| dollars.to_string()),
-        None => "an unknown price".to_owned(),
-    };
-    let judged = if spend.judged_at_most > 0 {
-        format!(", and judges at most {} times more", spend.judged_at_most)
-    } else {
-        String::new()
-    };
-    let cached = if spend.cache_read > Tokens::ZERO {
+    let in_words = |span| range(span, |dollars: Usd| dollars.to_string());
+    let money = spend
+        .dollars
+        .map_or("an unknown price".to_owned(), in_words);
+    let mut judged = String::new();
+    if spend.judged_at_most > 0 {
+        judged = format!(", and judges at most {} times more", spend.judged_at_most);
+    }
+    let mut cached = String::new();
+    if spend.cache_read > Tokens::ZERO {
         let read = tokens_in_words(spend.cache_read.0);
-        format!(" ({read} of them from the prompt cache)")
-    } else {
-        String::new()
-    };
-    let batched = match spend.batch_dollars.zip(spend.dollars) {
-        Some((batched, dollars)) if batched.expected < dollars.expected => format!(
-            " With `--batch` it is {}.",
-            range(batched, |dollars: Usd| dollars.to_string())
-        ),
-        Some(_) | None => String::new(),
-    };
+        cached = format!(" ({read} of them from the prompt cache)");
+    }
+    let batched = spend.batch_dollars.zip(spend.dollars);
+    let batched = batched.filter(|(batched, dollars)| batched.expected < dollars.expected);
+    let batched =
+        batched.map(|(batched, _)| format!(" With `--batch` it is {}.", in_words(batched)));
     format!(
         "The run itself asks live models {} times, with {} tokens of prompts{cached}{judged}, for \
-         {money}.{batched}",
+         {money}.{}",
         spend.calls,
-        tokens_in_words(spend.input_tokens.0)
+        tokens_in_words(spend.input_tokens.0),
+        batched.unwrap_or_default()
     )
 }

@@ -1,18 +1,20 @@
 //! What a run says while it runs: a bar on a terminal, else a line per finished session.
 
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{environment, say};
 use crate::record::{CellRecord, End};
+use crate::report::escape::plain;
 use crate::runner::Progress;
 
 /// Shows progress on standard error.
 pub(super) struct Shown {
     bar: Option<ProgressBar>,
     sessions: usize,
-    done: std::sync::atomic::AtomicUsize,
+    done: AtomicUsize,
 }
 
 impl Shown {
@@ -21,10 +23,8 @@ impl Shown {
         let dumb = environment("TERM").is_some_and(|term| term == "dumb");
         let interactive = std::io::stderr().is_terminal() && !dumb && environment("CI").is_none();
         let bar = interactive.then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some(cells as u64),
-                ProgressDrawTarget::stderr_with_hz(10),
-            );
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
             let style = ProgressStyle::with_template(
                 "{bar:24} {pos}/{len} cells  {msg}  {elapsed} elapsed, {eta} left",
             );
@@ -37,7 +37,7 @@ impl Shown {
         Self {
             bar,
             sessions,
-            done: std::sync::atomic::AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
         }
     }
 
@@ -51,33 +51,29 @@ impl Shown {
 
 impl Progress for Shown {
     fn cell(&self, record: &CellRecord) {
+        let key = record.key();
         let line = match &record.end {
-            End::Failed { error, .. } => Some(format!("failed: {}: {error}", record.key())),
-            End::NotMeasurable { why, .. } => {
-                Some(format!("not measurable: {}: {why}", record.key()))
-            }
-            End::Completed | End::Died { .. } => None,
+            End::Failed { error, .. } => format!("failed: {key}: {error}"),
+            End::NotMeasurable { why, .. } => format!("not measurable: {key}: {why}"),
+            End::Completed | End::Died { .. } => String::new(),
         };
-        if let Some(line) = line {
-            let line = crate::report::escape::plain(&line);
-            match &self.bar {
-                Some(bar) => bar.suspend(|| say(&line)),
-                None => say(&line),
-            }
+        let line = plain(&line);
+        match &self.bar {
+            _ if line.is_empty() => {}
+            Some(bar) => bar.suspend(|| say(&line)),
+            None => say(&line),
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(crate::report::escape::plain(&record.session));
+            bar.set_message(plain(&record.session));
             bar.inc(1);
         }
     }
 
     fn session(&self, id: &str, cells: usize) {
-        let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.bar.is_none() {
-            say(&format!(
-                "session {done} of {}: {id}, {cells} cells",
-                self.sessions
-            ));
+            let all = self.sessions;
+            say(&format!("session {done} of {all}: {id}, {cells} cells"));
         }
     }
 }

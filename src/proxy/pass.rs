@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Either, Full};
@@ -64,8 +64,8 @@ pub(super) struct Pass<L> {
     upstream: Url,
     now: fn() -> Timestamp,
     kept: Mutex<Kept<L>>,
-    /// Requests under way.
-    busy: AtomicUsize,
+    /// Shared by the requests under way.
+    busy: Arc<()>,
     is_broken: AtomicBool,
 }
 
@@ -83,13 +83,13 @@ impl<L: Log + 'static> Pass<L> {
             upstream,
             now,
             kept: Mutex::new(Kept { log, error: None }),
-            busy: AtomicUsize::new(0),
+            busy: Arc::new(()),
             is_broken: AtomicBool::new(false),
         })
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::SeqCst) > 0
+        Arc::strong_count(&self.busy) > 1
     }
 
     /// Whether the log has failed: nothing more can be kept.
@@ -109,7 +109,7 @@ impl<L: Log + 'static> Pass<L> {
 
     /// Passes one request on.
     pub(super) async fn on(self: Arc<Self>, request: Request<Incoming>) -> Response<Piped> {
-        let busy = Busy::new(self.clone());
+        let busy = self.busy.clone();
         let at = (self.now)();
         let (parts, body) = request.into_parts();
         let Ok(body) = body.collect().await else {
@@ -158,6 +158,7 @@ impl<L: Log + 'static> Pass<L> {
             *headers = passed_on(answer.headers());
         }
         let (mut pipe, pieces) = Channel::new(PIECES);
+        let pass = self;
         tokio::spawn(async move {
             let mut assembly = api.map(|api| (api, Assembly::new(api, is_stream)));
             let ended = loop {
@@ -174,7 +175,6 @@ impl<L: Log + 'static> Pass<L> {
                     Err(_) => break Err(BROKE_OFF),
                 }
             };
-            let pass = &busy.0;
             // The client hears of the end only when it is kept: who stops the proxy then loses
             // nothing.
             let kept = assembly.map(|(api, assembly)| match asked {
@@ -207,6 +207,7 @@ impl<L: Log + 'static> Pass<L> {
             } else {
                 drop(pipe);
             }
+            drop(busy);
         });
         response
             .body(Piped::Left(pieces))
@@ -222,37 +223,19 @@ impl<L: Log + 'static> Pass<L> {
     }
 }
 
-/// A request under way.
-struct Busy<L: Log + 'static>(Arc<Pass<L>>);
-
-impl<L: Log + 'static> Busy<L> {
-    fn new(pass: Arc<Pass<L>>) -> Self {
-        pass.busy.fetch_add(1, Ordering::SeqCst);
-        Self(pass)
-    }
-}
-
-impl<L: Log + 'static> Drop for Busy<L> {
-    fn drop(&mut self) {
-        self.0.busy.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 /// The headers without those that belong to the connection, named by it included.
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named: Vec<String> = headers
-        .get_all("connection")
-        .iter()
+    let named = headers.get_all("connection").iter();
+    let named = named
         .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
-    let mut kept = HeaderMap::new();
-    for (name, value) in headers {
-        let is_of_connection =
-            NOT_PASSED_ON.contains(&name.as_str()) || named.iter().any(|it| it == name.as_str());
-        if !is_of_connection {
-            kept.append(name, value.clone());
+        .flat_map(|value| value.split(','));
+    let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
+    let is_passed_on =
+        |name: &str| !NOT_PASSED_ON.contains(&name) && !named.iter().any(|it| it == name);
+    let mut kept = headers.clone();
+    for name in headers.keys() {
+        if !is_passed_on(name.as_str()) {
+            kept.remove(name);
         }
     }
     kept

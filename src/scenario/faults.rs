@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use crate::model::fault::{Fault, Faults, Strike};
-use crate::settings::{Reader, Setting, SettingError, Value};
+use crate::settings::{Keyed, Reader, Setting, SettingError, Value};
 
 /// Reads `[faults]`; without one nothing goes wrong.
 pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
@@ -44,18 +44,15 @@ pub(super) fn schema() -> Json {
 fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
     let probability = match &setting.value {
         Value::Table(table) => {
-            let mut reader = Reader::new(table, path);
-            let Some(calls) = reader.setting("calls") else {
+            let keys = Keyed::new(table, path, (&super::KEYS, "strike"))?;
+            let Some(calls) = keys.setting("calls") else {
                 let problem = format!("`{path}.calls` must be set");
                 return Err(SettingError::new(&setting.place, problem));
             };
-            let calls = self::calls(&format!("{path}.calls"), calls)?;
-            let attempts = reader.whole("attempts", 1, 1_000)?;
-            let attempts = attempts
-                .and_then(|number| u32::try_from(number).ok())
-                .unwrap_or(1);
-            reader.finish()?;
-            return Ok(Strike::Calls { calls, attempts });
+            return Ok(Strike::Calls {
+                calls: self::calls(&format!("{path}.calls"), calls)?,
+                attempts: keys.whole("attempts").unwrap_or(1),
+            });
         }
         Value::List(_) => {
             let calls = calls(path, setting)?;
@@ -82,7 +79,7 @@ fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>, SettingError>
         Value::Whole(call) => usize::try_from(call).ok(),
         _ => None,
     };
-    let items = setting.value.as_list();
+    let items = setting.as_list();
     let numbers: Option<BTreeSet<usize>> = items.and_then(|items| items.iter().map(call).collect());
     numbers.ok_or_else(|| {
         let problem = format!(

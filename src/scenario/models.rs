@@ -1,8 +1,10 @@
 //! `[models]`: who summarises, reads and judges, how fast they are asked, and what that may cost.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 use crate::model::api::LimitName;
 use crate::model::cassette::ReplayMode;
@@ -117,29 +119,23 @@ pub struct Pace {
 impl ModelsSetting {
     /// All models that are named.
     pub fn all(&self) -> impl Iterator<Item = &ModelSetting> {
-        [&self.summariser]
-            .into_iter()
-            .chain(&self.reader)
-            .chain(&self.judges)
+        let summariser = std::iter::once(&self.summariser);
+        summariser.chain(&self.reader).chain(&self.judges)
     }
 
     /// Whether a language model behind an API is named.
     pub fn has_live(&self) -> bool {
-        self.all()
-            .any(|model| matches!(model, ModelSetting::Live(_)))
+        !self.live_names().is_empty()
     }
 
     /// The models behind an API, each once.
     pub fn live_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for model in self.all() {
-            if let ModelSetting::Live(live) = model
-                && !names.contains(&live.model.as_str())
-            {
-                names.push(&live.model);
-            }
-        }
-        names
+        let names = self.all().filter_map(|model| match model {
+            ModelSetting::Live(live) => Some(&*live.model),
+            _ => None,
+        });
+        let mut seen = BTreeSet::new();
+        names.filter(|name| seen.insert(*name)).collect()
     }
 
     /// Whether a model is named whose answers are kept or recorded.
@@ -173,15 +169,11 @@ impl ModelsSetting {
         let models: Vec<serde_json::Value> = self.all().map(ModelSetting::values).collect();
         json!([models, self.reader.is_some(), self.judging, self.asking])
     }
-}
 
-impl ModelsSetting {
     /// Only judges: what a table of `judge = …` says.
     pub fn of_judges(table: &Table, place: &Place) -> Result<Self, SettingError> {
-        let models = read(
-            &Keyed::new(table, "", (&super::KEYS, "models"))?,
-            Path::new(""),
-        )?;
+        let keys = Keyed::new(table, "", (&super::KEYS, "models"))?;
+        let models = read(&keys, Path::new(""))?;
         if models.judges.is_empty() {
             return Err(SettingError::new(place, "no judge is named"));
         }
@@ -220,38 +212,49 @@ impl ModelSetting {
 
 /// Reads `[models]`; `folder` is where relative paths start.
 pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, SettingError> {
-    let named = |name: &str| match keys.given(name) {
-        Some(setting) => one(&keys.reader().path_of(name), setting, folder),
-        None => Ok(None),
+    let path_of = |name: &str| keys.reader().path_of(name);
+    let named = |name: &str| {
+        let setting = keys.given(name);
+        setting.map_or(Ok(None), |setting| one(&path_of(name), setting, folder))
     };
     let reader = named("reader")?;
     let has_model = !matches!(reader, None | Some(ModelSetting::Offline));
-    let judges = match keys.given("judge") {
-        Some(setting) => judges(&keys.reader().path_of("judge"), setting, folder)?,
-        None => Vec::new(),
-    };
+    let judges = keys.given("judge");
+    let judges = judges.map(|setting| judges_of(&path_of("judge"), setting, folder));
+    let judges = judges.transpose()?.unwrap_or_default();
     let answers = keys.whole("answers").unwrap_or(1);
     let judgements = keys.whole("judgements").unwrap_or(1);
     let window = keys.whole("reader_window").map(Tokens);
-    let unmet = if answers > 1 && !has_model {
-        let needs = "above 1 needs a reader that may answer otherwise the next time";
-        Some(("answers", needs, "reader"))
-    } else if judgements > 1 && judges.is_empty() {
-        Some(("judgements", "above 1 needs a judge", "judge"))
-    } else if window.is_some() && !has_model {
-        Some(("reader_window", "needs a reader that is a model", "reader"))
-    } else {
-        None
-    };
-    if let Some((name, needs, model)) = unmet {
-        let error = SettingError::new(keys.place_of(name), format!("`models.{name}` {needs}"));
-        return Err(error.with_hint(format!("name one in `models.{model}`")));
+    for (name, is_unmet, needs, model) in [
+        (
+            "answers",
+            answers > 1 && !has_model,
+            "above 1 needs a reader that may answer otherwise the next time",
+            "reader",
+        ),
+        (
+            "judgements",
+            judgements > 1 && judges.is_empty(),
+            "above 1 needs a judge",
+            "judge",
+        ),
+        (
+            "reader_window",
+            window.is_some() && !has_model,
+            "needs a reader that is a model",
+            "reader",
+        ),
+    ] {
+        if is_unmet {
+            let error = SettingError::new(keys.place_of(name), format!("`models.{name}` {needs}"));
+            return Err(error.with_hint(format!("name one in `models.{model}`")));
+        }
     }
     let (pace, budget) = (keys.table("pace")?, keys.table("budget")?);
     let replay = keys.one_of("replay", ReplayMode::ALL, ReplayMode::name);
     Ok(ModelsSetting {
         summariser: named("summariser")?.ok_or_else(|| {
-            let problem = format!("`{}` cannot be `none`", keys.reader().path_of("summariser"));
+            let problem = format!("`{}` cannot be `none`", path_of("summariser"));
             SettingError::new(keys.place_of("summariser"), problem)
                 .with_hint("`offline` writes summaries by rule")
         })?,
@@ -299,25 +302,26 @@ pub(super) fn check(models: &ModelsSetting) -> Result<(), SettingError> {
     Ok(())
 }
 
-fn judges(path: &str, setting: &Setting, folder: &Path) -> Result<Vec<ModelSetting>, SettingError> {
-    let items = match &setting.value {
-        Value::List(items) => items.iter().collect(),
-        _ => vec![setting],
-    };
+fn judges_of(
+    path: &str,
+    setting: &Setting,
+    folder: &Path,
+) -> Result<Vec<ModelSetting>, SettingError> {
+    let items = setting.as_list().unwrap_or(std::slice::from_ref(setting));
     let mut judges: Vec<ModelSetting> = Vec::new();
     for item in items {
-        match one(path, item, folder)? {
-            None => {}
-            Some(ModelSetting::Offline) => {
-                let problem = format!("`{path}` cannot be `offline`: rules grade without a judge");
-                return Err(SettingError::new(&item.place, problem));
-            }
-            Some(judge) if judges.iter().any(|other| other.name() == judge.name()) => {
-                let problem = format!("judge `{}` is named twice", judge.name());
-                return Err(SettingError::new(&item.place, problem));
-            }
-            Some(judge) => judges.push(judge),
-        }
+        let Some(judge) = one(path, item, folder)? else {
+            continue;
+        };
+        let problem = if judge == ModelSetting::Offline {
+            format!("`{path}` cannot be `offline`: rules grade without a judge")
+        } else if judges.iter().any(|other| other.name() == judge.name()) {
+            format!("judge `{}` is named twice", judge.name())
+        } else {
+            judges.push(judge);
+            continue;
+        };
+        return Err(SettingError::new(&item.place, problem));
     }
     Ok(judges)
 }
@@ -344,23 +348,7 @@ fn table_of(keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingErro
         return Err(must_be_set("kind")
             .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
     };
-    let of_kind: &[&str] = match kind {
-        "offline" => &[],
-        "scripted" => &["model", "script"],
-        "cassette" => &["model", "provider"],
-        _ => &[
-            "model",
-            "base_url",
-            "key",
-            "limit",
-            "thinking_tokens",
-            "authority",
-            "temperature",
-            "structured",
-        ],
-    };
-    keys.reader()
-        .refuse_others(&[&["kind"], of_kind].concat())?;
+    keys.reader().refuse_others(&keys.of_kind(kind))?;
     let name = keys.text("model").map(str::to_owned);
     // It becomes part of records and reports.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);

@@ -16,7 +16,7 @@ pub(super) fn read(keys: &Keyed<'_>, seed: u64) -> Result<Selection, SettingErro
 
 /// Percents of a session, ascending.
 fn points_of(keys: &Keyed<'_>, setting: &Setting) -> Result<Vec<u8>, SettingError> {
-    let items = setting.value.as_list().unwrap_or_default();
+    let items = setting.as_list().unwrap_or_default();
     let percent = |item: &Setting| match item.value {
         Value::Whole(percent @ 1..=100) => u8::try_from(percent).ok(),
         _ => None,

@@ -20,11 +20,11 @@ static EMPTY: Table = Table {
 };
 
 fn text<'t>(key: &'t Table, name: &str) -> Option<&'t str> {
-    key.get(name)?.value.as_text()
+    key.get(name)?.as_text()
 }
 
 fn list<'t>(key: &'t Table, name: &str) -> Option<&'t [Setting]> {
-    key.get(name)?.value.as_list()
+    key.get(name)?.as_list()
 }
 
 fn range(key: &Table) -> Option<(u64, u64)> {
@@ -33,6 +33,20 @@ fn range(key: &Table) -> Option<(u64, u64)> {
         _ => 0,
     });
     Some((ends.next()?, ends.next().unwrap_or(u64::MAX)))
+}
+
+/// The JSON schema of a whole number.
+pub fn whole_schema(low: u64, high: u64) -> Json {
+    let mut schema = json!({ "type": "integer", "minimum": low });
+    if high != u64::MAX {
+        schema["maximum"] = json!(high);
+    }
+    schema
+}
+
+/// The JSON schema of a share.
+pub fn fraction_schema() -> Json {
+    json!({ "type": "number", "minimum": 0, "maximum": 1 })
 }
 
 impl Keys {
@@ -45,9 +59,9 @@ impl Keys {
 
     fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
         let section = self.sections.get(name);
-        let section = section.and_then(|section| section.value.as_table());
+        let section = section.and_then(|section| section.as_table());
         let keys = section.unwrap_or(&EMPTY).entries().iter();
-        keys.filter_map(|(name, key)| Some((name.as_str(), key.value.as_table()?)))
+        keys.filter_map(|(name, key)| Some((name.as_str(), key.as_table()?)))
     }
 
     fn words<'k>(&self, key: &'k Table) -> Option<Vec<&'k str>> {
@@ -55,7 +69,7 @@ impl Keys {
             return Some((self.names)(names));
         }
         let words = list(key, "words")?.iter();
-        Some(words.filter_map(|word| word.value.as_text()).collect())
+        Some(words.filter_map(|word| word.as_text()).collect())
     }
 
     /// The JSON schema of a section.
@@ -77,11 +91,7 @@ impl Keys {
             schema.insert("description".to_owned(), json!(doc));
         }
         let takes = if let Some((low, high)) = range(key) {
-            let mut takes = json!({ "type": "integer", "minimum": low });
-            if high != u64::MAX {
-                takes["maximum"] = json!(high);
-            }
-            takes
+            whole_schema(low, high)
         } else if let Some(words) = self.words(key) {
             json!({ "enum": words })
         } else if let Some(section) = text(key, "table") {
@@ -90,7 +100,7 @@ impl Keys {
             self.json(&schema.value)
         } else {
             match text(key, "takes") {
-                Some("fraction") => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+                Some("fraction") => fraction_schema(),
                 Some("amount") => json!({ "type": "number", "minimum": 0 }),
                 Some("flag") => json!({ "type": "boolean" }),
                 Some("texts") => json!({ "type": "array", "items": { "type": "string" } }),
@@ -202,6 +212,18 @@ impl<'a> Keyed<'a> {
         section.find(|(key, _)| *key == name).map(|(_, key)| key)
     }
 
+    /// The names of the keys that a table of this kind may have: those that list it in `kinds`, or
+    /// list none.
+    pub fn of_kind(&self, kind: &str) -> Vec<&'static str> {
+        let keys = self.keys.section(self.section);
+        let is_of_kind = |key: &Table| {
+            let mut kinds = list(key, "kinds")?.iter();
+            Some(kinds.any(|it| it.as_text() == Some(kind)))
+        };
+        let keys = keys.filter(|(_, key)| is_of_kind(key) != Some(false));
+        keys.map(|(name, _)| name).collect()
+    }
+
     /// A table in this one, with the keys that it has there; without settings if it is not there.
     pub fn table(&self, name: &str) -> Result<Self, SettingError> {
         let section = self.key(name).and_then(|key| text(key, "table"));
@@ -252,7 +274,7 @@ impl<'a> Keyed<'a> {
 
     /// Text, or one of some words.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.given(name)?.value.as_text()
+        self.given(name)?.as_text()
     }
 
     /// Which of `all` is named.

@@ -61,12 +61,12 @@ impl<'a> Reader<'a> {
         &mut self,
         key: &str,
         wanted: &str,
-        of: impl Fn(&'a Value) -> Option<T>,
+        of: impl Fn(&'a Setting) -> Option<T>,
     ) -> Result<Option<T>, SettingError> {
         let Some(setting) = self.setting(key) else {
             return Ok(None);
         };
-        let taken = of(&setting.value).map(Some);
+        let taken = of(setting).map(Some);
         taken.ok_or_else(|| self.wrong(key, setting, wanted))
     }
 
@@ -75,15 +75,15 @@ impl<'a> Reader<'a> {
         &mut self,
         key: &str,
         wanted: &str,
-        of: impl Fn(&'a Value) -> Option<T>,
+        of: impl Fn(&'a Setting) -> Option<T>,
     ) -> Result<Option<Vec<T>>, SettingError> {
-        let Some(items) = self.take(key, wanted, Value::as_list)? else {
+        let Some(items) = self.take(key, wanted, Setting::as_list)? else {
             return Ok(None);
         };
         let wrong = |item| self.wrong(key, item, wanted);
         let items = items.iter();
         items
-            .map(|item| of(&item.value).ok_or_else(|| wrong(item)))
+            .map(|item| of(item).ok_or_else(|| wrong(item)))
             .collect::<Result<_, _>>()
             .map(Some)
     }
@@ -95,8 +95,8 @@ impl<'a> Reader<'a> {
         wanted: &str,
         (low, high, most): (f64, f64, i64),
     ) -> Result<Option<f64>, SettingError> {
-        self.take(key, wanted, |value| {
-            let number = match value {
+        self.take(key, wanted, |setting| {
+            let number = match &setting.value {
                 Value::Real(number) => Some(*number),
                 Value::Whole(number) if *number <= most => Some(*number as f64),
                 _ => None,
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
 
     /// Text.
     pub fn text(&mut self, key: &str) -> Result<Option<&'a str>, SettingError> {
-        self.take(key, "text", Value::as_text)
+        self.take(key, "text", Setting::as_text)
     }
 
     /// A whole number from `low` to `high`, both included.
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
 
     /// Yes or no.
     pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
-        self.take(key, "`true` or `false`", |value| match value {
+        self.take(key, "`true` or `false`", |setting| match &setting.value {
             Value::Flag(flag) => Some(*flag),
             _ => None,
         })
@@ -183,19 +183,19 @@ impl<'a> Reader<'a> {
 
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, SettingError> {
-        self.items(key, "a list of texts", Value::as_text)
+        self.items(key, "a list of texts", Setting::as_text)
     }
 
     /// A table, ready to be read.
     pub fn table(&mut self, key: &str) -> Result<Option<Reader<'a>>, SettingError> {
-        let table = self.take(key, "a table", Value::as_table)?;
+        let table = self.take(key, "a table", Setting::as_table)?;
         Ok(table.map(|table| Reader::new(table, self.path_of(key))))
     }
 
     /// A list of tables, as `[[key]]` writes it.
     pub fn tables(&mut self, key: &str) -> Result<Vec<&'a Table>, SettingError> {
         let wanted = format!("a list of tables (`[[{key}]]`)");
-        let tables = self.items(key, &wanted, Value::as_table)?;
+        let tables = self.items(key, &wanted, Setting::as_table)?;
         Ok(tables.unwrap_or_default())
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::compare::COMPARED;
 use crate::scenario;
+use crate::settings::{fraction_schema, whole_schema};
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Knob, KnobKind};
 use crate::strategy::stage::STAGES;
@@ -43,20 +44,13 @@ pub(super) fn schema() -> Value {
     })
 }
 
-fn text(doc: &str) -> Value {
-    json!({ "description": doc, "type": "string" })
-}
-
-fn whole(low: u64, high: u64, doc: &str) -> Value {
-    let mut schema = json!({ "description": doc, "type": "integer", "minimum": low });
-    if high != u64::MAX {
-        schema["maximum"] = json!(high);
+/// A schema with what it is for in front.
+fn described(doc: &str, schema: &Value) -> Value {
+    let mut described = json!({ "description": doc });
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        described[key] = value.clone();
     }
-    schema
-}
-
-fn fraction(doc: &str) -> Value {
-    json!({ "description": doc, "type": "number", "minimum": 0, "maximum": 1 })
+    described
 }
 
 fn stage(kind: &StageKind) -> Value {
@@ -71,46 +65,38 @@ fn stage(kind: &StageKind) -> Value {
 }
 
 fn of_knob(knob: &Knob, doc: &str) -> Value {
-    let (mut schema, default) = match knob.kind {
-        KnobKind::Whole(low, default) => (whole(low, u64::MAX, doc), json!(default)),
-        KnobKind::Range(low, high, default) => (whole(low, high, doc), json!(default)),
-        KnobKind::Fraction(default) => (fraction(doc), json!(default)),
-        KnobKind::Factor(default) => (
-            json!({ "description": doc, "type": "number", "minimum": 1 }),
-            json!(default),
-        ),
-        KnobKind::Text(default) => (text(doc), json!(default)),
-        KnobKind::Flag(default) => (
-            json!({ "description": doc, "type": "boolean" }),
-            json!(default),
-        ),
-        KnobKind::Choice(words, default) => {
-            (json!({ "description": doc, "enum": words }), json!(default))
+    let (takes, default) = match knob.kind {
+        KnobKind::Whole(low, default) => (whole_schema(low, u64::MAX), json!(default)),
+        KnobKind::Range(low, high, default) => (whole_schema(low, high), json!(default)),
+        KnobKind::Fraction(default) => (fraction_schema(), json!(default)),
+        KnobKind::Factor(default) => (json!({ "type": "number", "minimum": 1 }), json!(default)),
+        KnobKind::Text(default) => (json!({ "type": "string" }), json!(default)),
+        KnobKind::Flag(default) => (json!({ "type": "boolean" }), json!(default)),
+        KnobKind::Choice(words, default) => (json!({ "enum": words }), json!(default)),
+        KnobKind::Texts => {
+            let texts = json!({ "type": "array", "items": { "type": "string" } });
+            (texts, json!([]))
         }
-        KnobKind::Texts => (
-            json!({ "description": doc, "type": "array", "items": { "type": "string" } }),
-            json!([]),
-        ),
     };
+    let mut schema = described(doc, &takes);
     schema["default"] = default;
     schema
 }
 
 fn conditions() -> Map<String, Value> {
-    let of = |kind: &ConditionKind| match kind.takes {
-        Takes::Word(_) => json!({ "description": kind.doc, "const": true }),
-        Takes::Whole(low, high, _) => whole(low, high, kind.doc),
-        Takes::Fraction(_) => fraction(kind.doc),
-        Takes::Text(_) => text(kind.doc),
-        Takes::Conditions(_) => json!({
-            "description": kind.doc,
-            "type": "array",
-            "minItems": 1,
-            "items": { "$ref": "#/$defs/condition" },
-        }),
+    let takes = |kind: &ConditionKind| match kind.takes {
+        Takes::Word(_) => json!({ "const": true }),
+        Takes::Whole(low, high, _) => whole_schema(low, high),
+        Takes::Fraction(_) => fraction_schema(),
+        Takes::Text(_) => json!({ "type": "string" }),
+        Takes::Conditions(_) => {
+            json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } })
+        }
     };
-    let named = |kind: &ConditionKind| (kind.name.to_owned(), of(kind));
-    CONDITIONS.iter().map(named).collect()
+    let conditions = CONDITIONS.iter();
+    let conditions =
+        conditions.map(|kind| (kind.name.to_owned(), described(kind.doc, &takes(kind))));
+    conditions.collect()
 }
 
 /// The conditions that a word alone names, and other words.

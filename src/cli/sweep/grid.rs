@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Exit, Stop};
+use crate::cli::{Exit, Stop, stop_with};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::strategy::trigger::CONDITIONS;
 use crate::units::ContentHash;
@@ -26,23 +26,21 @@ impl Axis {
         };
         let (path, values) = typed.split_once('=').ok_or_else(|| wrong("no values"))?;
         let place = Place::Flag(format!("-P {typed}").into());
-        let values: Vec<Setting> = match values.split_once("..") {
-            Some((low, rest)) => {
-                let (high, step) = rest
-                    .split_once(':')
-                    .ok_or_else(|| wrong("a range needs a step"))?;
-                range(low, high, step)
-                    .ok_or_else(|| wrong("a range is `min..max:step`, with a step above 0"))?
-                    .into_iter()
-                    .map(|value| Setting::new(value, &place))
-                    .collect()
-            }
-            None => values
-                .split(',')
+        let values: Vec<Setting> = if let Some((low, rest)) = values.split_once("..") {
+            let ends = rest.split_once(':');
+            let (high, step) = ends.ok_or_else(|| wrong("a range needs a step"))?;
+            let values = range(low, high, step);
+            let values = values
+                .ok_or_else(|| wrong("a range is `min..max:step`, with a step above 0"))?
+                .into_iter();
+            values.map(|value| Setting::new(value, &place)).collect()
+        } else {
+            let values = values.split(',');
+            values
                 .map(|value| parse_value(value.trim(), &place))
-                .collect(),
+                .collect()
         };
-        if values.is_empty() || path.is_empty() || values.len() > MOST_POINTS {
+        if path.is_empty() || values.len() > MOST_POINTS {
             return Err(wrong("no values, or more than 10,000").into());
         }
         Ok(Self {
@@ -55,42 +53,30 @@ impl Axis {
 /// The values from `low` to `high`, both included, in whole numbers where all three are whole; else in
 /// decimals, computed as multiples of the step so that no rounding adds up.
 fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
-    if let (Ok(low), Ok(high), Ok(step)) =
-        (low.parse::<i64>(), high.parse::<i64>(), step.parse::<i64>())
-    {
+    let texts = [low, high, step];
+    if let [Ok(low), Ok(high), Ok(step)] = texts.map(str::parse::<i64>) {
         if step <= 0 || high < low || high.checked_sub(low)? / step >= 10_000 {
             return None;
         }
-        let mut values = Vec::new();
-        let mut value = low;
-        while value <= high {
-            values.push(Value::Whole(value));
-            value += step;
-        }
-        return Some(values);
+        let step = usize::try_from(step).ok()?;
+        return Some((low..=high).step_by(step).map(Value::Whole).collect());
     }
-    let digits = [low, high, step]
-        .iter()
-        .map(|text| {
-            text.split_once('.')
-                .map_or(0, |(_, fraction)| fraction.len())
-        })
-        .max()?;
-    let (low, high, step): (f64, f64, f64) =
-        (low.parse().ok()?, high.parse().ok()?, step.parse().ok()?);
+    let decimals = |text: &str| {
+        text.split_once('.')
+            .map_or(0, |(_, fraction)| fraction.len())
+    };
+    let digits = texts.map(decimals).into_iter().max()?;
+    let [Ok(low), Ok(high), Ok(step)] = texts.map(str::parse::<f64>) else {
+        return None;
+    };
     if !(step > 0.0 && high >= low && (high - low) / step < 10_000.0) {
         return None;
     }
-    let mut values = Vec::new();
-    for at in 0_u32.. {
-        let value = low + f64::from(at) * step;
-        if value > high + step * 1e-9 {
-            break;
-        }
-        // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
-        values.push(Value::Real(format!("{value:.digits$}").parse().ok()?));
-    }
-    Some(values)
+    let values = (0_u32..).map(|at| low + f64::from(at) * step);
+    let values = values.take_while(|value| *value <= high + step * 1e-9);
+    // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
+    let shortest = |value: f64| format!("{value:.digits$}").parse().ok().map(Value::Real);
+    values.map(shortest).collect()
 }
 
 /// `stage.when.window_fraction = 0.7` as a trigger of its own: a stage fires on one condition, and the
@@ -106,23 +92,14 @@ pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
     (path.to_owned(), setting.clone())
 }
 
-/// How many combinations there are; nothing where nobody could count them.
-pub(super) fn size(axes: &[Axis]) -> Option<usize> {
-    axes.iter()
-        .try_fold(1_usize, |size, axis| size.checked_mul(axis.values.len()))
-}
-
-/// One combination of [`size`], the last knob turning fastest.
-pub(super) fn combination(axes: &[Axis], mut at: usize) -> Vec<(String, Setting)> {
-    let mut values: Vec<(String, Setting)> = axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let value = axis.values[at % axis.values.len()].clone();
-            at /= axis.values.len();
-            (axis.path.clone(), value)
-        })
-        .collect();
+/// One combination, the last knob turning fastest.
+fn combination(axes: &[Axis], mut at: usize) -> Vec<(String, Setting)> {
+    let mut values = Vec::new();
+    for axis in axes.iter().rev() {
+        let value = axis.values[at % axis.values.len()].clone();
+        at /= axis.values.len();
+        values.push((axis.path.clone(), value));
+    }
     values.reverse();
     values
 }
@@ -134,27 +111,26 @@ pub(super) fn chosen(
     random: Option<usize>,
     seed: u64,
 ) -> anyhow::Result<Vec<Vec<(String, Setting)>>> {
-    let size = size(axes);
-    let wanted = random.map_or(size, |most| Some(size.map_or(most, |size| most.min(size))));
+    let mut sizes = axes.iter().map(|axis| axis.values.len());
+    let size = sizes.try_fold(1_usize, usize::checked_mul);
+    let wanted = size.map(|size| random.map_or(size, |most| most.min(size)));
     let (Some(size), Some(wanted)) = (size, wanted.filter(|wanted| *wanted <= MOST_POINTS)) else {
-        let count = size.map_or_else(
-            || "more settings than can be counted".to_owned(),
-            |size| format!("{size} settings"),
+        let count = size.map(|size| format!("{size} settings"));
+        let problem = format!(
+            "the grid has {}, and at most {MOST_POINTS} are tried",
+            count
+                .as_deref()
+                .unwrap_or("more settings than can be counted")
         );
-        let problem = format!("the grid has {count}, and at most {MOST_POINTS} are tried");
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("take larger steps, or draw some of them with `--random N`")
-            .into());
+        let hint = "take larger steps, or draw some of them with `--random N`";
+        return stop_with(Exit::Usage, problem, hint);
     };
-    let places = match random {
-        Some(_) => drawn(size, wanted, seed),
-        None => (0..size).collect(),
-    };
-    Ok(places.into_iter().map(|at| combination(axes, at)).collect())
+    let places = drawn(size, wanted, seed).into_iter();
+    Ok(places.map(|at| combination(axes, at)).collect())
 }
 
 /// Of `count` indices `most`, ascending, the same for the same seed.
-pub(super) fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
+fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
     if most >= count {
         return (0..count).collect();
     }
