@@ -406,7 +406,7 @@ fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a new file, and refuses to write over an old one unless told to.
+/// Writes a new file, and refuses to write over an old one without `force`.
 fn write_new(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     if path.exists() && !force {
         let problem = format!("`{}` is there already", path.display());

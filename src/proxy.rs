@@ -1,7 +1,7 @@
 //! A recording proxy: an agent's base URL points at it, and what the agent sends is passed on
 //! unchanged, byte for byte, while each answered request is kept.
 //!
-//! What is kept is the body of the request and the answer it got; a streamed answer is put together
+//! The log keeps the body of each request and its answer; a streamed answer is put together
 //! again as the API would have given it whole ([`stream`](crate::session::wire::stream)). Headers are never kept, so no key is.
 //! Nothing is interpreted: the log is read by the importer of its API, as any other request log.
 
@@ -21,7 +21,7 @@ use crate::units::Timestamp;
 
 mod pass;
 
-/// How long requests that are under way may take once the proxy was told to stop.
+/// How long requests that are under way may take once the proxy is stopping.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether to stop.
@@ -91,7 +91,7 @@ impl Proxy {
 
     /// Serves until `stop` is set, then lets what is under way finish for ten seconds.
     ///
-    /// `now` tells the time of requests. The first error of the log ends it.
+    /// `now` is the clock for requests. The first error of the log ends it.
     pub fn serve<L: Log + 'static>(
         self,
         log: L,
@@ -116,7 +116,7 @@ impl Proxy {
                     _ = look.tick() => {}
                     Some(_) = under_way.join_next() => {}
                     accepted = listener.accept() => {
-                        // A connection that is gone before it is taken is nobody's loss.
+                        // A connection that closed before it was accepted sent nothing.
                         let Ok((socket, _)) = accepted else { continue };
                         let pass = pass.clone();
                         under_way.spawn(async move {
@@ -155,10 +155,10 @@ pub enum ProxyError {
     /// The address of the API is none. It is not repeated: it may hold a key.
     #[error("requests cannot be passed on to that URL: {problem}")]
     Upstream {
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Nobody can be listened to there.
+    /// The address cannot be bound.
     #[error("cannot listen at {listen}")]
     Listen {
         /// The address.
@@ -173,7 +173,7 @@ pub enum ProxyError {
     /// No client could be made: certificates or proxies of the system are at fault.
     #[error("cannot make an HTTP client")]
     Client(#[source] reqwest::Error),
-    /// What was answered could not be kept.
+    /// The log could not be written.
     #[error("cannot write the log")]
     Log(#[source] io::Error),
     /// A task of the proxy still holds the log.

@@ -40,7 +40,7 @@ pub use window::{WindowMode, WindowSetting};
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
 
-/// What is to be run.
+/// A run, as it is planned.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Its name, which becomes part of the run folder's.
@@ -63,7 +63,7 @@ pub struct Scenario {
     pub trigger: Trigger,
     /// Where sessions come from, in order.
     pub sessions: Vec<SessionSource>,
-    /// What is compared, in order.
+    /// The strategies to compare, in order.
     pub strategies: Vec<StrategySpec>,
     /// Files of facts that are asked for, beside what is known of the sessions already, with what named
     /// them.
@@ -72,13 +72,13 @@ pub struct Scenario {
     pub selection: Selection,
     /// Who summarises, reads and judges.
     pub models: ModelsSetting,
-    /// How what was removed is searched for what is lost; nothing where it is not.
+    /// How removed text is searched for lost facts, if it is.
     pub recovery: Option<Recovery>,
-    /// What goes wrong on purpose.
+    /// Faults that are injected.
     pub faults: Faults,
-    /// What is said of the provider's prompt cache and prices.
+    /// The provider's prompt cache and prices.
     pub cache: CacheSetting,
-    /// What a change must not make worse.
+    /// Limits on how much worse a change may be.
     pub gate: GateSetting,
 }
 
@@ -87,7 +87,7 @@ pub struct Scenario {
 pub enum SessionSource {
     /// A recording, with what named it.
     File(PathBuf, Place),
-    /// What was found in a folder that was named. It is passed over if it holds no conversation.
+    /// A file found in a named folder. It is passed over if it holds no conversation.
     Found(PathBuf),
     /// Made to order.
     Synthetic(Recipe),
@@ -97,7 +97,7 @@ pub enum SessionSource {
 static KEYS: LazyLock<Keys> =
     LazyLock::new(|| Keys::parse(include_str!("scenario/keys.toml"), names));
 
-/// What a key may name.
+/// The names that a key may take.
 fn names(what: &str) -> Vec<&'static str> {
     match what {
         "counters" => COUNTERS.iter().map(|(name, _)| *name).collect(),
@@ -131,7 +131,7 @@ impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
     pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
         let keys = Keyed::new(table, "", (&KEYS, "scenario"))?;
-        // What must be text is told before what the text must be.
+        // A value that is no text is reported before a text that is no name.
         keys.reader().text("name")?;
         let name = keys.text("name").unwrap_or_default().to_owned();
         if !is_valid_id(&name) || name.len() > 60 {

@@ -59,7 +59,7 @@ impl Setting {
     }
 }
 
-/// What a setting can be.
+/// A value of TOML.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Text.
@@ -164,7 +164,7 @@ impl fmt::Display for Place {
 pub struct SettingError {
     /// Where it is.
     pub place: Place,
-    /// What it is, values in backticks.
+    /// The mistake, values in backticks.
     pub problem: String,
     /// How to mend it.
     pub hint: Option<String>,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::columns::grouped;
 use super::{Exit, Format, show, stop_with};
@@ -81,22 +82,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let budget = Budget::new(args, window)?;
     let as_json = args.json || args.format == Format::Json;
-    show(as_json, "proctor-budget", &budget, &budget.to_text())
+    show(as_json, "proctor-budget", budget.facts(), &budget.to_text())
 }
 
 /// How the tokens of a window are spent.
-#[derive(Serialize)]
 struct Budget {
-    window: Tokens,
-    max_output: Tokens,
-    system_tokens: Tokens,
-    effective: Tokens,
-    auto_compact: Tokens,
-    blocking: Tokens,
+    window: Window,
+    system: Tokens,
+    read: Tokens,
     readings: [Reading; 2],
-    left_for_messages: Tokens,
-    typical_read: TypicalRead,
-    drawn: Drawn,
     preset: Option<String>,
     stages: Vec<StageLine>,
 }
@@ -114,30 +108,13 @@ struct Reading {
     lines: Lines,
 }
 
-/// Where a prompt stands among the lines.
+/// The place of a prompt among the lines.
 #[derive(Serialize)]
 struct Standing {
     zone: Zone,
     tokens: Tokens,
     flags: Flags,
     percent_left: u8,
-}
-
-/// How many files can be read before a line is crossed.
-#[derive(Serialize)]
-struct TypicalRead {
-    tokens: Tokens,
-    up_to_auto_compact: u64,
-    up_to_effective: u64,
-}
-
-/// The lines as drawn: shares of the effective window.
-#[derive(Serialize)]
-struct Drawn {
-    percent: [u64; 3],
-    warning: Tokens,
-    auto_compact: Tokens,
-    blocking: Tokens,
 }
 
 /// When a stage of a strategy fires.
@@ -218,102 +195,104 @@ impl Reading {
 impl Budget {
     fn new(args: &Args, window: Window) -> anyhow::Result<Self> {
         let system = args.system_tokens;
-        let by = window.lines(WarningFrom::AutoCompact);
-        let [warning, auto_compact, blocking] = window.drawn();
-        let reads = |line: Tokens| (line - system).0 / args.read_tokens;
-        let stages = args
-            .preset
-            .as_deref()
-            .map(|name| stages(name, window, system));
+        let preset = args.preset.as_deref();
+        let stages = preset.map(|name| stages(name, window, system));
         Ok(Self {
-            window: window.tokens,
-            max_output: window.max_output,
-            system_tokens: system,
-            effective: by.effective,
-            auto_compact: by.auto_compact,
-            blocking: by.blocking,
+            window,
+            system,
+            read: Tokens(args.read_tokens),
             readings: WarningFrom::ALL.map(|from| Reading::new(window.lines(from), args.prompt)),
-            left_for_messages: by.effective - system,
-            typical_read: TypicalRead {
-                tokens: Tokens(args.read_tokens),
-                up_to_auto_compact: reads(by.auto_compact),
-                up_to_effective: reads(by.effective),
-            },
-            drawn: Drawn {
-                percent: DRAWN_PERCENT,
-                warning,
-                auto_compact,
-                blocking,
-            },
             preset: args.preset.clone(),
             stages: stages.transpose()?.unwrap_or_default(),
         })
     }
 
+    /// How many typical reads fit between the system prompt and a line.
+    fn reads(&self, line: Tokens) -> u64 {
+        (line - self.system).0 / self.read.0
+    }
+
+    fn facts(&self) -> Value {
+        let by = &self.readings[0].lines;
+        let [warning, auto_compact, blocking] = self.window.drawn();
+        json!({
+            "window": self.window.tokens,
+            "max_output": self.window.max_output,
+            "system_tokens": self.system,
+            "effective": by.effective,
+            "auto_compact": by.auto_compact,
+            "blocking": by.blocking,
+            "readings": self.readings,
+            "left_for_messages": by.effective - self.system,
+            "typical_read": {
+                "tokens": self.read,
+                "up_to_auto_compact": self.reads(by.auto_compact),
+                "up_to_effective": self.reads(by.effective),
+            },
+            "drawn": {
+                "percent": DRAWN_PERCENT,
+                "warning": warning,
+                "auto_compact": auto_compact,
+                "blocking": blocking,
+            },
+            "preset": self.preset,
+            "stages": self.stages,
+        })
+    }
+
     fn to_text(&self) -> String {
         const EFFECTIVE: &str = "the effective window";
+        const AUTO_COMPACT: &str = "auto-compact";
         let tokens = |tokens: Tokens| grouped(tokens.0);
         let below = |buffer: Tokens, line: &str| format!("{} below {line}", tokens(buffer));
-        let [by, other] = &self.readings;
-        let read =
-            |line: &str| format!("of {} each, up to {line}", tokens(self.typical_read.tokens));
-        let system = tokens(self.system_tokens);
+        let (by, other) = (&self.readings[0].lines, &self.readings[1].lines);
+        let read = |line: &str| format!("of {} each, up to {line}", tokens(self.read));
+        let reserved = below(self.window.tokens - by.effective, "the window");
+        let system = tokens(self.system);
         let left = format!("a system prompt of {system} off {EFFECTIVE}");
+        let reads = |line| Tokens(self.reads(line));
         let mut out = format!(
             "Window of {} tokens, {} of them for output\n\n",
-            tokens(self.window),
-            tokens(self.max_output)
+            tokens(self.window.tokens),
+            tokens(self.window.max_output)
         );
         for (name, number, words) in [
+            ("effective window", by.effective, reserved),
+            ("blocking", by.blocking, below(BLOCKING_BUFFER, EFFECTIVE)),
             (
-                "effective window",
-                self.effective.0,
-                below(self.window - self.effective, "the window"),
-            ),
-            (
-                "blocking",
-                self.blocking.0,
-                below(BLOCKING_BUFFER, EFFECTIVE),
-            ),
-            (
-                "auto-compact",
-                self.auto_compact.0,
+                AUTO_COMPACT,
+                by.auto_compact,
                 below(AUTO_COMPACT_BUFFER, EFFECTIVE),
             ),
             (
                 "warning and error",
-                by.warning.0,
-                below(WARNING_BUFFER, "auto-compact"),
+                by.warning,
+                below(WARNING_BUFFER, AUTO_COMPACT),
             ),
-            ("  or", other.warning.0, below(WARNING_BUFFER, EFFECTIVE)),
-            ("left for messages", self.left_for_messages.0, left),
+            ("  or", other.warning, below(WARNING_BUFFER, EFFECTIVE)),
+            ("left for messages", by.effective - self.system, left),
             (
                 "typical file reads",
-                self.typical_read.up_to_auto_compact,
-                read("auto-compact"),
+                reads(by.auto_compact),
+                read(AUTO_COMPACT),
             ),
-            ("", self.typical_read.up_to_effective, read(EFFECTIVE)),
+            ("", reads(by.effective), read(EFFECTIVE)),
         ] {
-            let _ = writeln!(out, "{name:22}{:>11}  {words}", grouped(number));
+            let _ = writeln!(out, "{name:22}{:>11}  {words}", tokens(number));
         }
         self.readings
             .iter()
             .for_each(|reading| reading.write(&mut out));
         out.push_str("\nFlags: w warning, e error, a automatic compaction, b blocking\n");
-        if self.auto_compact == Tokens::ZERO {
+        if by.auto_compact == Tokens::ZERO {
             out.push_str(
                 "\nThis window is too small for these lines: automatic compaction would begin with the \
                  first prompt\n",
             );
         }
         out.push_str("\nAs drawn beside these constants, by shares of the effective window\n\n");
-        let drawn = [
-            self.drawn.warning,
-            self.drawn.auto_compact,
-            self.drawn.blocking,
-        ];
-        let names = ["warning", "auto-compact", "blocking"].into_iter();
-        for (name, (percent, line)) in names.zip(DRAWN_PERCENT.iter().zip(drawn)) {
+        let names = ["warning", AUTO_COMPACT, "blocking"].into_iter();
+        for (name, (percent, line)) in names.zip(DRAWN_PERCENT.iter().zip(self.window.drawn())) {
             let _ = writeln!(out, "{name:22}{:>11}  {percent} %", tokens(line));
         }
         if let Some(preset) = &self.preset {
@@ -455,7 +434,7 @@ Stages of learn-claude-code-s06
           -  clear_results (before every call)
 ";
         assert!(text.starts_with(expected), "{text}");
-        let json = serde_json::to_value(budget(0)).unwrap();
+        let json = budget(0).facts();
         assert_eq!(json["left_for_messages"], 183_616);
         assert_eq!(json["readings"][1]["warning"], 163_616);
         assert_eq!(json["readings"][0]["prompt"]["zone"], "auto_compact");

@@ -86,7 +86,7 @@ struct Row {
     brief: Brief,
     answer: String,
     label: Option<bool>,
-    /// Of each time the judge was asked; nothing where it said nothing.
+    /// The verdict of each repeat, if the judge gave one.
     verdicts: Vec<Option<bool>>,
     strategy: Option<String>,
 }
@@ -280,7 +280,7 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
 }
 
 impl Row {
-    /// What a judge is sent.
+    /// The request to a judge.
     fn request(&self) -> Request {
         Judge::request_of(&self.brief, &self.answer)
     }

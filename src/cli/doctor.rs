@@ -12,8 +12,8 @@ use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, environment, show, terminal};
 use crate::report::escape;
 use crate::runner::prices;
-use crate::scenario::{self, ModelSetting, Scenario};
-use crate::settings::{Place, Setting, SettingError, Table, Value};
+use crate::scenario::{self, CacheSetting, ModelSetting, Scenario};
+use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
 use crate::tokens::COUNTERS;
@@ -43,18 +43,32 @@ const KEYS: &[&str] = &[
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = Scenario::read(&table, &folder);
-    let found = Findings {
-        scenario: scenario.as_ref(),
-        settings: settings(&table),
-        keys: keys(scenario.as_ref().ok()),
-        reports: &args.reports,
-    };
-    show(
-        args.json,
-        "proctor-doctor",
-        found.facts(),
-        &found.in_words(),
-    )?;
+    let settings = settings(&table);
+    let keys = keys(scenario.as_ref().ok());
+    let (mut facts, mut text) = machine(&keys, &args.reports);
+    let (mut price_lists, mut strategies) = (Vec::new(), Vec::new());
+    let _ = writeln!(text, "\nsettings of the scenario\n{}", list(&settings));
+    match &scenario {
+        Err(error) => {
+            let _ = writeln!(text, "the scenario is invalid: {error}");
+        }
+        Ok(scenario) => {
+            price_lists = prices(&scenario.cache, &mut text);
+            for (key, model) in keys.iter().filter_map(|key| Some((key, key.model?))) {
+                let _ = writeln!(text, "\nkey {}, for {model}: {}", key.name, key.state());
+            }
+            for spec in &scenario.strategies {
+                let (name, knobs) = (spec.name(), knobs(spec));
+                let _ = write!(text, "\nsettings of strategy {name}\n{}", list(&knobs));
+                strategies.push(json!({ "name": name, "settings": knobs }));
+            }
+        }
+    }
+    facts["settings"] = json!(settings);
+    facts["error"] = json!(scenario.as_ref().err().map(ToString::to_string));
+    facts["prices"] = json!(price_lists);
+    facts["strategies"] = json!(strategies);
+    show(args.json, "proctor-doctor", facts, &text)?;
     Ok(match scenario {
         Ok(_) => Exit::Done,
         Err(_) => Exit::Invalid,
@@ -79,125 +93,88 @@ struct Key<'a> {
     is_present: bool,
 }
 
-/// The settings that a run would use.
-struct Findings<'a> {
-    scenario: Result<&'a Scenario, &'a SettingError>,
-    settings: Vec<Row>,
-    keys: Vec<Key<'a>>,
-    reports: &'a Path,
+impl Key<'_> {
+    fn state(&self) -> &'static str {
+        if self.is_present {
+            "present"
+        } else {
+            "not set"
+        }
+    }
 }
 
-impl Findings<'_> {
-    fn in_words(&self) -> String {
-        let terminal = terminal();
-        let color = if terminal.has_color() { "on" } else { "off" };
-        let variables = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"].into_iter();
-        let variables = variables.filter(|name| environment(name).is_some());
-        let because = match variables.collect::<Vec<_>>().join(", ").as_str() {
-            "" => "no variable speaks of it".to_owned(),
-            set => format!("set: {set}"),
-        };
-        let mut out = format!(
-            "proctor {}\noutput: {} columns, colour {color} ({because})\n",
-            env!("CARGO_PKG_VERSION"),
-            terminal.columns()
-        );
-        for (name, what) in COUNTERS {
-            let _ = writeln!(out, "counter {name}: {what}");
-        }
-        for (name, path) in ENVIRONMENT {
-            let state = environment(name).map(|value| format!("`{value}`"));
-            let state = state.unwrap_or("not set".to_owned());
-            let _ = writeln!(out, "environment {name}, for `{path}`: {state}");
-        }
-        let state = |key: &Key<'_>| if key.is_present { "present" } else { "not set" };
-        for key in self.keys.iter().filter(|key| key.model.is_none()) {
-            let _ = writeln!(out, "key {}: {}", key.name, state(key));
-        }
-        let (reports, is_writable) = (self.reports.display(), writable(self.reports));
-        let _ = writeln!(out, "reports folder `{reports}`: {is_writable}");
-        let _ = writeln!(out, "\nsettings of the scenario\n{}", list(&self.settings));
-        let scenario = match self.scenario {
-            Ok(scenario) => scenario,
-            Err(error) => {
-                let _ = writeln!(out, "the scenario is invalid: {error}");
-                return out;
-            }
-        };
-        out.push_str("prices in force, the first file that names a model decides\n");
-        match prices::in_force(&scenario.cache) {
-            Ok(prices) => {
-                for list in prices.lists() {
-                    let _ = writeln!(
-                        out,
-                        "  {}: {}, {} ({}); {} models, {} cache schemes",
-                        list.file,
-                        list.provider,
-                        list.date,
-                        list.document,
-                        list.models.len(),
-                        list.schemes.len()
-                    );
-                }
-                if let Some(model) = &scenario.cache.model {
-                    let _ = writeln!(out, "  for every session those of {model}");
-                }
-            }
-            Err(error) => {
-                let _ = writeln!(out, "\nthe prices cannot be read: {error}");
-            }
-        }
-        for key in &self.keys {
-            if let Some(model) = key.model {
-                let _ = writeln!(out, "\nkey {}, for {model}: {}", key.name, state(key));
-            }
-        }
-        for spec in &scenario.strategies {
-            let (name, knobs) = (spec.name(), list(&knobs(spec)));
-            let _ = write!(out, "\nsettings of strategy {name}\n{knobs}");
-        }
-        out
+/// The terminal, counters, variables and folders, as facts and in words.
+fn machine(keys: &[Key<'_>], reports: &Path) -> (Json, String) {
+    let (version, terminal) = (env!("CARGO_PKG_VERSION"), terminal());
+    let (columns, has_color) = (terminal.columns(), terminal.has_color());
+    let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"].into_iter();
+    let set: Vec<&str> = set.filter(|name| environment(name).is_some()).collect();
+    let because = if set.is_empty() {
+        "no variable speaks of it".to_owned()
+    } else {
+        format!("set: {}", set.join(", "))
+    };
+    let color = if has_color { "on" } else { "off" };
+    let mut text =
+        format!("proctor {version}\noutput: {columns} columns, colour {color} ({because})\n");
+    for (name, what) in COUNTERS {
+        let _ = writeln!(text, "counter {name}: {what}");
     }
+    let mut variables = Vec::new();
+    for (name, path) in ENVIRONMENT {
+        let value = environment(name);
+        let state = value.as_ref().map(|value| format!("`{value}`"));
+        let state = state.unwrap_or("not set".to_owned());
+        let _ = writeln!(text, "environment {name}, for `{path}`: {state}");
+        variables.push(json!({ "name": name, "path": path, "value": value }));
+    }
+    for key in keys.iter().filter(|key| key.model.is_none()) {
+        let _ = writeln!(text, "key {}: {}", key.name, key.state());
+    }
+    let (folder, state) = (reports.display().to_string(), writable(reports));
+    let _ = writeln!(text, "reports folder `{folder}`: {state}");
+    let facts = json!({
+        "proctor": version,
+        "columns": columns,
+        "color": has_color,
+        "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "environment": variables,
+        "keys": keys,
+        "reports": { "folder": folder, "state": state },
+    });
+    (facts, text)
+}
 
-    fn facts(&self) -> Json {
-        let scenario = self.scenario.ok();
-        let prices = scenario.and_then(|scenario| prices::in_force(&scenario.cache).ok());
-        let lists = prices.as_ref().map_or(&[][..], |prices| prices.lists());
-        let lists = lists.iter().map(|list| {
-            json!({
-                "file": list.file.to_string(),
-                "provider": list.provider,
-                "date": list.date,
-                "models": list.models.len(),
-                "schemes": list.schemes.len(),
-            })
-        });
-        let strategies = scenario
-            .into_iter()
-            .flat_map(|scenario| &scenario.strategies);
-        let strategies =
-            strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
-        let variables = ENVIRONMENT
-            .iter()
-            .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
-        let terminal = terminal();
-        json!({
-            "proctor": env!("CARGO_PKG_VERSION"),
-            "columns": terminal.columns(),
-            "color": terminal.has_color(),
-            "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-            "environment": variables.collect::<Vec<_>>(),
-            "keys": self.keys,
-            "reports": {
-                "folder": self.reports.display().to_string(),
-                "state": writable(self.reports),
-            },
-            "settings": self.settings,
-            "error": self.scenario.err().map(ToString::to_string),
-            "prices": lists.collect::<Vec<_>>(),
-            "strategies": strategies.collect::<Vec<_>>(),
-        })
+/// The price files in force, those that go before others first.
+fn prices(cache: &CacheSetting, text: &mut String) -> Vec<Json> {
+    text.push_str("prices in force, the first file that names a model decides\n");
+    let prices = match prices::in_force(cache) {
+        Ok(prices) => prices,
+        Err(error) => {
+            let _ = writeln!(text, "\nthe prices cannot be read: {error}");
+            return Vec::new();
+        }
+    };
+    let mut lists = Vec::new();
+    for list in prices.lists() {
+        let (models, schemes) = (list.models.len(), list.schemes.len());
+        let _ = writeln!(
+            text,
+            "  {}: {}, {} ({}); {models} models, {schemes} cache schemes",
+            list.file, list.provider, list.date, list.document
+        );
+        lists.push(json!({
+            "file": list.file.to_string(),
+            "provider": list.provider,
+            "date": list.date,
+            "models": models,
+            "schemes": schemes,
+        }));
     }
+    if let Some(model) = &cache.model {
+        let _ = writeln!(text, "  for every session those of {model}");
+    }
+    lists
 }
 
 /// The usual keys, and those that the models of the scenario name.
@@ -291,7 +268,7 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
     }
 }
 
-/// Every setting of a strategy, knobs that nobody set with their defaults.
+/// Every setting of a strategy, other knobs with their defaults.
 fn knobs(spec: &StrategySpec) -> Vec<Row> {
     let mut settings = Vec::new();
     for (key, setting) in spec.table().entries() {

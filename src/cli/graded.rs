@@ -1,6 +1,6 @@
 //! A graded run of a size that was paid for: `--graded MODEL --usd N`.
 //!
-//! The model answers, judges and summarises wherever the scenario names nobody else. The amount decides
+//! The model answers, judges and summarises wherever the scenario names no other. The amount decides
 //! how many sessions are run, at which points is asked and how many items: of all sizes whose expected
 //! cost fits, the one that shows the smallest difference.
 
@@ -194,7 +194,7 @@ impl Size {
     }
 }
 
-/// The expected cost of each session: its cells stand side by side.
+/// The expected cost of each session: its cells are neighbours.
 fn costs(plan: &Plan, cells: &[ForecastCell], in_batches: bool) -> Vec<Usd> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
     let costs: BTreeMap<&str, Option<Usd>> = sessions
@@ -234,7 +234,7 @@ fn selections(own: &Selection) -> Vec<Selection> {
 }
 
 /// All of so many sessions in an order of which every beginning is spread over the whole: families
-/// stand in blocks. The bits of each index are reversed.
+/// come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
     let reversed = |at: usize| at.reverse_bits().checked_shr(usize::BITS - bits);

@@ -1,4 +1,4 @@
-//! What a command runs on: a scenario file with the environment and flags laid over it.
+//! The input of a command: a scenario file with the environment and flags laid over it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ pub(super) fn launch(manifest: &Manifest, folder: &Path, cells: usize, done: usi
 pub(super) struct Summary {
     /// Cells of the plan.
     pub(super) planned: usize,
-    /// What the runner says.
+    /// The outcome of the runner.
     pub(super) outcome: Option<Outcome>,
     /// Cells in which the strategy failed, over all that are recorded.
     pub(super) failed: Option<usize>,

@@ -27,7 +27,7 @@ const DEFAULT_LIMIT: f64 = 1.0;
 /// How many requests are under way by default, at most.
 const MOST_THREADS: usize = 64;
 
-/// What recorded answers are for, in every command that asks models.
+/// How recorded answers are used, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct ReplayOptions {
     /// What recorded answers are for: `auto` asks what is missing, `strict` never asks, `record`
@@ -99,7 +99,7 @@ impl ModelOptions {
     }
 }
 
-/// What may be spent on live models.
+/// Limits on spending on live models.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Consent {
     /// Dollars that calls of live models may cost unasked

@@ -218,7 +218,7 @@ fn tokens(span: Span<Tokens>) -> Cell {
     Cell::text(range(span, |tokens| tokens_in_words(tokens.0)))
 }
 
-/// What each strategy sends.
+/// The calls and tokens of each strategy.
 fn calls(forecast: &Forecast) -> Section {
     let rows = forecast.arms.iter().map(|arm| {
         let cost = arm.costs.first();
@@ -254,7 +254,7 @@ fn calls(forecast: &Forecast) -> Section {
     )
 }
 
-/// What each strategy costs under each scheme.
+/// The cost of each strategy under each scheme.
 fn costs(forecast: &Forecast) -> Section {
     let all = || {
         forecast
@@ -312,7 +312,7 @@ fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> Str
     )
 }
 
-/// What the run itself spends, in a sentence or two.
+/// The spending of the run itself, in a sentence or two.
 pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> String {
     if !asks_live_models(plan) {
         return "The run itself spends nothing: no live model is asked.".to_owned();

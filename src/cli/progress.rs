@@ -1,4 +1,4 @@
-//! What a run says while it runs: a bar on a terminal, else a line per finished session.
+//! Progress of a run: a bar on a terminal, else a line per finished session.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -166,7 +166,7 @@ impl AgainstBaseline {
             }
         }
         if let Some(name) = &self.save_baseline {
-            // What is kept is what later changes may be as bad as.
+            // Later changes may be as bad as the baseline.
             let why = match ending {
                 Exit::Done => versus::unfit(run).map(|(_, why)| why),
                 Exit::GateFailed | Exit::GateInconclusive => {
@@ -342,7 +342,7 @@ fn run_cells(
     Ok(outcome)
 }
 
-/// What was finished before a file could not be written is kept.
+/// Says that finished cells are kept where a file could not be written.
 fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
     if !matches!(error, JournalError::Io { .. }) {
         return error.into();
@@ -358,43 +358,18 @@ fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
 /// Says how far the run came, and what it paid.
 fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
     let kept = planned - outcome.outstanding;
-    let state = match (&outcome.budget, outcome) {
-        (
-            _,
-            Outcome {
-                done_now: 0,
-                outstanding: 0,
-                ..
-            },
-        ) => {
-            format!("is complete: all {planned} cells were done before")
+    let progress = (outcome.outstanding, outcome.already_done, outcome.done_now);
+    let state = match (progress, &outcome.budget) {
+        ((0, _, 0), _) => format!("is complete: all {planned} cells were done before"),
+        ((0, 0, _), _) => format!("is complete: {planned} cells"),
+        ((0, before, now), _) => {
+            format!("is complete: {before} cells were done before, {now} now")
         }
-        (
-            _,
-            Outcome {
-                already_done: 0,
-                outstanding: 0,
-                ..
-            },
-        ) => {
-            format!("is complete: {planned} cells")
-        }
-        (
-            _,
-            Outcome {
-                already_done,
-                done_now,
-                outstanding: 0,
-                ..
-            },
-        ) => {
-            format!("is complete: {already_done} cells were done before, {done_now} now")
-        }
-        (Some(reached), _) => format!(
+        (_, Some(reached)) => format!(
             "stopped at its budget: {reached}; {kept} of {planned} cells are kept, and the same \
              command goes on"
         ),
-        (None, _) => format!("is not complete: {kept} of {planned} cells are kept"),
+        (_, None) => format!("is not complete: {kept} of {planned} cells are kept"),
     };
     say(&format!("run `{folder}` {state}"));
     if let Some(why) = &outcome.unordered {

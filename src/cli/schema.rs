@@ -16,7 +16,7 @@ pub(super) struct Args {
     what: What,
 }
 
-/// What a schema describes.
+/// The files and outputs that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     /// Scenario files

@@ -54,7 +54,7 @@ pub(super) struct Args {
     output: report::Output,
 }
 
-/// What was asked, by session, probe and percent.
+/// Questions with their right answers, by session, probe and percent.
 pub(super) type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 
 /// An answer of a run, with its question.
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let requests: Vec<Request> = all.map(|one| one.request.clone()).collect();
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
     args.judges.confirm(&connected, &requests, 1, &*counter)?;
-    // The lock of the run's folder: nobody else writes to it meanwhile.
+    // The lock of the run's folder: no other process writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
     let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs));
     let threads = threads.build()?;
@@ -141,7 +141,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCali
     files.collect()
 }
 
-/// What was asked and what is right, by session, probe and percent, as the reference was asked it.
+/// The questions of a run, as the reference was asked them.
 pub(super) fn texts(cells: &[CellRecord]) -> Texts<'_> {
     let all = cells
         .iter()
@@ -277,7 +277,7 @@ impl Panel<'_> {
         gradings.par_iter().flat_map_iter(verdicts).collect()
     }
 
-    /// The verdict; nothing where only a recorded one would do and there is none.
+    /// The verdict, unless it must be recorded and is not.
     fn grade(&self, grading: &Grading, judge: &dyn Model) -> Option<GivenVerdict> {
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
         let about = GivenVerdict {

@@ -112,7 +112,7 @@ struct Arena {
     /// The knobs of the window; none for the scenario's own.
     knobs: Knobs,
     scenario: Scenario,
-    /// Cells that are done already, whatever folder they stand in.
+    /// Cells that are done already, in whatever folder.
     done: Vec<CellRecord>,
 }
 
@@ -121,7 +121,7 @@ struct Running<'a> {
     args: &'a Args,
     whole: &'a Plan,
     arenas: Vec<Arena>,
-    /// What may still be spent unasked.
+    /// The spending that is still allowed unasked.
     consent: models::Consent,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let outputs = outputs.collect::<anyhow::Result<Vec<Output>>>()?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if matches!(args.keeps.as_str(), "survival" | "action_support") {
-        // Nobody looks at answers: nobody is asked.
+        // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
     }
@@ -237,7 +237,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The scenario of these settings, without what stands in folders.
+/// The scenario of these settings, before folders of sessions are read.
 fn scenario(table: &Table, folder: &Path, args: &Args) -> anyhow::Result<Scenario> {
     let mut scenario = Scenario::read(table, folder)?;
     prompts::read(&mut scenario.strategies)?;
@@ -268,7 +268,7 @@ fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
     path.with_file_name(format!("{stem}-{suffix}.toml"))
 }
 
-/// What is written to a file.
+/// A format of a file.
 enum Output {
     Html,
     Json,
@@ -277,7 +277,7 @@ enum Output {
 }
 
 impl Output {
-    /// What a file of this name holds, known before any work is done.
+    /// The format of a file, by its name; found before any work is done.
     fn of(path: &Path) -> anyhow::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Recordings that are named, and those in folders that are.
+//! Finds recordings: files that are named, and those in named folders.
 
 use std::path::{Path, PathBuf};
 
@@ -63,8 +63,8 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     }
 }
 
-/// The recordings in a folder, and how many other files were passed over. A file is told by its
-/// beginning; facts that are kept beside a session do not count.
+/// The recordings in a folder, and how many other files were passed over. A file is recognised by
+/// its beginning; facts that are kept beside a session do not count.
 pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)> {
     let mut inputs = Vec::new();
     walk(folder, &mut inputs);

@@ -45,7 +45,7 @@ pub(super) type Piped = Either<Channel<Bytes, io::Error>, Full<Bytes>>;
 /// the connection.
 ///
 /// Every request has a connection of its own: the API may close one that is kept just as it is used
-/// again, and a request that is lost so cannot be repeated, for nobody knows whether it was taken.
+/// again, and a request that is lost so cannot be repeated, for the API may have processed it.
 pub(super) fn client() -> Result<Client, ProxyError> {
     // Where one is installed already, it serves as well.
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -57,7 +57,7 @@ pub(super) fn client() -> Result<Client, ProxyError> {
         .map_err(ProxyError::Client)
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
 pub(super) struct Pass<L> {
     client: Client,
@@ -97,7 +97,7 @@ impl<L: Log + 'static> Pass<L> {
         self.is_broken.load(Ordering::SeqCst)
     }
 
-    /// Gives the log back, once nobody writes to it any more.
+    /// Returns the log once no request writes to it.
     pub(super) fn finish(self: Arc<Self>) -> Result<L, ProxyError> {
         let pass = Arc::into_inner(self).ok_or(ProxyError::UnderWay)?;
         let Kept { log, error } = pass.kept.into_inner();
@@ -241,14 +241,14 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Whether a body is packed, so that nobody here can read it.
+/// Whether a body is packed, so that it cannot be read here.
 fn is_packed(headers: &HeaderMap) -> bool {
     let encoding = headers.get(CONTENT_ENCODING);
     let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
     encoding.is_some_and(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
 }
 
-/// What the proxy says itself, in the shape of both APIs' errors.
+/// An error of the proxy itself, in the shape of both APIs' errors.
 fn refused(status: StatusCode, why: &'static str) -> Response<Piped> {
     let text = serde_json::json!({
         "type": "error",

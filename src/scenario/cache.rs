@@ -1,4 +1,4 @@
-//! `[cache]`: what is said of the provider's prompt cache and prices.
+//! `[cache]`: the provider's prompt cache and prices.
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::model::price::{CacheScheme, Placement};
 use crate::settings::{Keyed, Place, SettingError};
 
-/// What is said of the provider's prompt cache and prices.
+/// The provider's prompt cache and prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheSetting {
     /// A price file that goes before the built-in ones, and what named it.

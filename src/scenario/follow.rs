@@ -1,9 +1,9 @@
-//! Strategies that follow another one: which is meant, and whether it stands on its own.
+//! Strategies that follow another one: finds it, and checks that it follows none itself.
 
 use crate::settings::{Place, SettingError, with_suggestion};
 use crate::strategy::StrategySpec;
 
-/// A strategy that follows another needs it in the same scenario, and one that stands on its own.
+/// A strategy needs the one that it follows in the same scenario; that one must not follow another.
 ///
 /// Where no strategy has the very name, the first that has it without overrides is meant: so a
 /// setting changed from outside changes both.

@@ -2,7 +2,7 @@
 
 use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
 
-/// What is asked of a change. Names of metrics are checked where they are known.
+/// The limits for a change. Names of metrics are checked where they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateSetting {
     /// Margins by metric, with where each was written.

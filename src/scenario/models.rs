@@ -15,7 +15,7 @@ use crate::session::wire::Provider;
 use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
-/// What a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
+/// Tokens that a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
 /// scenario does not say. Ours: models that think take a few hundred to a few thousand tokens, and for
 /// others a higher limit changes nothing.
 const THINKING: Tokens = Tokens(4_096);
@@ -35,9 +35,9 @@ pub struct ModelsSetting {
     pub answers: u32,
     /// How often each judge grades an answer.
     pub judgements: u32,
-    /// What a reader that is a model is asked beside the scored questions.
+    /// Further questions to a reader that is a model.
     pub asking: Asking,
-    /// What `proctor calibrate` said of judges: files, with what named them.
+    /// Calibrations of judges: files, with the place that names each.
     pub calibrations: Vec<(PathBuf, Place)>,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
@@ -45,7 +45,7 @@ pub struct ModelsSetting {
     pub replay: ReplayMode,
     /// How fast each provider is asked.
     pub pace: Pace,
-    /// What may be spent.
+    /// Limits on spending.
     pub budget: Budget,
 }
 
@@ -67,7 +67,7 @@ pub enum ModelSetting {
         name: String,
         /// Whose API it was asked through.
         provider: Provider,
-        /// What named it.
+        /// The place that names it.
         place: Place,
     },
     /// A language model behind an API.
@@ -92,13 +92,13 @@ pub struct LiveSetting {
     pub authority: Option<PathBuf>,
     /// Sent where it is set.
     pub temperature: Option<f64>,
-    /// What the limit of the output is called.
+    /// The parameter that limits the output.
     pub limit: LimitName,
-    /// What a model that thinks first may think, in tokens: added to the limit of every answer.
+    /// Tokens for thinking, added to the limit of every answer.
     pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
-    /// What named it.
+    /// The place that names it.
     #[serde(skip)]
     pub place: Place,
 }
@@ -191,7 +191,7 @@ impl ModelSetting {
         }
     }
 
-    /// What it may think before each answer, in tokens.
+    /// Tokens it may think before each answer.
     pub fn thinking(&self) -> Tokens {
         match self {
             Self::Live(live) => live.thinking,
@@ -411,7 +411,7 @@ fn live(
     };
     let thinking = match provider {
         Provider::OpenAi => THINKING,
-        // Anthropic's models think only where they are told to.
+        // Anthropic's models think only on request.
         Provider::Anthropic => Tokens::ZERO,
     };
     Ok(ModelSetting::Live(LiveSetting {

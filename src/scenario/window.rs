@@ -92,7 +92,7 @@ pub(super) fn read(keys: &Keyed<'_>) -> Result<(WindowSetting, Trigger), Setting
             return wrong("`window.fraction` needs `mode = \"fit\"` and no `tokens`");
         }
     };
-    // What is not said is what the recorded product reserves.
+    // By default as much as the recorded product reserves.
     let max_output = keys
         .setting("max_output")
         .and_then(|_| keys.whole("max_output"));

@@ -150,7 +150,7 @@ impl Keys {
     }
 }
 
-/// A table whose keys, types and ranges were checked. What is not there has its default.
+/// A table whose keys, types and ranges were checked. A key that is missing has its default.
 #[derive(Debug)]
 pub struct Keyed<'a> {
     table: &'a Table,

@@ -1,4 +1,4 @@
-//! Reading a table once: names, types and ranges are checked, and what nobody asked for is a mistake.
+//! Reading a table once: names, types and ranges are checked, and a key that is not read is a mistake.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// What `of` makes of a value.
+    /// Converts a value with `of`.
     fn take<T>(
         &mut self,
         key: &str,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         taken.ok_or_else(|| self.wrong(key, setting, wanted))
     }
 
-    /// What `of` makes of each value of a list.
+    /// Converts each value of a list with `of`.
     fn items<T>(
         &mut self,
         key: &str,
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses keys that were not read.
     pub fn finish(self) -> Result<(), SettingError> {
         let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
         self.refuse_others(&asked)

@@ -150,7 +150,7 @@ fn csv(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
     writer.into_inner().context("cannot write the sheet")
 }
 
-/// A spreadsheet runs a text that begins like a formula: an apostrophe stands before it.
+/// A spreadsheet runs a text that begins like a formula: an apostrophe is put before it.
 fn neutralised(text: &str) -> String {
     if begins_a_formula(text) {
         format!("'{text}")

@@ -1,4 +1,4 @@
-//! What `proctor inspect` shows, as text and as JSON.
+//! One call of a session as `proctor inspect` shows it, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -122,7 +122,7 @@ impl Page<'_> {
         bar.into_iter().collect()
     }
 
-    /// What was compacted for this call: before and after.
+    /// The compactions before this call: the messages before and after.
     fn write_patches(&self, out: &mut String) {
         for patch in &self.snapshot.patches {
             let _ = writeln!(

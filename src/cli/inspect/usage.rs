@@ -1,4 +1,4 @@
-//! What fills a window: tokens of a prompt by category.
+//! Tokens of a prompt by category.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::session::{ContentBlock, Role, Session, ToolClass, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
-/// What a piece of a prompt is, in the order in which usage is listed.
+/// The kind of a piece of a prompt, in the order in which usage is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Category {
     Head,

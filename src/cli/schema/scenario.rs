@@ -10,7 +10,7 @@ use crate::strategy::knob::{Knob, KnobKind};
 use crate::strategy::stage::STAGES;
 use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes};
 
-/// What may stand in a scenario file. It refuses what the reader refuses by name, type and range;
+/// The schema of a scenario file. It refuses what the reader refuses by name, type and range;
 /// what depends on two settings at once only the reader knows.
 pub(super) fn schema() -> Value {
     let mut properties = scenario::schema("scenario")["properties"].take();

@@ -7,7 +7,7 @@ use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::strategy::trigger::CONDITIONS;
 use crate::units::ContentHash;
 
-/// More settings than this are refused: nobody means them.
+/// More settings than this are refused as a mistake.
 const MOST_POINTS: usize = 10_000;
 
 /// One knob with its values.
@@ -80,7 +80,7 @@ fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
 }
 
 /// `stage.when.window_fraction = 0.7` as a trigger of its own: a stage fires on one condition, and the
-/// preset's would stand beside it. Other keys of a trigger, such as its counter, are set as they are.
+/// preset's would be a second one. Other keys of a trigger, such as its counter, are set as they are.
 pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
     if let Some((stage, condition)) = path.split_once(".when.")
         && CONDITIONS.iter().any(|kind| kind.name == condition)
