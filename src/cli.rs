@@ -378,6 +378,16 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// A number of tokens as people type it: `200000`, `200_000`, `200,000`, `200k`.
+fn token_count(typed: &str) -> Option<u64> {
+    let digits = typed.replace(['_', ','], "");
+    let (digits, factor) = match digits.strip_suffix(['k', 'K']) {
+        Some(thousands) => (thousands, 1_000),
+        None => (&*digits, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
 /// Reads a text file; `what` names it in errors, as in `scenario `.
 fn read_text(what: &str, path: &Path) -> Result<String, Stop> {
     std::fs::read_to_string(path).map_err(|error| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::columns::grouped;
-use super::{Exit, Format, show, stop_with};
+use super::{Exit, Format, show, stop_with, token_count};
 use crate::settings::{Place, Setting};
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
@@ -56,18 +56,9 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A number of tokens as people type it: `200000`, `200_000`, `200,000`, `200k`.
 fn tokens(typed: &str) -> Result<Tokens, String> {
-    let digits: String = typed.chars().filter(|c| !matches!(c, '_' | ',')).collect();
-    let (digits, factor) = match digits.strip_suffix(['k', 'K']) {
-        Some(thousands) => (thousands, 1_000),
-        None => (&*digits, 1),
-    };
-    let number = digits.parse::<u64>().ok();
-    number
-        .and_then(|number| number.checked_mul(factor))
-        .map(Tokens)
-        .ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
+    let tokens = token_count(typed).map(Tokens);
+    tokens.ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

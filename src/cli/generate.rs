@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::columns::pairs;
-use super::{Exit, Format, Stop, make_folder, prose, show, stop_with, write_new};
+use super::{Exit, Format, Stop, make_folder, prose, show, stop_with, token_count, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
     self, FAMILIES, Generated, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS,
@@ -91,10 +91,8 @@ pub(super) struct Args {
 }
 
 fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
-    let number = typed.replace(['_', ','], "").parse().ok();
-    number
-        .filter(|number| *number >= 1_000)
-        .ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
+    let number = token_count(typed).filter(|number| *number >= 1_000);
+    number.ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
 }
 
 impl Args {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, environment, prompts, read_text, say, stop_with, walk};
+use super::{Exit, environment, prompts, read_text, say, stop_with, token_count, walk};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -245,18 +245,15 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
     } else if window == "native" {
         table.overlay("window.mode", text("native"))?;
     } else {
-        let digits = window.replace(['_', ','], "");
-        let digits = match digits.strip_suffix(['k', 'K']) {
-            Some(thousands) => format!("{thousands}000"),
-            None => digits,
-        };
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let tokens = token_count(window).and_then(|tokens| i64::try_from(tokens).ok());
+        let Some(tokens) = tokens else {
             let error = SettingError::new(place, format!("`{window}` is no window"));
             let hint =
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
             return Err(error.with_hint(hint).into());
-        }
-        table.overlay("window.tokens", parse_value(&digits, place))?;
+        };
+        let tokens = Setting::new(Value::Whole(tokens), place);
+        table.overlay("window.tokens", tokens)?;
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! One request through the proxy: passed on as it came, answered as it was answered, kept.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Either, Full};
@@ -63,17 +62,11 @@ pub(super) struct Pass<L> {
     client: Client,
     upstream: Url,
     now: fn() -> Timestamp,
-    kept: Mutex<Kept<L>>,
+    log: Mutex<L>,
+    /// How the log failed, if it did.
+    error: OnceLock<io::Error>,
     /// Shared by the requests under way.
     busy: Arc<()>,
-    is_broken: AtomicBool,
-}
-
-/// The log, and how it failed if it did.
-#[derive(Debug)]
-struct Kept<L> {
-    log: L,
-    error: Option<io::Error>,
 }
 
 impl<L: Log + 'static> Pass<L> {
@@ -82,9 +75,9 @@ impl<L: Log + 'static> Pass<L> {
             client,
             upstream,
             now,
-            kept: Mutex::new(Kept { log, error: None }),
+            log: Mutex::new(log),
+            error: OnceLock::new(),
             busy: Arc::new(()),
-            is_broken: AtomicBool::new(false),
         })
     }
 
@@ -94,16 +87,15 @@ impl<L: Log + 'static> Pass<L> {
 
     /// Whether the log has failed: nothing more can be kept.
     pub(super) fn is_broken(&self) -> bool {
-        self.is_broken.load(Ordering::SeqCst)
+        self.error.get().is_some()
     }
 
     /// Returns the log once no request writes to it.
     pub(super) fn finish(self: Arc<Self>) -> Result<L, ProxyError> {
         let pass = Arc::into_inner(self).ok_or(ProxyError::UnderWay)?;
-        let Kept { log, error } = pass.kept.into_inner();
-        match error {
+        match pass.error.into_inner() {
             Some(error) => Err(ProxyError::Log(error)),
-            None => Ok(log),
+            None => Ok(pass.log.into_inner()),
         }
     }
 
@@ -215,10 +207,9 @@ impl<L: Log + 'static> Pass<L> {
     }
 
     async fn keep(&self, write: impl FnOnce(&mut L) -> io::Result<()>) {
-        let mut kept = self.kept.lock().await;
-        if let Err(error) = write(&mut kept.log) {
-            kept.error.get_or_insert(error);
-            self.is_broken.store(true, Ordering::SeqCst);
+        let mut log = self.log.lock().await;
+        if let Err(error) = write(&mut log) {
+            self.error.get_or_init(|| error);
         }
     }
 }
