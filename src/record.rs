@@ -10,46 +10,35 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::bill::{Compared, Drop, Factor, Fit, HiddenThinking, SessionSizes, Sizes};
 pub use crate::context::validity::Level;
-use crate::model::{ModelKind, Purpose};
-use crate::probe::ProbeKind;
-use crate::units::{Tokens, Usage};
+use crate::model::ModelKind;
+use crate::units::Tokens;
 use crate::window::Window;
 pub use crate::window::{KnownBy, NativeWindow};
 
-pub mod answer;
 pub mod cache;
 pub mod calibration;
-pub mod change;
-mod death;
+pub mod calls;
+pub mod compaction;
 pub mod evaluators;
 pub mod forecast;
-pub mod health;
 pub mod journal;
-pub mod kept;
-pub mod moment;
-pub mod probe_text;
-pub mod recovery;
-pub mod strategy;
-mod survival;
-pub mod timing;
+pub mod probe;
 pub mod trail;
 pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
-pub use answer::AnswerRecord;
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{Calibrated, JudgeCalibration};
-pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
-pub use death::{DeathCause, Refusal};
+pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
+pub use compaction::{
+    Ailment, CompactionChange, CompactionMoment, Excerpt, MessageKind, Portion, SummaryHealth,
+    UnhealthySummary,
+};
 pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
-pub use health::{Ailment, SummaryHealth, UnhealthySummary};
-pub use kept::{KeptCall, LostCall, SentinelRecord};
-pub use moment::CompactionMoment;
-pub use probe_text::ProbeText;
-pub use recovery::{RecoveredItem, RecoveryRecord};
-pub use strategy::{OWN_MECHANISM, StrategyEntry};
-pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
-pub use timing::Timing;
+pub use probe::{
+    AnswerRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, ProbeText, RecoveredItem,
+    RecoveryRecord, SurvivalRecord,
+};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.
@@ -74,6 +63,15 @@ pub fn schema() -> serde_json::Value {
         "oneOf": files,
         "$defs": generator.take_definitions(true),
     })
+}
+
+/// A JSON Schema (draft 2020-12) of what is written of a type.
+pub(crate) fn schema_of<T: JsonSchema>() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
 }
 
 /// `run.json`: what was run. No time and no path is in it: same inputs, same bytes.
@@ -152,6 +150,30 @@ pub struct ModelEntry {
     pub name: String,
     /// What its answers may be taken for.
     pub kind: ModelKind,
+}
+
+/// A strategy in the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StrategyEntry {
+    /// Its name, overrides in brackets.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// The whole strategy, as TOML.
+    pub toml: String,
+}
+
+/// The mark of a strategy that removes text from the provider's cache.
+pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
+
+impl StrategyEntry {
+    /// Why nobody else can use the strategy, where that is so: a mark of its row.
+    pub fn own_mechanism(&self) -> Option<&'static str> {
+        let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
+        let is_own = self.toml.lines().any(is_cached);
+        is_own.then_some(OWN_MECHANISM)
+    }
 }
 
 /// A session in the manifest.
@@ -404,11 +426,31 @@ pub enum End {
 impl End {
     /// Whether the cell's figures are a measurement.
     pub fn is_measured(&self) -> bool {
-        match self {
-            Self::Completed | Self::Died { .. } | Self::Failed { .. } => true,
-            Self::NotMeasurable { .. } => false,
-        }
+        !matches!(self, Self::NotMeasurable { .. })
     }
+}
+
+/// A prompt that a limit of the provider's refused, beside the window.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// At this call of the agent.
+    pub call: usize,
+    /// The limit in words: `at most 100 images in a request`.
+    pub limit: String,
+    /// The document that names it.
+    pub document: String,
+}
+
+/// Why a call was never answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathCause {
+    /// The prompt was too long, and no recovery made it fit.
+    #[default]
+    Overflow,
+    /// The provider failed, however often the prompt was sent.
+    Unanswered,
 }
 
 /// Something that went wrong on purpose.
@@ -419,24 +461,6 @@ pub struct FaultEvent {
     pub call: usize,
     /// The fault's name in the scenario.
     pub fault: String,
-}
-
-/// A request that a strategy made, or an attempt at the agent's own call that failed.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelCall {
-    /// Before or after this call of the agent.
-    pub call: usize,
-    /// Whose bill it goes on.
-    pub purpose: Purpose,
-    /// What it cost, failed or not.
-    pub usage: Usage,
-    /// Why it brought no answer, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-    /// The first digits of the name under which its answer is kept, if it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
 }
 
 /// A patch that was applied.
@@ -522,49 +546,6 @@ pub struct ActionSupport {
     pub reachable: Option<Vec<u32>>,
 }
 
-/// One probe item.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProbeRecord {
-    /// The probe's id.
-    pub probe: String,
-    /// What it asks about.
-    pub kind: ProbeKind,
-    /// How much a lost answer matters.
-    pub importance: Importance,
-    /// Whether it is asked what the agent would do: any answer is a call then, or none, and so no
-    /// claim to know anything.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_call: bool,
-    /// How far the session was, in percent of its calls.
-    pub percent: u8,
-    /// The call at which it was asked, or would have been.
-    pub call: usize,
-    /// The first call whose prompt could hold the answer; nothing for decoys, and in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said_at: Option<usize>,
-    /// What the evaluator `survival` found.
-    pub survival: SurvivalRecord,
-    /// What the reader answered; nothing after a death.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<AnswerRecord>,
-    /// Further answers to the same question at the same prompt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub more: Vec<AnswerRecord>,
-    /// What it answered in the qualification pass, which is never scored: only on the reference and
-    /// the floor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qualifying: Option<AnswerRecord>,
-    /// What it answered when it saw nothing but the summaries in the prompt; nothing where none of
-    /// them stands for the evidence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from_summary: Option<AnswerRecord>,
-    /// Whether the reader was shown the evidence and the newest history that fits its window, in place
-    /// of the full history, which does not: only on the reference.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub of_evidence: bool,
-}
-
 /// How far the counter is off, against what the provider billed.
 ///
 /// Compared are *increments*: between two calls with no compaction between them, the growth of
@@ -581,4 +562,23 @@ pub struct CounterError {
     pub p95: f64,
     /// All counted over all billed: above 1 the counter counts too much.
     pub ratio: f64,
+}
+
+/// Processor time of one cell, in nanoseconds: one line of `timings.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// The session's id.
+    pub session: String,
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Everything: strategy, observers, probes.
+    pub cell_cpu_ns: u64,
+    /// The strategy's own code, over all calls; its model calls left out.
+    pub strategy_cpu_ns: u64,
+    /// The same at one call, in the median of the calls.
+    pub p50_ns: u64,
+    /// The same at one call, at the 95th percentile of the calls.
+    pub p95_ns: u64,
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::stats::calibration::Calibrated;
+
 /// The value of `format` in what `proctor calibrate -o` writes.
 pub const FORMAT: &str = "proctor-calibration";
 
@@ -30,29 +32,6 @@ pub struct JudgeCalibration {
     /// Of wrong answers, the share called wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specificity: Option<f64>,
-}
-
-/// Whether a judge's verdicts may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Calibrated {
-    /// Enough labels, and it agrees with them.
-    Calibrated,
-    /// It agrees with the labels, and they are too few.
-    Provisional,
-    /// It does not agree with the labels.
-    Unfit,
-}
-
-impl Calibrated {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Calibrated => "calibrated",
-            Self::Provisional => "provisional",
-            Self::Unfit => "unfit",
-        }
-    }
 }
 
 /// A file of `proctor calibrate`, as far as a run keeps it.

@@ -16,6 +16,8 @@ use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 mod lines;
 
+pub(crate) use lines::{append as append_lines, read as read_lines};
+
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
 /// Name of the journal in its folder.
@@ -82,7 +84,7 @@ impl Journal {
         }
         let path = folder.join(CELLS);
         let read: Vec<CellRecord> = lines::read(&path)?;
-        for name in [CELLS, TIMINGS, CALL_TIMES, VERDICTS] {
+        for name in [CELLS, TIMINGS, CALL_TIMES] {
             lines::drop_half_a_line(&folder.join(name))?;
         }
         lines::open(&folder.join(TIMINGS))?;
@@ -148,27 +150,25 @@ impl Journal {
 
     /// Writes one line of measured times. They are the only bytes that may differ between runs.
     pub fn time(&mut self, timing: &Timing) -> Result<(), JournalError> {
-        self.add(TIMINGS, std::slice::from_ref(timing)).map(drop)
+        self.add(TIMINGS, timing)
     }
 
     /// Writes the measured time of one call of a live model, in a file of its own.
     pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
-        self.add(CALL_TIMES, std::slice::from_ref(line)).map(drop)
+        self.add(CALL_TIMES, line)
     }
 
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
-        let synced = self.add(VERDICTS, given)?.sync_data();
-        synced.map_err(unwritable(&self.folder.join(VERDICTS)))
+        lines::append(&self.folder.join(VERDICTS), given)
     }
 
-    /// Adds lines to a file of the folder.
-    fn add<T: Serialize>(&self, name: &str, added: &[T]) -> Result<File, JournalError> {
+    /// Adds a line to a file of the folder.
+    fn add<T: Serialize>(&self, name: &str, added: &T) -> Result<(), JournalError> {
         let path = self.folder.join(name);
-        let mut file = lines::open(&path)?;
-        let written = file.write_all(&lines::of(added, name)?);
-        written.map_err(unwritable(&path))?;
-        Ok(file)
+        let line = lines::of(std::slice::from_ref(added), name)?;
+        let written = lines::open(&path)?.write_all(&line);
+        written.map_err(unwritable(&path))
     }
 
     /// Notes the calibrations of judges that the folder does not hold yet.

@@ -62,6 +62,12 @@ pub struct GivenVerdict {
 }
 
 impl GivenVerdict {
+    /// The cell that it is on; none for an answer whose verdict is known.
+    fn cell(&self) -> Option<(&str, &str, u32)> {
+        let cell = (self.session.as_str(), self.strategy.as_str(), self.repeat);
+        self.sentinel.is_none().then_some(cell)
+    }
+
     /// The judges whose verdicts are one, this one among them.
     fn voters(&self) -> Vec<&str> {
         if self.panel.is_empty() {
@@ -71,14 +77,14 @@ impl GivenVerdict {
     }
 }
 
-/// Lays verdicts over the records of a run. The judges of the last line are the run's judges from then
-/// on: verdicts of others do not count beside theirs, for two judges who were not asked together make
-/// no one figure.
+/// Applies later verdicts to the records of a run. The judges of the last line are the run's judges from
+/// then on: verdicts of others do not count, for judges that were not asked together make no common
+/// figure.
 pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVerdict]) {
     let Some(last) = given.last() else {
         return;
     };
-    // What was paid was paid, whoever's verdicts count.
+    // Bills every verdict, also those that do not count any more.
     account(cells, given);
     // Later verdicts are given once.
     manifest.judgements = 1;
@@ -86,12 +92,12 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     manifest.conditions.remove(JUDGED);
     let rubric = last.rubric.clone();
     manifest.conditions.insert(JUDGE_RUBRIC.to_owned(), rubric);
-    match &last.prompt {
-        Some(prompt) => manifest
-            .conditions
-            .insert(JUDGE_PROMPT.to_owned(), prompt.clone()),
-        None => manifest.conditions.remove(JUDGE_PROMPT),
-    };
+    manifest.conditions.remove(JUDGE_PROMPT);
+    let prompt = last
+        .prompt
+        .clone()
+        .map(|prompt| (JUDGE_PROMPT.to_owned(), prompt));
+    manifest.conditions.extend(prompt);
     let voters = last.voters();
     let is_asked_alike = |one: &&GivenVerdict| {
         one.rubric == last.rubric
@@ -99,14 +105,14 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
             && one.voters() == voters
     };
     let given = given.iter().filter(is_asked_alike);
-    let mut kinds: BTreeMap<&str, ModelKind> = BTreeMap::new();
+    let mut is_scripted = false;
     let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
     let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
     for one in given {
         let Some(at) = voters.iter().position(|voter| *voter == one.judge) else {
             continue;
         };
-        kinds.insert(&one.judge, one.kind);
+        is_scripted |= one.kind == ModelKind::Scripted;
         if let Some(is_right) = one.sentinel {
             let record = SentinelRecord {
                 judge: one.judge.clone(),
@@ -119,13 +125,11 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
             sentinels.insert((at, &one.probe), record);
             continue;
         }
-        let cell = (one.session.as_str(), one.strategy.as_str(), one.repeat);
-        let of_item = verdicts.entry((cell, one.probe.as_str(), one.percent, one.answer));
-        let said = (one.verdict, one.usage);
-        of_item.or_default().insert(&one.judge, said);
+        let item = (one.cell(), one.probe.as_str(), one.percent, one.answer);
+        let of_item = verdicts.entry(item).or_default();
+        of_item.insert(&one.judge, (one.verdict, one.usage));
     }
-    // A panel is what its least trustworthy member is.
-    let is_scripted = kinds.values().any(|kind| *kind == ModelKind::Scripted);
+    // The kind of several judges is that of the least trustworthy.
     manifest.judge = Some(ModelEntry {
         name: voters.join(" + "),
         kind: if is_scripted {
@@ -139,15 +143,14 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         let key = (cell.session.as_str(), cell.strategy.as_str(), cell.repeat);
         for item in &mut cell.probes {
             for (turn, answer) in (0..).zip(item.answer.iter_mut().chain(&mut item.more)) {
-                let found = verdicts.get(&(key, item.probe.as_str(), item.percent, turn));
+                let found = verdicts.get(&(Some(key), item.probe.as_str(), item.percent, turn));
                 let of_voter = |voter: &&str| found?.get(voter).copied();
                 let said: Vec<(Verdict, Usage)> = voters.iter().filter_map(of_voter).collect();
                 let panel: Vec<Verdict> = said.iter().map(|(verdict, _)| *verdict).collect();
                 answer.rejudged.clear();
                 answer.judged = judge::vote(&panel);
-                answer.judge_usage = said
-                    .iter()
-                    .fold(Usage::default(), |sum, (_, usage)| sum + *usage);
+                let usages = said.iter().map(|(_, usage)| *usage);
+                answer.judge_usage = usages.fold(Usage::default(), |sum, usage| sum + usage);
                 answer.panel = if panel.len() > 1 { panel } else { Vec::new() };
             }
         }
@@ -166,12 +169,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
 fn account(cells: &mut [CellRecord], given: &[GivenVerdict]) {
     let mut by_cell: BTreeMap<_, Vec<&GivenVerdict>> = BTreeMap::new();
     for one in given {
-        let cell = one.sentinel.is_none().then_some((
-            one.session.as_str(),
-            one.strategy.as_str(),
-            one.repeat,
-        ));
-        by_cell.entry(cell).or_default().push(one);
+        by_cell.entry(one.cell()).or_default().push(one);
     }
     for cell in cells {
         let mut of_cell = Vec::new();
@@ -199,10 +197,10 @@ pub fn by_judge<'a>(
     let mut judges: Vec<(&str, Vec<&SentinelRecord>)> = Vec::new();
     for record in cells.into_iter().flat_map(|cell| &cell.sentinels) {
         let at = judges.iter().position(|(judge, _)| *judge == record.judge);
-        let at = at.unwrap_or_else(|| {
+        let at = at.unwrap_or(judges.len());
+        if at == judges.len() {
             judges.push((&record.judge, Vec::new()));
-            judges.len() - 1
-        });
+        }
         let of_judge = &mut judges[at].1;
         if of_judge.iter().all(|known| known.name != record.name) {
             of_judge.push(record);
@@ -217,9 +215,8 @@ pub fn is_unfit(sentinels: &[&SentinelRecord]) -> bool {
     sentinel::is_unfit(sentinels.iter().map(met))
 }
 
-/// Takes away the verdicts of judges that miss too many answers whose verdict is known. The others of
-/// a panel vote without them; where nobody is left, what rules can grade they grade, and the rest is
-/// unscored.
+/// Removes the verdicts of judges that miss too many answers whose verdict is known. The other judges
+/// vote without them; where none is left, rules grade what they can, and the rest is unscored.
 pub fn disregard_unfit(cells: &mut [CellRecord]) {
     let fit: Vec<bool> = by_judge(cells.iter())
         .iter()

@@ -1,5 +1,8 @@
 //! Calibration: how far a judge says what people say, and what its verdicts are worth then.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::agreement::cohens_kappa;
 use super::{ConfidenceInterval, wilson};
 
@@ -39,12 +42,13 @@ pub struct Calibration {
     /// Of the wrong answers, the share that the judge calls wrong (`q0`), with Wilson's interval.
     pub specificity: Option<(f64, ConfidenceInterval)>,
     /// Whether its verdicts may be believed.
-    pub fitness: Fitness,
+    pub fitness: Calibrated,
 }
 
 /// Whether a judge's verdicts may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fitness {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibrated {
     /// Enough labels, and it agrees with them.
     Calibrated,
     /// It agrees with the labels, and they are too few.
@@ -53,7 +57,7 @@ pub enum Fitness {
     Unfit,
 }
 
-impl Fitness {
+impl Calibrated {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,17 +76,10 @@ impl Calibration {
             return None;
         }
         let rate = |human: bool| {
-            let of_these = labelled.iter().filter(|one| one.human == human);
-            let (mut n, mut agree) = (0_usize, 0_usize);
-            for one in of_these {
-                n += 1;
-                agree += usize::from(one.judge == human);
-            }
-            if n == 0 {
-                return None;
-            }
-            let share = agree as f64 / n as f64;
-            Some((share, wilson::interval(share, n as f64)?))
+            let of_these = || labelled.iter().filter(|one| one.human == human);
+            let agree = of_these().filter(|one| one.judge == human).count() as f64;
+            let n = of_these().count() as f64;
+            Some((agree / n, wilson::interval(agree / n, n)?))
         };
         let pairs: Vec<(bool, bool)> = labelled.iter().map(|one| (one.human, one.judge)).collect();
         let kappa = cohens_kappa(&pairs);
@@ -97,9 +94,9 @@ impl Calibration {
             sensitivity,
             specificity,
             fitness: match (agrees, labels >= LEAST_LABELS) {
-                (true, true) => Fitness::Calibrated,
-                (true, false) => Fitness::Provisional,
-                (false, _) => Fitness::Unfit,
+                (true, true) => Calibrated::Calibrated,
+                (true, false) => Calibrated::Provisional,
+                (false, _) => Calibrated::Unfit,
             },
         })
     }
@@ -135,14 +132,8 @@ impl Calibration {
             (q0 * m0 + 1.0, m0 + 2.0),
             (q1 * m1 + 1.0, m1 + 2.0),
         )?;
-        Some((
-            theta,
-            ConfidenceInterval {
-                confidence_level: 0.95,
-                lower_bound: lower.min(theta),
-                upper_bound: upper.max(theta),
-            },
-        ))
+        let interval = ConfidenceInterval::of(lower.min(theta), upper.max(theta));
+        Some((theta, interval))
     }
 }
 
@@ -214,11 +205,11 @@ mod tests {
                 .unwrap()
                 .fitness
         };
-        assert_eq!(fitness(55, 5, 4, 36), Fitness::Calibrated);
-        assert_eq!(fitness(11, 1, 1, 7), Fitness::Provisional);
-        assert_eq!(fitness(40, 20, 20, 20), Fitness::Unfit);
+        assert_eq!(fitness(55, 5, 4, 36), Calibrated::Calibrated);
+        assert_eq!(fitness(11, 1, 1, 7), Calibrated::Provisional);
+        assert_eq!(fitness(40, 20, 20, 20), Calibrated::Unfit);
         // All right and all called right: chance alone does that.
-        assert_eq!(fitness(200, 0, 0, 0), Fitness::Unfit);
+        assert_eq!(fitness(200, 0, 0, 0), Calibrated::Unfit);
         assert_eq!(Calibration::of(&[]), None);
     }
 

@@ -52,13 +52,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "probe",
         ],
     ),
+    ("stats", &["units"]),
     (
         "record",
         &[
-            "units", "window", "tokens", "session", "context", "bill", "model", "probe",
+            "units", "window", "tokens", "session", "context", "bill", "model", "probe", "stats",
         ],
     ),
-    ("stats", &["units"]),
     (
         "metric",
         &["units", "window", "model", "probe", "record", "stats"],

@@ -1,7 +1,7 @@
 //! Files of JSON lines that are added to.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
@@ -14,6 +14,15 @@ pub(super) fn open(path: &Path) -> Result<File, JournalError> {
     let mut options = OpenOptions::new();
     let opened = private(options.create(true).append(true)).open(path);
     opened.map_err(unwritable(path))
+}
+
+/// Adds lines to a file and waits until they are on disk. Half a line at its end is removed before.
+pub(crate) fn append<T: Serialize>(path: &Path, added: &[T]) -> Result<(), JournalError> {
+    drop_half_a_line(path)?;
+    let lines = of(added, &path.display().to_string())?;
+    let mut file = open(path)?;
+    let written = file.write_all(&lines).and_then(|()| file.sync_data());
+    written.map_err(unwritable(path))
 }
 
 /// Removes what a crash left of a last line, if the file is there: a line behind it would be damaged
@@ -34,7 +43,7 @@ pub(super) fn drop_half_a_line(path: &Path) -> Result<(), JournalError> {
 }
 
 /// All whole lines of a file that may not be there.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
     let mut reader = match File::open(path) {
         Ok(file) => BufReader::new(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! What is kept of a reader's and a judge's calls: names of recorded answers, and the sentinels.
+//! Requests to models: those of strategies, and the kept and lost answers of readers and judges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,6 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::model::Purpose;
 use crate::probe::Verdict;
 use crate::units::Usage;
+
+/// A request that a strategy made, or an attempt at the agent's own call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelCall {
+    /// Before or after this call of the agent.
+    pub call: usize,
+    /// Whose bill it goes on.
+    pub purpose: Purpose,
+    /// What it cost, failed or not.
+    pub usage: Usage,
+    /// Why it brought no answer, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The first digits of the name under which its answer is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
 
 /// An answer of a reader or a judge that is kept in a cassette.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

@@ -1,0 +1,198 @@
+//! What a compaction took out and put in its place, where in the work it fell, and what is wrong with
+//! its summary.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Tokens;
+
+/// Before and after of one compaction. What a patch only moved counts on neither side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionChange {
+    /// Its place among the cell's `compactions`, from 0.
+    pub event: usize,
+    /// Messages that were taken out, or stood otherwise before.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub out: BTreeMap<MessageKind, Portion>,
+    /// Messages that came in their place.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub put_in: BTreeMap<MessageKind, Portion>,
+    /// The largest of what was taken out, at the place that freed most; only of the first and the
+    /// last compactions of each stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Excerpt>,
+    /// What stands there now: the summary, where one was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Excerpt>,
+}
+
+/// Messages of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Portion {
+    /// How many.
+    pub messages: u64,
+    /// Their size.
+    pub tokens: Tokens,
+}
+
+/// The beginning of a message, its secrets replaced.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excerpt {
+    /// What it is.
+    pub kind: MessageKind,
+    /// The session's message that it was or is made of, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<usize>,
+    /// The beginning.
+    pub text: String,
+    /// Characters of the whole.
+    pub chars: u64,
+}
+
+/// What a message of a context is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// What a person typed, or a product put beside it.
+    User,
+    /// What the agent's model wrote, its tool calls included.
+    Agent,
+    /// Tool results.
+    Results,
+    /// Written in place of others.
+    Summary,
+    /// Put back after it was gone.
+    Restored,
+    /// Written by the strategy, in place of nothing.
+    Authored,
+}
+
+impl MessageKind {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Results => "tool results",
+            Self::Summary => "summary",
+            Self::Restored => "put back",
+            Self::Authored => "by the strategy",
+        }
+    }
+}
+
+/// What was going on when a patch was applied. Only what is known then: nothing of what comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionMoment {
+    /// Its place among the cell's `compactions`, from 0.
+    pub event: usize,
+    /// The user had typed something since the last response: a turn of theirs begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user_turn: bool,
+    /// A phase of the work had ended since the last response: the session marks it, or the agent
+    /// ticked off an item of its task list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub phase_end: bool,
+    /// The last [`CompactionMoment::LOOP`] responses made the same tool calls with the same
+    /// arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_loop: bool,
+    /// Tool calls of the last response that had no result yet.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub in_flight: u32,
+}
+
+impl CompactionMoment {
+    /// So many responses that do the same are a loop: two are a retry.
+    pub const LOOP: usize = 3;
+}
+
+/// What models wrote for compactions, and what is wrong with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryHealth {
+    /// Answers to requests for a summary, applied or not.
+    pub summaries: usize,
+    /// Those that something is wrong with, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unhealthy: Vec<UnhealthySummary>,
+}
+
+/// A summary that something is wrong with.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnhealthySummary {
+    /// Before or after this call of the agent.
+    pub call: usize,
+    /// What is wrong, each once.
+    pub ailments: Vec<Ailment>,
+    /// The beginning of the text, as it was written.
+    pub text: String,
+}
+
+/// What may be wrong with a summary.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Ailment {
+    /// Nothing was written.
+    Empty,
+    /// It is a tool call.
+    ToolCall,
+    /// It is a question.
+    Question,
+    /// It goes on with the conversation.
+    Chat,
+    /// It breaks off: the model reached its limit.
+    CutOff,
+    /// It is longer than what it stands for, or than all that it was made from.
+    LargerThanSource,
+    /// It is written in another script than the session.
+    OtherScript,
+    /// The model declined, or its provider held the text back.
+    Refused,
+}
+
+/// All of them, in the order of [`Ailment`] and of tables: the names in files and for people.
+const AILMENTS: [(Ailment, &str, &str); 8] = [
+    (Ailment::Empty, "empty", "empty"),
+    (Ailment::ToolCall, "tool_call", "tool call"),
+    (Ailment::Question, "question", "question"),
+    (Ailment::Chat, "chat", "chat"),
+    (Ailment::CutOff, "cut_off", "cut off"),
+    (Ailment::LargerThanSource, "larger_than_source", "larger"),
+    (Ailment::OtherScript, "other_script", "other script"),
+    (Ailment::Refused, "refused", "refused"),
+];
+
+impl Ailment {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 8] = {
+        let mut all = [Self::Empty; 8];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = AILMENTS[at].0;
+            at += 1;
+        }
+        all
+    };
+
+    /// The name in files.
+    pub fn id(self) -> &'static str {
+        AILMENTS[self as usize].1
+    }
+
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        AILMENTS[self as usize].2
+    }
+}
