@@ -263,7 +263,7 @@ pub struct Coverage {
 }
 
 /// How much of one metric was scored on both sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct MetricCoverage {
     /// The metric, a name of [`COMPARED`].
     pub metric: &'static str,
@@ -283,10 +283,8 @@ impl MetricCoverage {
 impl Coverage {
     /// The metric of which the smallest share was scored again; nothing where no item was scored.
     pub fn worst(&self) -> Option<MetricCoverage> {
-        let by_share = |left: &&MetricCoverage, right: &&MetricCoverage| {
-            left.share().total_cmp(&right.share())
-        };
-        self.by_metric.iter().min_by(by_share).copied()
+        let all = self.by_metric.iter().copied();
+        all.min_by(|left, right| left.share().total_cmp(&right.share()))
     }
 
     /// The smallest share of a metric that was scored again, or of sessions where there are no items; 1 of

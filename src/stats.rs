@@ -109,16 +109,23 @@ impl Estimate {
     /// A number with the standard error that some formula gives it, and the interval `± t(1 − α/2,
     /// G − 1) · SE` that belongs to it.
     pub fn with_error(point: f64, standard_error: Option<f64>, n: SampleSize) -> Self {
-        let t = n.sessions.checked_sub(1).and_then(t_quantile);
-        let confidence_interval = standard_error.zip(t).map(|(error, t)| ConfidenceInterval {
-            confidence_level: CONFIDENCE_LEVEL,
-            lower_bound: point - t * error,
-            upper_bound: point + t * error,
-        });
+        Self::with_freedom(point, standard_error, n.sessions.saturating_sub(1), n)
+    }
+
+    /// The same with the degrees of freedom that the error has.
+    pub(crate) fn with_freedom(
+        point: f64,
+        standard_error: Option<f64>,
+        freedom: usize,
+        n: SampleSize,
+    ) -> Self {
+        let t = quantile::t(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0, freedom);
+        let interval =
+            |(error, t): (f64, f64)| ConfidenceInterval::of(point - t * error, point + t * error);
         Self {
             point_estimate: point,
             standard_error,
-            confidence_interval,
+            confidence_interval: standard_error.zip(t).map(interval),
             n,
         }
     }
@@ -136,26 +143,31 @@ impl Estimate {
         Some(Self {
             point_estimate: correct(self.point_estimate),
             standard_error: self.standard_error.map(|error| error / (1.0 - chance)),
-            confidence_interval: self.confidence_interval.map(|interval| ConfidenceInterval {
-                lower_bound: correct(interval.lower_bound),
-                upper_bound: correct(interval.upper_bound),
-                ..interval
-            }),
+            confidence_interval: self.confidence_interval.map(|it| it.map(correct)),
             n: self.n,
         })
     }
 }
 
 impl ConfidenceInterval {
+    /// An interval at the usual level.
+    pub(crate) fn of(lower_bound: f64, upper_bound: f64) -> Self {
+        Self {
+            confidence_level: CONFIDENCE_LEVEL,
+            lower_bound,
+            upper_bound,
+        }
+    }
+
+    /// Both ends on another scale, which keeps their order.
+    fn map(self, scale: impl Fn(f64) -> f64) -> Self {
+        Self::of(scale(self.lower_bound), scale(self.upper_bound))
+    }
+
     /// Half its width: what stands behind `±`.
     pub fn half_width(&self) -> f64 {
         (self.upper_bound - self.lower_bound) / 2.0
     }
-}
-
-/// `t(1 − α/2, f)` for f degrees of freedom; nothing below one.
-fn t_quantile(freedom: usize) -> Option<f64> {
-    quantile::t(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0, freedom)
 }
 
 #[cfg(test)]
@@ -178,10 +190,10 @@ mod tests {
             (39, 2.023),
             (100, 1.984),
         ] {
-            let t = t_quantile(freedom).unwrap();
+            let t = quantile::t(0.975, freedom).unwrap();
             close(t, published, 5e-4);
         }
-        assert_eq!(t_quantile(0), None);
+        assert_eq!(quantile::t(0.975, 0), None);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 use super::source::Conditions;
 use super::{Chance, Comparison, Sample, SessionSample, Settings, Source, canonical};
+use crate::record::schema_of;
 use crate::stats::gate::Target;
 
 /// The value of `format`.
@@ -73,22 +73,22 @@ pub enum BaselineError {
 
 /// A JSON Schema (draft 2020-12) of the file.
 pub fn schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Baseline>()
-        .to_value()
+    schema_of::<Baseline>()
 }
 
 impl Baseline {
     /// What a run scored. `again` is a second run of the same, from which the noise is taken; without
     /// one it is taken from the repeats, where there are any.
     pub fn of(source: &Source, again: Option<&Source>) -> Self {
-        let stored = |sample: &Sample| Stored {
-            definition: sample.definition.clone(),
-            sessions: sample.sessions.clone(),
-        };
         let strategies = source.strategies.iter();
+        let stored = |sample: &Sample| {
+            let (definition, sessions) = (sample.definition.clone(), sample.sessions.clone());
+            let stored = Stored {
+                definition,
+                sessions,
+            };
+            (sample.strategy.clone(), stored)
+        };
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -96,9 +96,7 @@ impl Baseline {
             sessions: source.sessions.clone(),
             probes: source.probes.clone(),
             order: strategies.clone().map(|s| s.strategy.clone()).collect(),
-            strategies: strategies
-                .map(|sample| (sample.strategy.clone(), stored(sample)))
-                .collect(),
+            strategies: strategies.map(stored).collect(),
             noise: noise(source, again),
         }
     }
@@ -146,11 +144,11 @@ impl Baseline {
 
     /// The noise of a metric of a strategy; 0 where none was measured.
     pub fn noise_of(&self, strategy: &str, metric: &str) -> f64 {
-        let metrics = self.noise.get(strategy);
-        metrics
-            .and_then(|metrics| metrics.get(metric))
-            .copied()
-            .unwrap_or(0.0)
+        let noise = self
+            .noise
+            .get(strategy)
+            .and_then(|metrics| metrics.get(metric));
+        noise.copied().unwrap_or(0.0)
     }
 }
 
@@ -160,8 +158,8 @@ fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<S
     for sample in &source.strategies {
         let halves = match again {
             Some(again) => {
-                let other = again.strategy(&sample.strategy).cloned();
-                other.map(|other| (sample.clone(), other))
+                let other = again.strategy(&sample.strategy);
+                other.map(|other| (sample.clone(), other.clone()))
             }
             None => halves(sample),
         };

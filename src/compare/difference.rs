@@ -17,6 +17,9 @@ use crate::stats::ratio::Ratio;
 use crate::stats::signflip;
 use crate::stats::suite::{self, Repeats, SuiteDifference};
 
+/// Metrics with a score per probe.
+const OF_PROBES: [&str; 3] = ["survival", "extract", "accuracy"];
+
 /// What is nearer to 0 than this is 0: numbers that went through a file may differ in the last bit.
 const NOTHING: f64 = 1e-9;
 
@@ -77,11 +80,8 @@ pub(super) fn paired_probes(
         unscored => session.unscored.push(unscored),
     };
     for (id, probe) in old.probes.iter().filter(|(_, probe)| which(probe)) {
-        let other = new.and_then(|new| new.probes.get(id));
-        add(
-            mean(probe.scores(metric)),
-            other.and_then(|other| mean(other.scores(metric))),
-        );
+        let other = new.and_then(|new| mean(new.probes.get(id)?.scores(metric)));
+        add(mean(probe.scores(metric)), other);
     }
     for (id, probe) in new.iter().flat_map(|new| &new.probes) {
         if which(probe) && !old.probes.contains_key(id) {
@@ -299,12 +299,11 @@ fn repeats(
 fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
     let mut found = Vec::new();
     for (session, old, new) in pairs {
-        let Some(new) = new else { continue };
         for (id, probe) in &old.probes {
-            let Some(other) = new.probes.get(id) else {
+            let Some(other) = new.and_then(|new| new.probes.get(id)) else {
                 continue;
             };
-            for metric in ["survival", "extract", "accuracy"] {
+            for metric in OF_PROBES {
                 let (was, is) = (probe.scores(metric), other.scores(metric));
                 let (Some(baseline), Some(candidate)) = (mean(was), mean(is)) else {
                     continue;
@@ -344,17 +343,17 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 }
 
 fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
-    let mut broken = Vec::new();
-    for (session, old, new) in pairs {
+    let of_pair = |(session, old, new): &Pair<'_>| {
         let rules = new
             .iter()
             .flat_map(|new| new.rejected.difference(&old.rejected));
-        broken.extend(rules.map(|rule| BrokenRule {
+        let broken = rules.map(|rule| BrokenRule {
             session: (*session).to_owned(),
             rule: rule.clone(),
-        }));
-    }
-    broken
+        });
+        broken.collect::<Vec<_>>()
+    };
+    pairs.iter().flat_map(of_pair).collect()
 }
 
 /// Sessions that die in a larger share of repeats than under the baseline.
@@ -383,26 +382,24 @@ fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         let dead = new.map_or(0, |new| new.dead);
         coverage.newly_dead += dead.saturating_sub(old.dead);
     }
-    for metric in ["survival", "extract", "accuracy"] {
-        let (mut items, mut paired_items) = (0, 0);
+    for metric in OF_PROBES {
+        let mut of_metric = MetricCoverage {
+            metric,
+            ..MetricCoverage::default()
+        };
+        let is_scored = |probe: &ProbeSample| !probe.scores(metric).is_empty();
         for (_, old, new) in pairs {
-            for (id, probe) in &old.probes {
+            for (id, _) in old.probes.iter().filter(|(_, probe)| is_scored(probe)) {
                 let other = new.and_then(|new| new.probes.get(id));
-                let scored = !probe.scores(metric).is_empty();
-                let both = other.is_some_and(|other| !other.scores(metric).is_empty());
-                items += usize::from(scored);
-                paired_items += usize::from(scored && both);
+                of_metric.items += 1;
+                of_metric.paired_items += usize::from(other.is_some_and(is_scored));
             }
         }
-        coverage.items += items;
-        coverage.paired_items += paired_items;
-        if items > 0 {
-            coverage.by_metric.push(MetricCoverage {
-                metric,
-                items,
-                paired_items,
-            });
-        }
+        coverage.items += of_metric.items;
+        coverage.paired_items += of_metric.paired_items;
+        coverage
+            .by_metric
+            .extend((of_metric.items > 0).then_some(of_metric));
     }
     coverage
 }

@@ -1,4 +1,4 @@
-//! Families of comparisons: the more are made, the surer each must be.
+//! Families of comparisons: p values are adjusted for the number of comparisons.
 
 use super::{COMPARED, Comparison};
 use crate::stats::multiple::holm;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference, NewDeath,
 };
-use crate::stats::gate::{Bounds, Target, Verdict};
+use crate::stats::gate::{Target, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
 
 /// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where chance
@@ -124,11 +124,12 @@ pub fn judge(
     let share = comparison.coverage.share();
     let coverage = (share < rules.coverage).then(|| {
         let of = &comparison.coverage;
-        let (metric, items, paired_items) = of.worst().map_or(("", 0, 0), |worst| {
-            (worst.metric, worst.items, worst.paired_items)
-        });
+        let worst = of.worst().unwrap_or_default();
         format!(
-            "{metric}: scored {paired_items} of the baseline's {items} items in {} of {} sessions: {:.1} %, and {:.1} % is asked",
+            "{}: scored {} of the baseline's {} items in {} of {} sessions: {:.1} %, and {:.1} % is asked",
+            worst.metric,
+            worst.paired_items,
+            worst.items,
             of.paired_sessions,
             of.sessions,
             share * 100.0,
@@ -152,9 +153,7 @@ pub fn judge(
         Verdict::Regressed
     } else {
         // The best is only said where nothing is worse than it.
-        let improved = metrics
-            .iter()
-            .any(|metric| metric.verdict == Verdict::Improved);
+        let improved = metrics.iter().any(|it| it.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
             Some(Verdict::NonInferior) if improved => Verdict::Improved,
@@ -177,48 +176,55 @@ pub fn judge(
     }
 }
 
+/// The verdict on one metric; where it is `inconclusive`, the reason, and how many sessions would make it
+/// clear.
 fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> GatedMetric {
-    let (verdict, reason, sessions_needed) = decide(metric, margin, noise, family);
-    GatedMetric {
+    let gated = |verdict, reason, sessions_needed| GatedMetric {
         metric: metric.metric,
         margin,
         verdict,
         reason,
         sessions_needed,
-    }
-}
-
-/// The verdict; where it is `inconclusive`, the reason, and how many sessions would make it clear.
-fn decide(
-    metric: &MetricDifference,
-    margin: f64,
-    noise: f64,
-    family: usize,
-) -> (Verdict, Option<String>, Option<usize>) {
-    let unclear = |reason: String| (Verdict::Inconclusive, Some(reason), None);
+    };
+    let unclear = |reason: String| gated(Verdict::Inconclusive, Some(reason), None);
     let is_amount = metric.kind == Kind::Amount;
+    let Some(bounds) = metric.bounds else {
+        let reason = if is_amount && metric.ratio.is_none() {
+            "an amount is 0, and a ratio to nothing is no number"
+        } else if metric.paired.by_session.n.sessions < 2 {
+            "one session alone leaves the error unknown"
+        } else {
+            "a session was not scored in two repeats on both sides, which leaves the error unknown"
+        };
+        return unclear(reason.to_owned());
+    };
+    // On the scale of the bounds: of amounts the logarithm.
     let margin = if is_amount {
         libm::log1p(margin)
     } else {
         margin
     };
-    let Some(bounds) = metric.bounds else {
-        return unclear(why_no_bounds(metric).to_owned());
-    };
-    let verdict = bounds.verdict_among(family, margin, noise);
+    let verdict = bounds.verdict(family, margin, noise);
     if metric.missing_sessions > 0 && verdict != Verdict::Regressed {
-        let missing = format!("{} sessions are missing", metric.missing_sessions);
-        let ended = is_amount.then_some(", or ended at different calls");
-        return unclear(missing + ended.unwrap_or_default());
+        let ended = if is_amount {
+            ", or ended at different calls"
+        } else {
+            ""
+        };
+        return unclear(format!(
+            "{} sessions are missing{ended}",
+            metric.missing_sessions
+        ));
     }
     // Pairs without a score, at their worst and at their best.
     if let Some((low, high)) = metric.paired.bounds {
         let point = metric.paired.by_session.point_estimate;
-        let (worst, best) = metric
-            .worst
-            .unwrap_or_else(|| (bounds.moved(low - point), bounds.moved(high - point)));
-        let turns = |to: Bounds| to.verdict_among(family, margin, noise) != verdict;
-        if turns(worst) || turns(best) {
+        let moved = || (bounds.moved(low - point), bounds.moved(high - point));
+        let (worst, best) = metric.worst.unwrap_or_else(moved);
+        if [worst, best]
+            .iter()
+            .any(|it| it.verdict(family, margin, noise) != verdict)
+        {
             return unclear(format!(
                 "{} pairs were not scored, and could turn the verdict",
                 metric.paired.unscored
@@ -226,7 +232,7 @@ fn decide(
         }
     }
     if verdict != Verdict::Inconclusive {
-        return (verdict, None, None);
+        return gated(verdict, None, None);
     }
     let (what, count, needed) = match &metric.suite {
         Some(suite) => {
@@ -243,22 +249,11 @@ fn decide(
         Some(needed) => format!("{count} {what} are too few: about {needed} are needed"),
         None => format!("no number of {what} would decide it"),
     };
-    (
+    gated(
         verdict,
         Some(reason),
         needed.filter(|_| metric.suite.is_none()),
     )
-}
-
-/// Why a metric that was measured has no bounds.
-fn why_no_bounds(metric: &MetricDifference) -> &'static str {
-    if metric.kind == Kind::Amount && metric.ratio.is_none() {
-        "an amount is 0, and a ratio to nothing is no number"
-    } else if metric.paired.by_session.n.sessions < 2 {
-        "one session alone leaves the error unknown"
-    } else {
-        "a session was not scored in two repeats on both sides, which leaves the error unknown"
-    }
 }
 
 /// How a gate ends.

@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::CellSummary;
+use crate::metric::cost::SchemeCost;
 use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
-use crate::record::{CellRecord, Importance, Level};
+use crate::record::{CellRecord, Importance, Level, StrategyEntry};
+use crate::units::ContentHash;
 
 /// One strategy: its sessions, with every value once per repeat.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -36,7 +38,7 @@ pub struct SessionSample {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub rejected: BTreeSet<String>,
     /// Repeats in which the session died or the strategy failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub dead: usize,
     /// Where the first of them died: `call 57`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,11 +52,6 @@ impl SessionSample {
         let probes = self.probes.values().map(|probe| probe.survival.len());
         metrics.chain(probes).max().unwrap_or(0).max(self.dead)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// One probe item under one strategy; one score per repeat in which it was scored.
@@ -105,8 +102,7 @@ impl ProbeSample {
 impl Sample {
     /// Reduces the cells of one strategy. `references` are the cells of `full`, by session.
     pub(super) fn of(
-        strategy: &str,
-        definition: String,
+        strategy: &StrategyEntry,
         cells: &[&CellRecord],
         references: &BTreeMap<&str, &CellRecord>,
         reader: ModelKind,
@@ -119,8 +115,8 @@ impl Sample {
             session.add(cell, &summary, reader);
         }
         Self {
-            strategy: strategy.to_owned(),
-            definition,
+            strategy: strategy.name.clone(),
+            definition: ContentHash::of(strategy.toml.as_bytes()).hex(16),
             sessions,
         }
     }
@@ -135,10 +131,7 @@ impl SessionSample {
             ("rejected", Some(summary.findings.rejected as f64)),
             ("action_support", summary.support.share()),
             ("token_savings", summary.savings.and_then(|s| s.share())),
-            (
-                "cost_savings",
-                cost.and_then(crate::metric::cost::SchemeCost::share),
-            ),
+            ("cost_savings", cost.and_then(SchemeCost::share)),
             ("tokens", spent),
             // In whole input tokens; a cost is counted in thousandths of one.
             ("cost", cost.map(|cost| cost.cost as f64 / 1_000.0)),
@@ -148,10 +141,8 @@ impl SessionSample {
                 self.metrics.entry(name.to_owned()).or_default().push(value);
             }
         }
-        let rejected = cell
-            .violations
-            .iter()
-            .filter(|it| it.level == Level::Rejected);
+        let violations = cell.violations.iter();
+        let rejected = violations.filter(|it| it.level == Level::Rejected);
         self.rejected.extend(rejected.map(|it| it.rule.clone()));
         let died_at = summary.completion.died_at.or(summary.completion.failed_at);
         self.dead += usize::from(died_at.is_some());
@@ -179,8 +170,8 @@ impl SessionSample {
                 item.lost_at = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
             }
             let is_right = |outcome| f64::from(u8::from(outcome == Outcome::Right));
-            // Where the session died before the question nothing is right; where nobody is asked,
-            // nobody scores.
+            // Nothing is right where the session died before the question; without a reader there
+            // is no score.
             let is_lost =
                 died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
             let answered = match probe.verdict().map(Verdict::scored) {

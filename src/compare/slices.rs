@@ -1,4 +1,4 @@
-//! Slices: survival by kind of probe, looked at without having been asked for.
+//! Slices: survival by kind of probe. They are exploratory and never gated.
 
 use std::collections::BTreeSet;
 

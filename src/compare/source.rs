@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{Chance, Sample};
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
-use crate::record::{Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
-use crate::units::ContentHash;
+use crate::record::{
+    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, StrategyEntry,
+};
 
 /// How the manifest names a reader where none is asked.
 const NOBODY: &str = "none";
@@ -111,25 +112,18 @@ pub enum Mixed {
 impl Source {
     /// Reduces a run.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
-        let references: BTreeMap<&str, &CellRecord> = cells
-            .iter()
-            .filter(|cell| cell.arm == Arm::Reference)
+        let references = cells.iter().filter(|cell| cell.arm == Arm::Reference);
+        let references: BTreeMap<&str, &CellRecord> = references
             .map(|cell| (cell.session.as_str(), cell))
             .collect();
-        let strategies = manifest
-            .strategies
-            .iter()
-            .map(|entry| {
-                let own: Vec<&CellRecord> = cells
-                    .iter()
-                    .filter(|cell| cell.arm == Arm::Strategy && cell.strategy == entry.name)
-                    .filter(|cell| cell.end.is_measured())
-                    .collect();
-                let definition = ContentHash::of(entry.toml.as_bytes()).hex(16);
-                let reader = manifest.reader.kind;
-                Sample::of(&entry.name, definition, &own, &references, reader)
-            })
-            .collect();
+        let sample = |entry: &StrategyEntry| {
+            let is_own = |cell: &&CellRecord| {
+                let is_strategy = cell.arm == Arm::Strategy && cell.strategy == entry.name;
+                is_strategy && cell.end.is_measured()
+            };
+            let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
+            Sample::of(entry, &own, &references, manifest.reader.kind)
+        };
         let sessions = &manifest.sessions;
         Self {
             conditions: Conditions {
@@ -159,7 +153,7 @@ impl Source {
                 .iter()
                 .map(|session| (session.id.clone(), session.hash.clone()))
                 .collect(),
-            strategies,
+            strategies: manifest.strategies.iter().map(sample).collect(),
         }
     }
 
@@ -216,9 +210,9 @@ impl Source {
         strategies.find(|sample| sample.strategy == name)
     }
 
-    /// Which strategy of `candidate` stands where which of this source stands: the same name; then, of what
-    /// is left, the same name without overrides, where each side has one, or the other side has one and this
-    /// has one that is not overridden; and where each side has one strategy in all, these.
+    /// Pairs the strategies with those of `candidate`, in three rounds: those of the same name; of the
+    /// rest those of the same name without overrides, where it is clear which one is meant; and where
+    /// each side has one strategy in all, these.
     pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
         let (ours, theirs) = (&*self.strategies, &*candidate.strategies);
         let mut found: BTreeMap<usize, usize> = BTreeMap::new();
@@ -226,25 +220,21 @@ impl Source {
             let same = theirs.iter().position(|new| new.strategy == old.strategy);
             found.extend(same.map(|to| (at, to)));
         }
-        for at in 0..ours.len() {
-            let name = base(&ours[at].strategy);
-            let left = |side: &[Sample], is_taken: &dyn Fn(usize) -> bool| -> Vec<usize> {
-                let alike = |at: &usize| base(&side[*at].strategy) == name && !is_taken(*at);
+        for name in ours.iter().map(|sample| base(&sample.strategy)) {
+            let alike = |side: &[Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<usize> {
+                let alike = |at: &usize| base(&side[*at].strategy) == name && !is_paired(*at);
                 (0..side.len()).filter(alike).collect()
             };
-            let own = left(ours, &|at| found.contains_key(&at));
-            let other = left(theirs, &|at| found.values().any(|to| *to == at));
-            let plain = |side: &[Sample], of: &[usize]| match of {
+            // One without overrides stands for its name among several.
+            let meant = |side: &[Sample], of: &[usize]| match of {
                 [one] => Some(*one),
                 many => many.iter().copied().find(|at| side[*at].strategy == name),
             };
+            let own = alike(ours, &|at| found.contains_key(&at));
+            let other = alike(theirs, &|at| found.values().any(|to| *to == at));
             let is_clear = own.len() < 2 || other.len() < 2;
-            if let Some(to) = plain(theirs, &other)
-                && is_clear
-                && plain(ours, &own) == Some(at)
-            {
-                found.insert(at, to);
-            }
+            let pair = meant(ours, &own).zip(meant(theirs, &other));
+            found.extend(pair.filter(|_| is_clear));
         }
         if let ([_], [_]) = (ours, theirs) {
             found.insert(0, 0);
@@ -293,28 +283,10 @@ impl Source {
     /// What differs between the two that decides results, apart from the strategies themselves.
     pub fn mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
         let (old, new) = (&self.conditions, &candidate.conditions);
-        let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-        let model = |model: Option<&ModelEntry>| {
-            or_none(model.map(|m| format!("{} ({:?})", m.name, m.kind)))
-        };
-        let summarisers = [&old.summariser, &new.summariser].map(|it| model(Some(it)));
-        let readers = [&old.reader, &new.reader].map(|it| model(Some(it)));
-        let judges = [&old.judge, &new.judge].map(|it| model(it.as_ref()));
-        let pairs = [
-            ("counter", [old.counter.clone(), new.counter.clone()]),
-            ("window", [old.window.clone(), new.window.clone()]),
-            ("summariser", summarisers),
-            ("reader", readers),
-            ("judge", judges),
-            (
-                "faults",
-                [&old.faults, &new.faults].map(|it| or_none(it.clone())),
-            ),
-        ];
+        let pairs = old.named().into_iter().zip(new.named());
         let mut found: Vec<Mismatch> = pairs
-            .into_iter()
-            .filter(|(_, [baseline, candidate])| baseline != candidate)
-            .map(|(what, [baseline, candidate])| Mismatch {
+            .filter(|((_, baseline), (_, candidate))| baseline != candidate)
+            .map(|((what, baseline), (_, candidate))| Mismatch {
                 what: what.to_owned(),
                 baseline,
                 candidate,
@@ -342,6 +314,22 @@ impl Source {
             sessions.iter().all(|side| side.contains_key(id))
         });
         found
+    }
+}
+
+impl Conditions {
+    /// The conditions that are always there, by name.
+    fn named(&self) -> [(&'static str, String); 6] {
+        let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+        let model = |model: &ModelEntry| format!("{} ({:?})", model.name, model.kind);
+        [
+            ("counter", self.counter.clone()),
+            ("window", self.window.clone()),
+            ("summariser", model(&self.summariser)),
+            ("reader", model(&self.reader)),
+            ("judge", or_none(self.judge.as_ref().map(model))),
+            ("faults", or_none(self.faults.clone())),
+        ]
     }
 }
 

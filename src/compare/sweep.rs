@@ -4,11 +4,11 @@
 //! chosen on one part of the sessions, and the choice is tried on the other.
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::difference::mean;
 use super::{Comparison, Sample};
+use crate::record::schema_of;
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
@@ -24,6 +24,18 @@ pub struct Tried {
     pub values: Vec<(String, String)>,
     /// What it scored on the tune sessions.
     pub sample: Sample,
+}
+
+impl Tried {
+    /// The values of two metrics on a session; not a number where they are not known, and of a setting
+    /// that is broken on any session.
+    fn objectives(&self, session: &str, metrics: [&str; 2]) -> Point {
+        let is_whole = broken(&self.sample).is_none();
+        metrics.map(|metric| {
+            let value = value(&self.sample, session, metric);
+            value.filter(|_| is_whole).unwrap_or(f64::NAN)
+        })
+    }
 }
 
 /// What a sweep found.
@@ -122,11 +134,7 @@ pub struct Confirmation {
 
 /// A JSON Schema (draft 2020-12) of a sweep as JSON.
 pub fn schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Sweep>()
-        .to_value()
+    schema_of::<Sweep>()
 }
 
 impl SweepPoint {
@@ -159,21 +167,15 @@ fn value(sample: &Sample, session: &str, metric: &str) -> Option<f64> {
         return mean(values);
     }
     let probes = session.probes.values();
-    mean(
-        &probes
-            .filter_map(|probe| mean(probe.scores(metric)))
-            .collect::<Vec<_>>(),
-    )
+    let scores = probes.filter_map(|probe| mean(probe.scores(metric)));
+    mean(&scores.collect::<Vec<_>>())
 }
 
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
-    let dead: usize = sample.sessions.values().map(|session| session.dead).sum();
-    let rejected = sample
-        .sessions
-        .values()
-        .filter(|s| !s.rejected.is_empty())
-        .count();
+    let sessions = || sample.sessions.values();
+    let dead: usize = sessions().map(|session| session.dead).sum();
+    let rejected = sessions().filter(|it| !it.rejected.is_empty()).count();
     match (dead, rejected) {
         (0, 0) => None,
         (0, 1) => Some("a prompt would be rejected in 1 session".to_owned()),
@@ -195,10 +197,8 @@ pub fn judge(
     // A session on which somebody has no value would favour those who have.
     let complete = |session: &&String| {
         tried.iter().all(|point| {
-            broken(&point.sample).is_some()
-                || value(&point.sample, session, cost)
-                    .zip(value(&point.sample, session, quality))
-                    .is_some()
+            let is_known = |metric| value(&point.sample, session, metric).is_some();
+            broken(&point.sample).is_some() || is_known(cost) && is_known(quality)
         })
     };
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
@@ -230,15 +230,8 @@ pub fn judge(
         let of_sessions: Vec<Vec<Point>> = own
             .iter()
             .map(|at| {
-                let sample = &tried[*at].sample;
-                let whole = broken(sample).is_none();
-                let on = |session: &&String, metric| {
-                    let value = value(sample, session, metric);
-                    value.filter(|_| whole).unwrap_or(f64::NAN)
-                };
-                used.iter()
-                    .map(|session| vec![on(session, cost), on(session, quality)])
-                    .collect()
+                let of_point = |session: &&String| tried[*at].objectives(session, [cost, quality]);
+                used.iter().map(of_point).collect()
             })
             .collect();
         let means: Vec<Point> = of_sessions.iter().map(|it| pareto::mean(it)).collect();
@@ -248,11 +241,11 @@ pub fn judge(
         let saving: Vec<bool> = means
             .iter()
             .zip(&front)
-            .map(|(mean, on_front)| *on_front && mean.first().is_some_and(|saved| *saved > 0.0))
+            .map(|(mean, on_front)| *on_front && mean[0] > 0.0)
             .collect();
         let knee = pareto::knee(&means, &saving);
         for (place, at) in own.iter().enumerate() {
-            points[*at].on_front = front[place] && !means[place].is_empty();
+            points[*at].on_front = front[place];
             points[*at].front_share = shares.as_ref().map(|shares| shares[place]);
             // A window in which one setting alone was tried offers no choice.
             points[*at].recommended = knee == Some(place) && own.len() > 1;
@@ -270,9 +263,8 @@ pub fn judge(
     let sensitivity = sensitivity(&points);
     let pairs = pairs::pairs(&points);
     let order = |point: &SweepPoint| {
-        point
-            .cost
-            .map_or(f64::NEG_INFINITY, |cost| cost.point_estimate)
+        let cost = point.cost.map(|cost| cost.point_estimate);
+        cost.unwrap_or(f64::NEG_INFINITY)
     };
     points.sort_by(|left, right| order(right).total_cmp(&order(left)));
     Sweep {
@@ -342,18 +334,11 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
 /// better half, rounded up.
 pub fn better_half(tried: &[Tried], sessions: &[String], cost: &str, quality: &str) -> Vec<usize> {
-    let mean = |point: &Tried, metric| {
-        let values = sessions
-            .iter()
-            .map(|session| value(&point.sample, session, metric));
-        let values: Option<Vec<f64>> = values.collect();
-        let values = values.filter(|_| broken(&point.sample).is_none());
-        values.and_then(|values| mean(&values)).unwrap_or(f64::NAN)
+    let mean = |point: &Tried| {
+        let of_session = |session: &String| point.objectives(session, [cost, quality]);
+        pareto::mean(&sessions.iter().map(of_session).collect::<Vec<_>>())
     };
-    let mut means: Vec<Point> = tried
-        .iter()
-        .map(|point| vec![mean(point, cost), mean(point, quality)])
-        .collect();
+    let mut means: Vec<Point> = tried.iter().map(mean).collect();
     let whole = means.clone();
     let keep = tried.len().div_ceil(2);
     let mut kept = Vec::new();
@@ -372,7 +357,7 @@ pub fn better_half(tried: &[Tried], sessions: &[String], cost: &str, quality: &s
             sum(*r).total_cmp(&sum(*l)).then(l.cmp(r))
         });
         for at in layer {
-            means[at] = vec![f64::NAN, f64::NAN];
+            means[at] = [f64::NAN; 2];
             if kept.len() < keep {
                 kept.push(at);
             }

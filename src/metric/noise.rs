@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
-use crate::probe::Verdict;
-use crate::record::{Arm, CellRecord, Manifest, ProbeRecord};
+use crate::record::{AnswerRecord, Arm, CellRecord, Manifest, ProbeRecord};
 use crate::stats::components::{Item, Levels};
 
 /// Scores of the same items, each as often as it was repeated.
@@ -37,7 +36,7 @@ impl Repeated {
         if compactions * answers * judgements < 2 {
             return None;
         }
-        let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<Vec<f64>>>>> = BTreeMap::new();
+        let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<f64>>>> = BTreeMap::new();
         for cell in cells.into_iter().filter(|cell| cell.arm == Arm::Strategy) {
             let is_meant = |item: &&ProbeRecord| {
                 is_searched(item.kind) || is_answered && is_planted(item.kind)
@@ -46,17 +45,18 @@ impl Repeated {
                 let scores = if is_answered {
                     answered(item, answers, judgements)
                 } else {
-                    Some(vec![vec![item.survival.score]])
+                    Some(vec![item.survival.score])
                 };
                 let name = (&cell.session, &cell.strategy, &item.probe, item.percent);
                 found.entry(name).or_default().insert(cell.repeat, scores);
             }
         }
         let all = found.len();
-        let items: Vec<_> = found
+        let whole = found
             .into_values()
-            .filter(|repeats| repeats.len() == compactions)
-            .filter_map(|repeats| repeats.into_values().collect::<Option<Vec<_>>>())
+            .filter(|repeats| repeats.len() == compactions);
+        let items: Vec<Item> = whole
+            .filter_map(|repeats| Some(repeats.into_values().collect::<Option<Vec<_>>>()?.concat()))
             .collect();
         Some(Self {
             what: if is_answered { "answers" } else { "survival" },
@@ -68,21 +68,16 @@ impl Repeated {
 }
 
 /// The scores of an item's answers; nothing where one of them has none.
-fn answered(item: &ProbeRecord, answers: usize, judgements: usize) -> Option<Vec<Vec<f64>>> {
-    let scores = |verdicts: Vec<Verdict>| {
-        let scores = verdicts
-            .into_iter()
-            .map(|verdict| Some(verdict.scored()?.0));
-        let scored: Option<Vec<f64>> = scores.collect();
+fn answered(item: &ProbeRecord, answers: usize, judgements: usize) -> Option<Vec<f64>> {
+    let scores = |answer: &AnswerRecord| -> Option<Vec<f64>> {
+        let verdicts = answer.verdicts().into_iter();
+        let scored: Option<Vec<f64>> = verdicts.map(|verdict| Some(verdict.scored()?.0)).collect();
         match scored?.as_slice() {
             // Rules say the same each time.
             [one] => Some(vec![*one; judgements]),
             several => (several.len() == judgements).then(|| several.to_vec()),
         }
     };
-    let found: Option<Vec<Vec<f64>>> = item
-        .answers()
-        .map(|answer| scores(answer.verdicts()))
-        .collect();
-    found.filter(|found| found.len() == answers)
+    let found: Vec<Vec<f64>> = item.answers().map(scores).collect::<Option<_>>()?;
+    (found.len() == answers).then(|| found.concat())
 }

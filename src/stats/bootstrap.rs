@@ -57,11 +57,8 @@ pub(super) fn percentile_of(
         })
         .collect();
     means.sort_by(f64::total_cmp);
-    Some(ConfidenceInterval {
-        confidence_level: CONFIDENCE_LEVEL,
-        lower_bound: quantile::of_sorted(&means, tail)?,
-        upper_bound: quantile::of_sorted(&means, 1.0 - tail)?,
-    })
+    let end = |share| quantile::of_sorted(&means, share);
+    Some(ConfidenceInterval::of(end(tail)?, end(1.0 - tail)?))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 /// Repeats at the three levels: compactions of an item, answers to each, judgements of each answer.
 pub(crate) type Levels = [usize; 3];
 
-/// Scores of one item: `scores[compaction][answer][judgement]`.
-pub(crate) type Item = Vec<Vec<Vec<f64>>>;
+/// Scores of one item: those of one compaction stand together, and in them those of one answer.
+pub(crate) type Item = Vec<f64>;
 
 /// Variance of a score within an item, level by level; `None` for a level that was not repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,32 +17,22 @@ pub(crate) struct Components(pub(crate) [Option<f64>; 3]);
 impl Components {
     /// Takes the variance apart. Nothing where items do not all have the repeats of `levels`.
     pub(crate) fn of(items: &[Item], levels: Levels) -> Option<Self> {
-        let balanced = |item: &Item| {
-            item.len() == levels[0]
-                && item.iter().all(|answers| {
-                    answers.len() == levels[1] && answers.iter().all(|j| j.len() == levels[2])
-                })
-        };
-        if items.is_empty() || !items.iter().all(balanced) {
+        let scores: usize = levels.iter().product();
+        if items.is_empty() || items.iter().any(|item| item.len() != scores) {
             return None;
         }
-        let means = |groups: &[Vec<f64>]| -> Vec<f64> { groups.iter().map(|g| mean(g)).collect() };
-        // Judgements within answers, answers within compactions, compactions within items.
-        let judged = items.iter().flatten().flatten().map(Vec::as_slice);
-        let answered: Vec<Vec<f64>> = items.iter().flatten().map(|a| means(a)).collect();
-        let compacted: Vec<Vec<f64>> = items
-            .iter()
-            .map(|item| item.iter().map(|answers| mean(&means(answers))).collect())
-            .collect();
-        let judgement = within(judged, levels[2]);
-        let of_answers = within(answered.iter().map(Vec::as_slice), levels[1]);
-        let of_compactions = within(compacted.iter().map(Vec::as_slice), levels[0]);
+        let mut values = items.concat();
+        let mut components = [None; 3];
         // A mean's own variance holds a share of the level below.
-        let judged = judgement.unwrap_or(0.0) / levels[2] as f64;
-        let below = of_answers.unwrap_or(judged) / levels[1] as f64;
-        let answer = of_answers.map(|seen| (seen - judged).max(0.0));
-        let compaction = of_compactions.map(|seen| (seen - below).max(0.0));
-        Some(Self([compaction, answer, judgement]))
+        let mut below = 0.0;
+        // Judgements within answers, answers within compactions, compactions within items.
+        for level in (0..levels.len()).rev() {
+            let seen = within(&values, levels[level]);
+            components[level] = seen.map(|seen| (seen - below).max(0.0));
+            below = seen.unwrap_or(below) / levels[level] as f64;
+            values = values.chunks(levels[level]).map(mean).collect();
+        }
+        Some(Self(components))
     }
 
     /// Variance of an item's mean with so many repeats; a level that was not measured counts as 0.
@@ -95,18 +85,17 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Pooled variance within groups of one size; nothing for groups of one.
-fn within<'a>(groups: impl Iterator<Item = &'a [f64]>, size: usize) -> Option<f64> {
+/// Pooled variance within groups of this size; nothing for groups of one.
+fn within(values: &[f64], size: usize) -> Option<f64> {
     if size < 2 {
         return None;
     }
-    let (mut squares, mut count) = (0.0, 0);
-    for group in groups {
+    let of_group = |group: &[f64]| {
         let mean = mean(group);
-        squares += group.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-        count += 1;
-    }
-    (count > 0).then(|| squares / f64::from(count) / (size - 1) as f64)
+        group.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
+    };
+    let squares: f64 = values.chunks(size).map(of_group).sum();
+    Some(squares / (values.len() / size) as f64 / (size - 1) as f64)
 }
 
 #[cfg(test)]
@@ -125,21 +114,18 @@ mod tests {
             sd * (sum - 6.0)
         };
         let levels = [3, 3, 2];
-        let items: Vec<Item> = (0..600)
-            .map(|_| {
-                (0..3)
-                    .map(|_| {
-                        let compaction = noise(0.3);
-                        (0..3)
-                            .map(|_| {
-                                let answer = compaction + noise(0.2);
-                                (0..2).map(|_| answer + noise(0.1)).collect()
-                            })
-                            .collect()
-                    })
-                    .collect()
-            })
-            .collect();
+        let mut item = || {
+            let mut scores = Item::new();
+            for _ in 0..3 {
+                let compaction = noise(0.3);
+                for _ in 0..3 {
+                    let answer = compaction + noise(0.2);
+                    scores.extend([0.0; 2].map(|_| answer + noise(0.1)));
+                }
+            }
+            scores
+        };
+        let items: Vec<Item> = (0..600).map(|_| item()).collect();
         let found = Components::of(&items, levels).unwrap();
         assert!((found.0[0].unwrap() - 0.09).abs() < 0.01, "{found:?}");
         assert!((found.0[1].unwrap() - 0.04).abs() < 0.005, "{found:?}");
@@ -153,7 +139,7 @@ mod tests {
     #[test]
     fn what_was_not_repeated_has_no_component() {
         let levels = [1, 2, 1];
-        let items = vec![vec![vec![vec![0.0], vec![1.0]]]];
+        let items = [vec![0.0, 1.0]];
         let found = Components::of(&items, levels).unwrap();
         assert_eq!(found.0[0], None);
         assert_eq!(found.0[2], None);

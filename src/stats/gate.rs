@@ -105,15 +105,20 @@ pub struct Bounds {
 impl Bounds {
     /// A difference that is exact on the sessions that were run.
     pub fn exact(difference: f64, sessions: usize) -> Self {
+        Self::around(difference, (0.0, 0.0), sessions, Target::Suite)
+    }
+
+    /// Bounds at this distance on either side: of the one-sided bounds, and of the interval.
+    fn around(difference: f64, (one, two): (f64, f64), sessions: usize, target: Target) -> Self {
         Self {
             difference,
-            lower: difference,
-            upper: difference,
-            interval_lower: difference,
-            interval_upper: difference,
+            lower: difference - one,
+            upper: difference + one,
+            interval_lower: difference - two,
+            interval_upper: difference + two,
             deviation: None,
             sessions,
-            target: Target::Suite,
+            target,
             error: None,
             freedom: 0,
             permuted: None,
@@ -125,35 +130,26 @@ impl Bounds {
         let error = estimate.standard_error?;
         let one = quantile::t(0.95, freedom)? * error;
         let two = quantile::t(0.975, freedom)? * error;
-        let difference = estimate.point_estimate;
+        let sessions = estimate.n.sessions;
         Some(Self {
-            difference,
-            lower: difference - one,
-            upper: difference + one,
-            interval_lower: difference - two,
-            interval_upper: difference + two,
-            deviation: Some(error * (estimate.n.sessions as f64).sqrt()),
-            sessions: estimate.n.sessions,
-            target,
+            deviation: Some(error * (sessions as f64).sqrt()),
             error: Some(error),
             freedom,
-            permuted: None,
+            ..Self::around(estimate.point_estimate, (one, two), sessions, target)
         })
     }
 
     /// The same, `by` further up.
     #[must_use]
-    pub fn moved(mut self, by: f64) -> Self {
-        for value in [
-            &mut self.difference,
-            &mut self.lower,
-            &mut self.upper,
-            &mut self.interval_lower,
-            &mut self.interval_upper,
-        ] {
-            *value += by;
+    pub fn moved(self, by: f64) -> Self {
+        Self {
+            difference: self.difference + by,
+            lower: self.lower + by,
+            upper: self.upper + by,
+            interval_lower: self.interval_lower + by,
+            interval_upper: self.interval_upper + by,
+            ..self
         }
-        self
     }
 
     /// The verdict, for a margin δ ≥ 0 and the noise that is seen between two runs of the same.
@@ -161,14 +157,11 @@ impl Bounds {
     /// `improved` if the whole two-sided interval lies above the noise; `non-inferior` if L ≥ −δ
     /// (with a margin of 0, no change at all passes); `regressed` if U < 0; else `inconclusive`. About a
     /// population nothing is said with fewer than 6 sessions.
-    pub fn verdict(&self, margin: f64, noise: f64) -> Verdict {
-        self.verdict_among(1, margin, noise)
-    }
-
-    /// The verdict as one of a `family` of comparisons that are looked at together: `improved` and
-    /// `regressed` are said at a level of 5 % divided by their number (Bonferroni), so that among all of
-    /// them a false one stays as rare. `non-inferior` needs none of it: all must be.
-    pub fn verdict_among(&self, family: usize, margin: f64, noise: f64) -> Verdict {
+    ///
+    /// Of a `family` of comparisons that are looked at together, `improved` and `regressed` are said at
+    /// a level of 5 % divided by their number (Bonferroni), so that among all of them a false one stays
+    /// as rare. `non-inferior` needs none of it: all must be.
+    pub fn verdict(&self, family: usize, margin: f64, noise: f64) -> Verdict {
         if self.target == Target::Population && self.sessions < FEWEST_SESSIONS {
             return Verdict::Inconclusive;
         }
@@ -212,7 +205,7 @@ mod tests {
 
     #[track_caller]
     fn check(bounds: &Bounds, margin: f64, expected: Verdict) {
-        assert_eq!(bounds.verdict(margin, 0.01), expected, "{bounds:?}");
+        assert_eq!(bounds.verdict(1, margin, 0.01), expected, "{bounds:?}");
     }
 
     fn around(difference: f64, error: f64, sessions: usize) -> Bounds {
@@ -248,14 +241,14 @@ mod tests {
     #[test]
     fn among_many_comparisons_each_must_be_surer() {
         let worse = around(-0.10, 0.24, 20);
-        assert_eq!(worse.verdict(0.05, 0.0), Verdict::Regressed);
-        assert_eq!(worse.verdict_among(8, 0.05, 0.0), Verdict::Inconclusive);
+        assert_eq!(worse.verdict(1, 0.05, 0.0), Verdict::Regressed);
+        assert_eq!(worse.verdict(8, 0.05, 0.0), Verdict::Inconclusive);
         let better = worse.moved(0.22);
-        assert_eq!(better.verdict(0.05, 0.0), Verdict::Improved);
+        assert_eq!(better.verdict(1, 0.05, 0.0), Verdict::Improved);
         // That it is not inferior needs no more than before.
-        assert_eq!(better.verdict_among(8, 0.05, 0.0), Verdict::NonInferior);
+        assert_eq!(better.verdict(8, 0.05, 0.0), Verdict::NonInferior);
         assert_eq!(
-            Bounds::exact(-0.06, 3).verdict_among(8, 0.05, 0.0),
+            Bounds::exact(-0.06, 3).verdict(8, 0.05, 0.0),
             Verdict::Regressed
         );
     }
@@ -264,9 +257,9 @@ mod tests {
     fn repeats_that_agree_by_luck_prove_nothing() {
         let mut lucky = around(-0.10, 0.0, 20);
         lucky.permuted = Some(1.0 / 3.0);
-        assert_eq!(lucky.verdict(0.05, 0.0), Verdict::Inconclusive);
+        assert_eq!(lucky.verdict(1, 0.05, 0.0), Verdict::Inconclusive);
         lucky.permuted = Some(0.001);
-        assert_eq!(lucky.verdict(0.05, 0.0), Verdict::Regressed);
+        assert_eq!(lucky.verdict(1, 0.05, 0.0), Verdict::Regressed);
     }
 
     #[test]
@@ -290,7 +283,7 @@ mod tests {
             );
             let mut bounds = Bounds::estimated(&estimate, 8, Target::Suite).unwrap();
             bounds.permuted = Some(p);
-            bounds.verdict(0.05, 0.0)
+            bounds.verdict(1, 0.05, 0.0)
         };
         assert_eq!(verdict(0.2, 0.04), Verdict::Improved);
         assert_eq!(verdict(0.2, 0.06), Verdict::NonInferior);

@@ -1,4 +1,4 @@
-//! Many comparisons: the more that are made, the surer each must be.
+//! Multiple comparisons: p values are adjusted for their number.
 //!
 //! All pairs are adjusted by Holm's steps, so that one false finding in the whole family stays as rare
 //! as promised; slices that are only explored by Benjamini and Hochberg's, which bound the share of

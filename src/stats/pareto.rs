@@ -1,8 +1,8 @@
 //! The Pareto front: what nothing else beats in every respect at once.
 
-/// A point with two or more objectives, all turned so that higher is better. What is not a number is
-/// on no front.
-pub type Point = Vec<f64>;
+/// A point with two objectives, both turned so that higher is better. What is not a number is on no
+/// front.
+pub type Point = [f64; 2];
 
 /// Whether `left` is at least as good in everything and better in something.
 pub fn dominates(left: &[f64], right: &[f64]) -> bool {
@@ -32,10 +32,9 @@ pub fn jackknife(of_sessions: &[Vec<Point>]) -> Option<Vec<f64>> {
     }
     let mut times = vec![0_usize; of_sessions.len()];
     for left_out in 0..sessions {
-        let points: Vec<Point> = of_sessions
-            .iter()
-            .map(|sessions| mean_without(sessions, Some(left_out)))
-            .collect();
+        let without =
+            |point: &Vec<Point>| mean(&[&point[..left_out], &point[left_out + 1..]].concat());
+        let points: Vec<Point> = of_sessions.iter().map(without).collect();
         for (times, on_front) in times.iter_mut().zip(front(&points)) {
             *times += usize::from(on_front);
         }
@@ -44,36 +43,21 @@ pub fn jackknife(of_sessions: &[Vec<Point>]) -> Option<Vec<f64>> {
     Some(times.into_iter().map(share).collect())
 }
 
-/// The mean of a point over its sessions.
+/// The mean of a point over its sessions; not a number without one.
 pub fn mean(sessions: &[Point]) -> Point {
-    mean_without(sessions, None)
-}
-
-fn mean_without(sessions: &[Point], left_out: Option<usize>) -> Point {
-    let kept = sessions.len() - usize::from(left_out.is_some());
-    let mut sums = vec![0.0; sessions.first().map_or(0, Vec::len)];
-    for (at, point) in sessions.iter().enumerate() {
-        if Some(at) != left_out {
-            for (sum, value) in sums.iter_mut().zip(point) {
-                *sum += value;
-            }
-        }
-    }
-    sums.iter().map(|sum| sum / kept as f64).collect()
+    let sum = |objective: usize| sessions.iter().map(|point| point[objective]).sum::<f64>();
+    [sum(0), sum(1)].map(|sum| sum / sessions.len() as f64)
 }
 
 /// The knee: the point of the front that lies farthest above the line between its two ends, with both
 /// objectives scaled to the front's own range (as in the method called Kneedle, 2011). With two points
 /// or fewer, the one that is best in the second objective. Nothing without a front.
 pub fn knee(points: &[Point], front: &[bool]) -> Option<usize> {
-    let mut on: Vec<usize> = (0..points.len())
-        .filter(|at| front[*at] && points[*at].len() >= 2)
-        .collect();
+    let mut on: Vec<usize> = (0..points.len()).filter(|at| front[*at]).collect();
+    // Stable: of equal points the first comes first.
     on.sort_by(|l, r| {
         let by_first = points[*l][0].total_cmp(&points[*r][0]);
-        by_first
-            .then(points[*r][1].total_cmp(&points[*l][1]))
-            .then(l.cmp(r))
+        by_first.then(points[*r][1].total_cmp(&points[*l][1]))
     });
     let (first, last) = (*on.first()?, *on.last()?);
     if on.len() <= 2 {
@@ -89,13 +73,14 @@ pub fn knee(points: &[Point], front: &[bool]) -> Option<usize> {
         let y = (points[at][1] - points[last][1]) / height;
         x + y
     };
-    on.into_iter().reduce(|best, at| {
+    let better = |best, at| {
         if above(at) > above(best) + 1e-12 {
             at
         } else {
             best
         }
-    })
+    };
+    on.into_iter().reduce(better)
 }
 
 #[cfg(test)]
@@ -103,7 +88,7 @@ mod tests {
     use super::*;
 
     fn points(pairs: &[(f64, f64)]) -> Vec<Point> {
-        pairs.iter().map(|(x, y)| vec![*x, *y]).collect()
+        pairs.iter().map(|(x, y)| [*x, *y]).collect()
     }
 
     #[test]
@@ -124,18 +109,13 @@ mod tests {
 
     #[test]
     fn a_place_that_hangs_on_one_session_is_seen() {
-        let steady = vec![vec![0.5, 0.5]; 4];
+        let steady = vec![[0.5, 0.5]; 4];
         // Better than `steady` in both, but only thanks to its first session.
-        let lucky = vec![
-            vec![1.0, 1.0],
-            vec![0.4, 0.4],
-            vec![0.4, 0.4],
-            vec![0.4, 0.4],
-        ];
+        let lucky = vec![[1.0, 1.0], [0.4, 0.4], [0.4, 0.4], [0.4, 0.4]];
         let shares = jackknife(&[steady.clone(), lucky]).unwrap();
         assert!((shares[0] - 0.25).abs() < 1e-12, "{shares:?}");
         assert!((shares[1] - 0.75).abs() < 1e-12, "{shares:?}");
-        assert_eq!(jackknife(&[vec![vec![1.0, 1.0]]]), None);
+        assert_eq!(jackknife(&[vec![[1.0, 1.0]]]), None);
         assert_eq!(mean(&steady), [0.5, 0.5]);
     }
 

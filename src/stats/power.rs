@@ -6,7 +6,7 @@ use super::quantile;
 /// Share of experiments in which a difference of the detectable size is seen.
 pub const POWER: f64 = 0.8;
 
-/// Above so many sessions nobody is told how many it would take.
+/// The most sessions that are ever recommended.
 const MOST_SESSIONS: usize = 100_000;
 
 /// The smallest difference that G sessions show in 8 of 10 experiments:

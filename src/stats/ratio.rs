@@ -32,13 +32,8 @@ impl Ratio {
         let log = Estimate::of_sessions(&logs, logs.len())?;
         let geometric = Estimate {
             point_estimate: libm::exp(log.point_estimate),
-            standard_error: log.standard_error,
-            confidence_interval: log.confidence_interval.map(|mut interval| {
-                interval.lower_bound = libm::exp(interval.lower_bound);
-                interval.upper_bound = libm::exp(interval.upper_bound);
-                interval
-            }),
-            n: log.n,
+            confidence_interval: log.confidence_interval.map(|it| it.map(libm::exp)),
+            ..log
         };
         let old: f64 = amounts.iter().map(|(old, _)| old).sum();
         let new: f64 = amounts.iter().map(|(_, new)| new).sum();

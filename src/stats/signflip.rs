@@ -3,8 +3,8 @@
 //!
 //! It counts the patterns of signs whose sum is at least as far from zero as the one seen. Up to 20
 //! sessions that differ, all `2^G` patterns are counted, exactly: the sums of each half of the
-//! sessions are listed in order, and pairs of them are counted from both ends. Above, patterns are
-//! drawn. The test assumes no shape, only that differences are symmetric under the null.
+//! sessions are sorted, and for each sum of one half those of the other are found by bisection. Above,
+//! patterns are drawn. The test assumes no shape, only that differences are symmetric under the null.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,43 +54,27 @@ fn tolerance(differences: &[f64]) -> f64 {
 /// The share of all patterns; 1 where nothing differs.
 pub(super) fn exact(differences: &[f64]) -> f64 {
     let observed = differences.iter().sum::<f64>().abs() - tolerance(differences);
-    let (left, right) = differences.split_at(differences.len() / 2);
-    let (left, right) = (sums(left), sums(right));
-    // Sums lie symmetrically: as many reach `observed` as reach its negative.
-    let mut extreme = 0_usize;
-    let mut from = right.len();
-    for sum in &left {
-        while from > 0 && sum + right[from - 1] >= observed {
-            from -= 1;
-        }
-        extreme += right.len() - from;
-    }
-    let patterns = left.len() * right.len();
     if observed <= 0.0 {
         return 1.0;
     }
-    (2 * extreme) as f64 / patterns as f64
+    let (left, right) = differences.split_at(differences.len() / 2);
+    let (left, right) = (sums(left), sums(right));
+    // Sums lie symmetrically: as many reach `observed` as reach its negative.
+    let extreme: usize = left
+        .iter()
+        .map(|sum| right.len() - right.partition_point(|other| sum + other < observed))
+        .sum();
+    (2 * extreme) as f64 / (left.len() * right.len()) as f64
 }
 
-/// The sums under all patterns of signs, ascending: each number merges two sorted lists.
+/// The sums under all patterns of signs, ascending.
 fn sums(differences: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for value in differences {
-        let step = value.abs();
-        let mut merged = Vec::with_capacity(sums.len() * 2);
-        let (mut low, mut high) = (0, 0);
-        while high < sums.len() {
-            if low < sums.len() && sums[low] - step <= sums[high] + step {
-                merged.push(sums[low] - step);
-                low += 1;
-            } else {
-                merged.push(sums[high] + step);
-                high += 1;
-            }
-        }
-        // What is subtracted from is always the smaller; it is used up first.
-        sums = merged;
+        let both = sums.iter().flat_map(|sum| [sum - value, sum + value]);
+        sums = both.collect();
     }
+    sums.sort_by(f64::total_cmp);
     sums
 }
 
@@ -98,46 +82,34 @@ fn sums(differences: &[f64]) -> Vec<f64> {
 /// 2010: a p value of 0 is impossible).
 pub(super) fn drawn(differences: &[f64], patterns: usize, seed: u64) -> f64 {
     let observed = differences.iter().sum::<f64>().abs() - tolerance(differences);
-    let tables = Tables::of(differences);
     let mut draws = Draws::new(seed, "sign-flip");
-    let extreme = (0..patterns)
-        .filter(|_| tables.sum(&mut draws).abs() >= observed)
-        .count();
-    (extreme + 1) as f64 / (patterns + 1) as f64
+    let mut pattern = Pattern::none(differences.len());
+    let extreme = (0..patterns).filter(|_| {
+        pattern.draw(&mut draws);
+        pattern.sum(differences).abs() >= observed
+    });
+    (extreme.count() + 1) as f64 / (patterns + 1) as f64
 }
 
-/// Sums of eight differences at a time under each of their 256 patterns.
-struct Tables(Vec<[f64; 256]>);
+/// Which sessions get the other sign: one bit each.
+struct Pattern(Vec<u64>);
 
-impl Tables {
-    fn of(differences: &[f64]) -> Self {
-        let table = |eight: &[f64]| {
-            let mut sums = [0.0; 256];
-            let mut filled = 1;
-            sums[0] = -eight.iter().sum::<f64>();
-            for value in eight {
-                for pattern in 0..filled {
-                    sums[filled + pattern] = sums[pattern] + 2.0 * value;
-                }
-                filled *= 2;
-            }
-            // Where fewer than eight are left, higher bits change nothing.
-            for pattern in filled..256 {
-                sums[pattern] = sums[pattern % filled];
-            }
-            sums
-        };
-        Self(differences.chunks(8).map(table).collect())
+impl Pattern {
+    fn none(sessions: usize) -> Self {
+        Self(vec![0; sessions.div_ceil(64)])
     }
 
-    fn sum(&self, draws: &mut Draws) -> f64 {
-        let mut sum = 0.0;
-        for eight in self.0.chunks(8) {
-            for (table, pattern) in eight.iter().zip(draws.bits().to_le_bytes()) {
-                sum += table[usize::from(pattern)];
-            }
-        }
-        sum
+    fn draw(&mut self, draws: &mut Draws) {
+        self.0.fill_with(|| draws.bits());
+    }
+
+    /// The sum of the differences with these signs.
+    fn sum(&self, differences: &[f64]) -> f64 {
+        let signed = |(session, value): (usize, &f64)| {
+            let is_flipped = self.0[session / 64] >> (session % 64) & 1 == 1;
+            if is_flipped { -value } else { *value }
+        };
+        differences.iter().enumerate().map(signed).sum()
     }
 }
 
@@ -153,46 +125,38 @@ pub fn max_t(candidates: &[Vec<f64>], patterns: usize, seed: u64) -> Option<Vec<
     if sessions < 2 || candidates.iter().any(unusable) {
         return None;
     }
-    let statistics: Vec<f64> = candidates
-        .iter()
-        .map(|differences| statistic(differences, |_| false))
-        .collect();
-    let count_all = sessions <= MOST_EXACT.min(14);
-    let rounds = if count_all { 1 << sessions } else { patterns };
+    let mut pattern = Pattern::none(sessions);
+    let statistics = |pattern: &Pattern| -> Vec<f64> {
+        let statistics = candidates.iter().map(|own| statistic(own, pattern));
+        statistics.collect()
+    };
+    let observed = statistics(&pattern);
+    let counts_all = sessions <= MOST_EXACT.min(14);
+    let rounds = if counts_all { 1 << sessions } else { patterns };
     let mut reached = vec![0_usize; candidates.len()];
     let mut draws = Draws::new(seed, "max-t");
-    let mut words = vec![0_u64; sessions.div_ceil(64)];
     for round in 0..rounds {
-        if count_all {
-            words[0] = round as u64;
+        if counts_all {
+            pattern.0[0] = round as u64;
         } else {
-            words.fill_with(|| draws.bits());
+            pattern.draw(&mut draws);
         }
-        let flip = |session: usize| words[session / 64] >> (session % 64) & 1 == 1;
-        let largest = candidates
-            .iter()
-            .map(|differences| statistic(differences, flip))
-            .fold(0.0, f64::max);
-        for (reached, seen) in reached.iter_mut().zip(&statistics) {
+        let largest = statistics(&pattern).into_iter().fold(0.0, f64::max);
+        for (reached, seen) in reached.iter_mut().zip(&observed) {
             *reached += usize::from(largest >= seen * (1.0 - 1e-11));
         }
     }
     // The pattern seen is one of all; where patterns are drawn it is added.
-    let own = usize::from(!count_all);
+    let own = usize::from(!counts_all);
     let share = |count: usize| (count + own) as f64 / (rounds + own) as f64;
     Some(reached.into_iter().map(share).collect())
 }
 
 /// `|t|` of one pattern; without any spread 0 where the mean is 0, else beyond all bounds.
-fn statistic(differences: &[f64], flip: impl Fn(usize) -> bool) -> f64 {
+fn statistic(differences: &[f64], pattern: &Pattern) -> f64 {
     let groups = differences.len() as f64;
     let squares: f64 = differences.iter().map(|value| value * value).sum();
-    let sum: f64 = differences
-        .iter()
-        .enumerate()
-        .map(|(at, value)| if flip(at) { -value } else { *value })
-        .sum();
-    let mean = (sum / groups).abs();
+    let mean = (pattern.sum(differences) / groups).abs();
     let variance = (squares / groups - mean * mean).max(0.0) / (groups - 1.0);
     if mean * mean <= 1e-24 * squares {
         0.0

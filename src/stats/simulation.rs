@@ -167,12 +167,12 @@ fn run(process: Process, sessions: usize) -> Rejected {
             (sessions == 8).then_some(0.025)
         };
         let interval = tail.and_then(|tail| bootstrap::percentile_of(&means, 199, tail, seed));
-        // A sign-flip test with fewer drawn patterns has the same level; 999 are enough here.
+        // A sign-flip test with fewer drawn patterns has the same level; 199 are enough here.
         let moved: Vec<f64> = means.iter().copied().filter(|mean| *mean != 0.0).collect();
         let flip = if moved.len() <= signflip::MOST_EXACT {
             signflip::exact(&moved)
         } else {
-            signflip::drawn(&moved, 999, seed)
+            signflip::drawn(&moved, 199, seed)
         };
         Rejected {
             session_t: beyond(by_session.point_estimate, session_error, t),
@@ -180,7 +180,7 @@ fn run(process: Process, sessions: usize) -> Rejected {
             sign_flip: u32::from(flip <= 0.05),
             regressed: Bounds::estimated(&by_session, sessions - 1, Target::Population)
                 .map_or(0, |bounds| {
-                    u32::from(bounds.verdict(0.0, 0.0) == Verdict::Regressed)
+                    u32::from(bounds.verdict(1, 0.0, 0.0) == Verdict::Regressed)
                 }),
             bootstrap: u32::from(
                 interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),
@@ -271,7 +271,7 @@ fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize
         let pooled = quantile::t(0.95, 2 * sessions * (repeats - 1)).unwrap();
         let error = found.estimate.standard_error.unwrap();
         (
-            u32::from(bounds.verdict(0.0, 0.0) == Verdict::Regressed),
+            u32::from(bounds.verdict(1, 0.0, 0.0) == Verdict::Regressed),
             u32::from(found.estimate.point_estimate + pooled * error < 0.0),
         )
     };

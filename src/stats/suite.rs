@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::draw::Draws;
-use super::{CONFIDENCE_LEVEL, ConfidenceInterval, Estimate, SampleSize, power, quantile};
+use super::{Estimate, SampleSize, power, quantile};
 
 /// Permutations that are drawn.
 const PERMUTATIONS: usize = 9_999;
@@ -129,14 +129,7 @@ pub(super) fn compare_with(
         items,
     };
     Some(SuiteDifference {
-        estimate: Estimate {
-            confidence_interval: quantile::t(0.975, freedom).map(|t| ConfidenceInterval {
-                confidence_level: CONFIDENCE_LEVEL,
-                lower_bound: observed - t * squares.sqrt() / groups,
-                upper_bound: observed + t * squares.sqrt() / groups,
-            }),
-            ..Estimate::with_error(observed, Some(squares.sqrt() / groups), n)
-        },
+        estimate: Estimate::with_freedom(observed, Some(squares.sqrt() / groups), freedom, n),
         freedom,
         repeats,
         p,
@@ -149,11 +142,8 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Unbiased. Values that differ by rounding alone do not vary: their freedom would be that of the dust.
 fn variance(values: &[f64]) -> f64 {
-    let (low, high) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(*value), high.max(*value))
-        });
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if high - low <= 1e-12 * high.abs().max(low.abs()) {
         return 0.0;
     }

@@ -16,11 +16,8 @@ pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
     let square = z * z / n;
     let centre = (share + square / 2.0) / (1.0 + square);
     let half = z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).sqrt();
-    Some(ConfidenceInterval {
-        confidence_level: CONFIDENCE_LEVEL,
-        lower_bound: (centre - half).max(0.0),
-        upper_bound: (centre + half).min(1.0),
-    })
+    let (lower, upper) = ((centre - half).max(0.0), (centre + half).min(1.0));
+    Some(ConfidenceInterval::of(lower, upper))
 }
 
 /// The interval of the share of all values, each 0 or 1, session by session, and the effective n it
