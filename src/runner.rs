@@ -33,10 +33,9 @@ use crate::units::ContentHash;
 #[cfg(feature = "http")]
 pub mod batch;
 mod calibrations;
+mod dependencies;
 mod error;
-mod followed;
 pub mod forecast;
-mod held;
 mod limits;
 #[cfg(feature = "http")]
 mod live;
@@ -48,16 +47,17 @@ pub mod native;
 pub mod prices;
 mod probes;
 mod queue;
+mod session_store;
 mod sink;
 mod variant;
 
+use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
-use followed::{Followed, Lead};
-use held::{Held, LoadedSession};
 use limits::Limits;
 pub use models::{Access, Connected};
 use queue::{Prepared, Queue, Shared};
+use session_store::LoadedSession;
 use sink::Sink;
 
 /// A scenario with its sessions loaded: ready to run.
@@ -83,7 +83,7 @@ impl Plan {
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
-        let loaded = held::load_all(&scenario, &prices)?;
+        let loaded = session_store::load_all(&scenario, &prices)?;
         let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
@@ -167,7 +167,7 @@ impl Plan {
 
     fn key(&self, session: usize, arm: ArmIndex) -> CellKey {
         CellKey {
-            session: self.sessions[session].id.clone(),
+            session: self.sessions[session].id().to_owned(),
             strategy: self.name_of(arm),
             repeat: arm.repeat,
         }
@@ -374,7 +374,7 @@ pub fn run(
             let key = plan.key(shared.session, arm);
             let record = replay.as_ref().ok().and_then(Option::as_ref);
             let record = record.filter(|replay| replay.unanswered.is_none());
-            followed.over(&key, record.map(|replay| &replay.record));
+            followed.finish(&key, record.map(|replay| &replay.record));
             let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
             match sink.take(key, replay, plan) {
                 ControlFlow::Break(()) => break,
@@ -383,7 +383,7 @@ pub fn run(
             }
             drop(sink);
             if let Some(cells) = shared.finished() {
-                progress.session(&plan.sessions[shared.session].id, cells);
+                progress.session(plan.sessions[shared.session].id(), cells);
             }
         }
     };
@@ -411,7 +411,7 @@ fn followed_cells(
     plan: &Plan,
     missing: &[(usize, Vec<ArmIndex>)],
     journal: &Journal,
-) -> Result<Followed, JournalError> {
+) -> Result<Dependencies, JournalError> {
     let wanted: BTreeSet<CellKey> = missing
         .iter()
         .flat_map(|(session, arms)| arms.iter().map(move |arm| (*session, *arm)))
@@ -422,22 +422,22 @@ fn followed_cells(
     } else {
         Run::read(journal.folder())?.cells
     };
-    Ok(Followed::new(wanted, &done))
+    Ok(Dependencies::new(wanted, &done))
 }
 
 fn run_cell<'a>(
     plan: &'a Plan,
     shared: &'a Shared,
     arm: ArmIndex,
-    followed: &Followed,
+    followed: &Dependencies,
 ) -> Result<Replay, Unrun<'a>> {
     let session = shared.session;
     let loaded = &plan.sessions[session];
     let models = plan.models().ok_or(Unrun::NotConnected)?;
     let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
-        let prepared = prepare(plan, &loaded.held, loaded.probes.clone())?;
-        Ok((prepared, models.for_session(&loaded.held.counts)))
+        let prepared = prepare(plan, loaded, loaded.probes.clone())?;
+        Ok((prepared, models.for_session(&loaded.counts)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::NotReady)?;
     replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
@@ -448,7 +448,7 @@ fn replay_arm<'a>(
     plan: &Plan,
     (session, prepared): (usize, &PreparedSession),
     arm: ArmIndex,
-    followed: &Followed,
+    followed: &Dependencies,
     models: &Models,
     more: Vec<Box<dyn Observer>>,
 ) -> Result<Replay, Unrun<'a>> {
@@ -462,7 +462,7 @@ fn replay_arm<'a>(
         Which::Strategy(at) => {
             let mut spec = plan.scenario.strategies[at].clone();
             if let Some(other) = plan.followed_by(arm) {
-                match followed.lead(&plan.key(session, other)) {
+                match followed.wait_for(&plan.key(session, other)) {
                     Lead::Sizes(sizes) => spec = spec.beside(sizes),
                     Lead::NotMeasurable => {
                         return Ok(Replay::not_measurable(prepared, name, models));
@@ -492,11 +492,15 @@ fn replay_arm<'a>(
 }
 
 /// A session as its cells share it, asked these probes.
-fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSession, NeedlesError> {
-    let bill = held.bill(&plan.scenario);
+fn prepare(
+    plan: &Plan,
+    loaded: &LoadedSession,
+    probes: Vec<Probe>,
+) -> Result<PreparedSession, NeedlesError> {
+    let bill = loaded.bill(&plan.scenario);
     let prepared = PreparedSession::selecting(
-        held.session.clone(),
-        held.counts.clone(),
+        loaded.session.clone(),
+        loaded.counts.clone(),
         probes,
         &plan.scenario.selection,
     )?;
@@ -508,19 +512,19 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
         .with_faults(Arc::new(plan.scenario.faults.clone()))
         .with_limits(plan.prices.limits(
             plan.scenario.provider.name(),
-            prices::model(&plan.scenario.cache, &held.session),
+            prices::model(&plan.scenario.cache, &loaded.session),
         ))
         .with_cache(
-            prices::schemes(&plan.scenario, &plan.prices, &held.session),
+            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
             plan.scenario.cache.pacing_seconds,
         )
         .with_client(
-            Client::of(&held.session.source().format),
+            Client::of(&loaded.session.source().format),
             plan.scenario.cache.breakpoints,
         )
         .with_prices(
             plan.prices.clone(),
-            prices::model(&plan.scenario.cache, &held.session).map(str::to_owned),
+            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
         ))
 }
 

@@ -4,9 +4,7 @@
 //! killed finds it there, and waits for its answers instead of sending it twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,14 +16,12 @@ use crate::model::cassette::{Cassette, Deferred};
 use crate::model::http::Live;
 use crate::model::http::batch::{Batch, BatchError, BatchRequest};
 use crate::model::{CallFailure, Model as _, Response};
+use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::Usage;
 
 /// The file in the run's folder that says which batches were sent.
 const FILE: &str = "batches.jsonl";
-
-/// The value of `format` in its first line.
-const FORMAT: &str = "proctor-batches";
 
 /// Requests of a batch at most: far below what either provider takes.
 const MOST_REQUESTS: usize = 10_000;
@@ -53,7 +49,7 @@ pub enum Waited {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchFailure {
-    /// The provider took the batch not, or does not give its answers.
+    /// The provider did not take the batch, or does not give its answers.
     #[error("a batch for `{model}` failed")]
     Provider {
         /// The model that is asked.
@@ -62,15 +58,9 @@ pub enum BatchFailure {
         #[source]
         cause: BatchError,
     },
-    /// What was sent cannot be written down or read.
-    #[error("cannot use `{path}`, which says what batches were sent")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
+    /// The file that says which batches were sent cannot be used.
+    #[error(transparent)]
+    File(#[from] JournalError),
 }
 
 /// A batch that was sent, as it is written down.
@@ -82,12 +72,6 @@ struct Sent {
     model: String,
     /// The keys of its requests in the cassette.
     keys: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Head {
-    format: String,
-    version: u32,
 }
 
 impl Plan {
@@ -104,14 +88,13 @@ impl Plan {
             return Ok(Waited::Answered);
         };
         let path = folder.join(FILE);
-        let at = |cause| BatchFailure::Io {
-            path: path.clone(),
-            cause,
-        };
         let deferred = cassette.deferred();
-        let known = read(&path).map_err(at)?;
+        // The last line of a batch counts: one that is gone is written once more, without keys.
+        let known = read_lines(&path)?.into_iter();
+        let known: BTreeMap<String, Sent> =
+            known.map(|sent: Sent| (sent.id.clone(), sent)).collect();
         let is_wanted = |sent: &Sent| sent.keys.iter().any(|key| deferred.contains_key(key));
-        let mut open: Vec<Sent> = known.into_iter().filter(is_wanted).collect();
+        let mut open: Vec<Sent> = known.into_values().filter(is_wanted).collect();
         for sent in &open {
             say(&format!(
                 "waiting for batch {} that was sent before",
@@ -126,7 +109,7 @@ impl Plan {
             let own: Vec<(&String, &Deferred)> = deferred.iter().filter(is_own).collect();
             for part in parts(&own) {
                 let sent = submit(live, part)?;
-                write(&path, &sent).map_err(at)?;
+                write(&path, &sent)?;
                 say(&format!(
                     "sent batch {}: {} requests to {}",
                     sent.id,
@@ -166,7 +149,7 @@ impl Plan {
                     Err(BatchError::Gone) => {
                         say(&format!("batch {} is gone: it is sent again", sent.id));
                         let keys = Vec::new();
-                        write(&path, &Sent { keys, ..sent }).map_err(at)?;
+                        write(&path, &Sent { keys, ..sent })?;
                     }
                     Err(cause) => return Err(failed(live, cause)),
                 }
@@ -263,42 +246,7 @@ fn waited(pause: Duration, stop: &AtomicBool) -> bool {
     false
 }
 
-fn read(path: &Path) -> io::Result<Vec<Sent>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut lines = text.lines();
-    let head: Option<Head> = lines
-        .next()
-        .and_then(|line| serde_json::from_str(line).ok());
-    if head.is_none_or(|head| head.format != FORMAT || head.version != 1) {
-        let problem = "it is no list of batches of this or an earlier version";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
-    }
-    // A line that broke off was never waited for; of one that is gone, the last line says so.
-    let lines = lines.filter_map(|line| serde_json::from_str(line).ok());
-    let last: BTreeMap<String, Sent> = lines.map(|sent: Sent| (sent.id.clone(), sent)).collect();
-    Ok(last.into_values().collect())
-}
-
 /// Written down before it is waited for: what is sent must not be sent again.
-fn write(path: &Path, sent: &Sent) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file: File = options.open(path)?;
-    let mut text = String::new();
-    if file.metadata()?.len() == 0 {
-        let head = Head {
-            format: FORMAT.to_owned(),
-            version: 1,
-        };
-        text = serde_json::to_string(&head)? + "\n";
-    }
-    text += &(serde_json::to_string(sent)? + "\n");
-    file.write_all(text.as_bytes())?;
-    file.sync_data()
+fn write(path: &Path, sent: &Sent) -> Result<(), JournalError> {
+    append_lines(path, std::slice::from_ref(sent))
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::followed::Followed;
+use super::dependencies::Dependencies;
 use super::models;
-use super::{ArmIndex, Held, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
+use super::{ArmIndex, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
 use crate::model::Request;
 use crate::model::offline::Offline;
 use crate::probe::judge::{self, Judge, sentinel};
-use crate::probe::{Item, Probe, Selection};
+use crate::probe::{Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
 use crate::replay::Models;
 use crate::replay::observe::Observer;
@@ -58,12 +58,11 @@ impl Plan {
             .iter()
             .filter_map(|arm| Some(self.key(session, self.followed_by(*arm)?)))
             .collect();
-        let followed = Followed::new(wanted, []);
-        let held = &loaded.held;
-        let prepared = prepare(self, held, Vec::new())
+        let followed = Dependencies::new(wanted, []);
+        let prepared = prepare(self, loaded, Vec::new())
             .map_err(|why| fails(arms[0], Unrun::NotReady(&why).to_string()))?;
         let models = Models {
-            summariser: Arc::new(Offline::new(held.counts.clone())),
+            summariser: Arc::new(Offline::new(loaded.counts.clone())),
             reader: None,
             judge: None,
             times: crate::replay::Times::default(),
@@ -71,10 +70,10 @@ impl Plan {
         let calls = self
             .scenario
             .selection
-            .ask_points(held.session.calls().len());
+            .ask_points(loaded.session.calls().len());
         let calls = calls.into_iter().map(|(_, call)| call).collect();
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
-        let prompts = ReaderPrompts::new(&held.session, &held.counts, scheme, calls);
+        let prompts = ReaderPrompts::new(&loaded.session, &loaded.counts, scheme, calls);
         let prompts = Arc::new(Mutex::new(prompts));
         let mut cells = Vec::new();
         for arm in arms
@@ -85,7 +84,7 @@ impl Plan {
             let of = (session, &prepared);
             let replay = replay_arm(self, of, arm, &followed, &models, vec![watch]);
             let record = replay.map_err(|why| fails(arm, why.to_string()))?.record;
-            followed.over(&record.key(), Some(&record));
+            followed.finish(&record.key(), Some(&record));
             let mut prompts = prompts.lock().unwrap_or_else(PoisonError::into_inner);
             let found = std::mem::take(&mut prompts.found);
             // The floor is asked behind the reference.
@@ -111,20 +110,15 @@ impl Plan {
     pub fn ask_instead(&self, cells: &mut [ForecastCell], selection: &Selection) {
         for own in cells.chunk_by_mut(|one, next| one.record.session == next.record.session) {
             let mut loaded = self.sessions.iter();
-            if let Some(loaded) = loaded.find(|loaded| loaded.id == own[0].record.session) {
+            if let Some(loaded) = loaded.find(|loaded| loaded.id() == own[0].record.session) {
                 self.fill_in(own, loaded, selection);
             }
         }
     }
 
     /// Says of the cells of one session what readers and judges are asked in them.
-    fn fill_in(
-        &self,
-        cells: &mut [ForecastCell],
-        LoadedSession { held, probes, .. }: &LoadedSession,
-        selection: &Selection,
-    ) {
-        let due = Self::items_due(held, probes, selection);
+    fn fill_in(&self, cells: &mut [ForecastCell], loaded: &LoadedSession, selection: &Selection) {
+        let due = Self::items_due(loaded, selection);
         // A question that was put to the same prompt before is answered from the cassette.
         let mut asked: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
         // Where all arms answer alike, the first answer is judged for all of them.
@@ -166,7 +160,7 @@ impl Plan {
                 }
             }
             cell.sentinels = if is_reference && !due.is_empty() {
-                sentinels(&held.counts)
+                sentinels(&loaded.counts)
             } else {
                 SentinelsDue::default()
             };
@@ -186,28 +180,28 @@ impl Plan {
     }
 
     /// What readers and judges are asked of each item of a session, once.
-    fn items_due(held: &Held, probes: &[Probe], selection: &Selection) -> Vec<(Item, ProbesDue)> {
-        let items = selection.items(&held.session, probes).into_iter();
+    fn items_due(loaded: &LoadedSession, selection: &Selection) -> Vec<(Item, ProbesDue)> {
+        let probes = &loaded.probes;
+        let items = selection.items(&loaded.session, probes).into_iter();
         let due = items.map(|item| {
             let probe = &probes[item.probe];
-            let before = held.session.calls()[item.call];
+            let before = loaded.session.calls()[item.call];
             let questions = judge::questions(None, &[], probe);
             let gold = probe.fact.in_words(before);
-            let gold = held.counts.size(&Arc::from(gold)).tokens;
-            let mut due = ProbesDue {
+            let gold = loaded.counts.size(&Arc::from(gold)).tokens;
+            let asked = questions.len() as u64;
+            let question_tokens = questions.iter().map(|it| input(it, &loaded.counts));
+            let due = ProbesDue {
                 items: 1,
-                ..ProbesDue::default()
+                questions: asked,
+                question_tokens: question_tokens.sum(),
+                gold_tokens: Tokens(gold.0.saturating_mul(asked)),
+                // Rules confirm exact answers; which those are is not known before.
+                judged: 1,
+                different: 1,
+                judge_tokens: input(&Judge { probes }.request(probe, before, ""), &loaded.counts),
+                judged_gold: gold,
             };
-            for question in &questions {
-                due.questions += 1;
-                due.question_tokens += input(question, &held.counts);
-                due.gold_tokens += gold;
-            }
-            // Rules confirm what is exact; which answers are is not known before.
-            due.judged = 1;
-            due.different = 1;
-            due.judge_tokens = input(&Judge { probes }.request(probe, before, ""), &held.counts);
-            due.judged_gold = gold;
             (item, due)
         });
         due.collect()
@@ -223,10 +217,12 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
-    let mut due = SentinelsDue::default();
-    for sentinel in sentinel::sentinels() {
-        due.calls += 1;
-        due.tokens += input(&sentinel.request(), counts);
+    let sentinels = sentinel::sentinels();
+    SentinelsDue {
+        calls: sentinels.len() as u64,
+        tokens: sentinels
+            .iter()
+            .map(|it| input(&it.request(), counts))
+            .sum(),
     }
-    due
 }

@@ -20,7 +20,7 @@ use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 use crate::units::ContentHash;
 
-/// What of the world a run may use.
+/// What a run may use beside its scenario: environment, network, recorded answers.
 pub struct Access<'a> {
     /// Reads a variable of the environment: keys and base URLs.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -33,7 +33,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Nothing at all: enough where no model is named.
+    /// Nothing: enough where no model is named.
     pub(super) fn none() -> Self {
         Access {
             variable: &|_| None,
@@ -41,14 +41,6 @@ impl Access<'_> {
             replay: None,
             cassette: PathBuf::new(),
         }
-    }
-}
-
-impl std::fmt::Debug for Access<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access")
-            .field("is_offline", &self.is_offline)
-            .finish_non_exhaustive()
     }
 }
 
@@ -264,14 +256,14 @@ pub(super) fn summariser(models: &ModelsSetting) -> ModelEntry {
 
 /// The reader as the manifest names it.
 pub(super) fn reader(models: &ModelsSetting) -> ModelEntry {
-    let name = match &models.reader {
-        None => "none",
-        Some(ModelSetting::Offline) => "bm25-extract",
-        Some(reader) => return entry(models, reader),
-    };
-    ModelEntry {
+    let named = |name: &str| ModelEntry {
         name: name.to_owned(),
         kind: ModelKind::Deterministic,
+    };
+    match &models.reader {
+        None => named("none"),
+        Some(ModelSetting::Offline) => named("bm25-extract"),
+        Some(reader) => entry(models, reader),
     }
 }
 
@@ -281,14 +273,14 @@ pub(super) fn judges(models: &ModelsSetting) -> Vec<ModelEntry> {
     judges.map(|judge| entry(models, judge)).collect()
 }
 
-/// All judges together as the manifest names them.
+/// All judges together as the manifest names them. Their kind is that of the least trustworthy.
 pub(super) fn panel(models: &ModelsSetting) -> Option<ModelEntry> {
     let judges = judges(models);
     let names: Vec<&str> = judges.iter().map(|judge| judge.name.as_str()).collect();
+    let is_scripted = judges.iter().any(|it| it.kind == ModelKind::Scripted);
     (!judges.is_empty()).then(|| ModelEntry {
         name: names.join(" + "),
-        // A panel is what its least trustworthy member is.
-        kind: if judges.iter().any(|judge| judge.kind == ModelKind::Scripted) {
+        kind: if is_scripted {
             ModelKind::Scripted
         } else {
             ModelKind::Live
@@ -298,10 +290,8 @@ pub(super) fn panel(models: &ModelsSetting) -> Option<ModelEntry> {
 
 /// The kind of a recorded model: that of its recorded answers.
 fn recorded_kind(models: &ModelsSetting, name: &str) -> ModelKind {
-    let contents = models
-        .cassette
-        .as_ref()
-        .and_then(|(path, _)| cassette::read(path).ok());
+    let cassette = models.cassette.as_ref();
+    let contents = cassette.and_then(|(path, _)| cassette::read(path).ok());
     let mut entries = contents.into_iter().flat_map(|contents| contents.entries);
     let entry = entries.find(|entry| entry.model == name);
     entry.map_or(ModelKind::Live, |entry| entry.kind)

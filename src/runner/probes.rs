@@ -27,9 +27,9 @@ impl Plan {
     /// The same where other items are selected.
     pub fn planted_if(&self, selection: &Selection) -> Vec<usize> {
         let sessions = self.sessions.iter();
-        let planted =
-            sessions.map(|loaded| planted(&loaded.held.session, &loaded.probes, selection));
-        planted.collect()
+        sessions
+            .map(|loaded| planted(&loaded.session, &loaded.probes, selection))
+            .collect()
     }
 }
 
@@ -41,15 +41,9 @@ pub(super) fn planted(session: &Session, probes: &[Probe], selection: &Selection
         .count()
 }
 
-/// The facts of files that a scenario names, which take the place of what is known about sessions.
-pub(super) struct Facts(Vec<Named>);
-
-/// A file of facts, and whether its session was found.
-struct Named {
-    name: String,
-    file: TruthFile,
-    is_placed: bool,
-}
+/// Files of facts that a scenario names, by name, until their session is found. They take the place of
+/// what is known about it.
+pub(super) struct Facts(Vec<(String, TruthFile)>);
 
 impl Facts {
     /// Reads these files.
@@ -58,44 +52,40 @@ impl Facts {
         for (path, place) in files {
             let name = path.display().to_string();
             let text = super::read_named("facts", path, place)?;
-            read.push(Named {
-                file: TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?,
-                name,
-                is_placed: false,
-            });
+            let file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            read.push((name, file));
         }
         Ok(Self(read))
     }
 
-    /// Puts what is known of a session in the place of its probes, where a file is about it.
+    /// Replaces the probes of a session where a file is about it.
     pub(super) fn put_in_place(
         &mut self,
         session: &Session,
         probes: &mut Vec<Probe>,
     ) -> Result<(), PlanError> {
-        let about = |named: &&mut Named| named.file.truth.session == session.id();
-        for named in self.0.iter_mut().filter(about) {
-            if let Some(mistake) = named.file.mistakes(session).into_iter().next() {
-                return Err(wrong(&named.name, mistake));
+        let about = |(_, file): &mut (String, TruthFile)| file.truth.session == session.id();
+        for (name, file) in self.0.extract_if(.., about) {
+            if let Some(mistake) = file.mistakes(session).into_iter().next() {
+                return Err(wrong(&name, mistake));
             }
-            *probes = Probe::planted(&named.file.truth);
-            named.is_placed = true;
+            *probes = Probe::planted(&file.truth);
         }
         Ok(())
     }
 
     /// Whether each file is about a session of the scenario.
     pub(super) fn all_placed(&self) -> Result<(), PlanError> {
-        let Some(named) = self.0.iter().find(|named| !named.is_placed) else {
+        let Some((name, file)) = self.0.first() else {
             return Ok(());
         };
-        let about = &named.file.truth.session;
+        let about = &file.truth.session;
         let mistake = Mistake {
             line: 1,
             fact: String::new(),
             problem: format!("it is about session `{about}`, which the scenario does not have"),
         };
-        Err(wrong(&named.name, mistake))
+        Err(wrong(name, mistake))
     }
 }
 

@@ -72,11 +72,8 @@ impl Sink<'_> {
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
         self.journal.append(&replay.record)?;
         self.journal.time(&timing(replay))?;
-        for line in plan
-            .models()
-            .iter()
-            .flat_map(|models| models.servers.take_times())
-        {
+        let models = plan.models().into_iter();
+        for line in models.flat_map(|models| models.servers.take_times()) {
             self.journal.time_call(&line)?;
         }
         self.outcome.done_now += 1;

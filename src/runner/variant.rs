@@ -107,7 +107,7 @@ impl Plan {
         let alike = prepares_alike(&self.scenario, &scenario);
         let kept = self.sessions.iter().zip(&self.manifest.sessions);
         let (sessions, entries) = kept
-            .filter(|(loaded, _)| keeps(&loaded.id))
+            .filter(|(loaded, _)| keeps(loaded.id()))
             .map(|(loaded, entry)| {
                 let (mut loaded, mut entry) = (loaded.clone(), entry.clone());
                 if !alike {
@@ -115,7 +115,7 @@ impl Plan {
                 }
                 if scenario.selection != self.scenario.selection {
                     let selection = &scenario.selection;
-                    let session = &loaded.held.session;
+                    let session = &loaded.session;
                     loaded.planted = probes::planted(session, &loaded.probes, selection);
                     entry.items = selection.items(session, &loaded.probes).len();
                 }
@@ -204,7 +204,7 @@ mod tests {
         let mut tallies = Vec::new();
         for loaded in &mut plan.sessions {
             let tally = Arc::new(Tally::default());
-            loaded.held.counts = Arc::new(CountedTexts::new(tally.clone()));
+            loaded.counts = Arc::new(CountedTexts::new(tally.clone()));
             tallies.push(tally);
         }
         plan.keep_prepared();
@@ -218,7 +218,6 @@ mod tests {
             for (loaded, tally) in plan.sessions.iter().zip(&tallies) {
                 let times = tally.0.lock().unwrap();
                 let own: BTreeMap<&str, usize> = loaded
-                    .held
                     .session
                     .texts()
                     .map(|text| (&**text, times[&**text]))

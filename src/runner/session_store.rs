@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{PlanError, Prepared, prices, probes};
+use super::probes::{self, Facts};
+use super::{PlanError, Prepared, prices};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::probe::Probe;
@@ -15,28 +16,35 @@ use crate::session::import::{self, Beginnings, ImportError};
 use crate::session::{Session, ToolSchema, native, synthetic};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
-use probes::Facts;
 
-/// A session of a run.
+/// A session of a run with the sizes of its texts.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedSession {
-    pub(super) id: String,
+    pub(super) session: Arc<Session>,
+    pub(super) counts: Arc<CountedTexts>,
     pub(super) probes: Vec<Probe>,
     /// How many of its items are about something that was planted.
     pub(super) planted: usize,
-    pub(super) held: Held,
     /// The session made ready, where it is kept from run to run.
     pub(super) kept: Option<Arc<Prepared>>,
 }
 
-/// A session with the sizes of its texts.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub(super) session: Arc<Session>,
-    pub(super) counts: Arc<CountedTexts>,
-}
+impl LoadedSession {
+    fn new(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
+        counts.preload(session.texts());
+        Self {
+            session: Arc::new(session),
+            counts,
+            probes,
+            planted: 0,
+            kept: None,
+        }
+    }
 
-impl Held {
+    pub(super) fn id(&self) -> &str {
+        self.session.id()
+    }
+
     /// The sizes of its prompts, as the scenario wants them.
     pub(super) fn bill(&self, scenario: &Scenario) -> Bill {
         let head = scenario.window.head;
@@ -45,11 +53,12 @@ impl Held {
 }
 
 /// All sessions of a run, in order.
+#[derive(Default)]
 pub(super) struct Loaded {
     pub(super) sessions: Vec<LoadedSession>,
-    /// What the manifest says of each.
+    /// The manifest's entry of each.
     pub(super) entries: Vec<SessionEntry>,
-    /// Why what was found in folders is none of them.
+    /// Why files that were found in folders are none of them.
     pub(super) passed_over: Vec<String>,
 }
 
@@ -61,7 +70,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
         }
         (loaded, _) => loaded.map(Ok),
     };
-    let loaded: Vec<Result<Counted, ImportError>> = scenario
+    let read: Vec<Result<Vec<LoadedSession>, ImportError>> = scenario
         .sessions
         .par_iter()
         .map(of)
@@ -69,50 +78,40 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
     let mut facts = Facts::read(&scenario.probes)?;
     let mut beginnings = Beginnings::default();
     let mut seen = BTreeSet::new();
-    let mut sessions: Vec<LoadedSession> = Vec::new();
-    let mut passed_over = Vec::new();
-    for loaded in loaded {
-        let loaded = loaded.unwrap_or_else(|error| {
-            passed_over.push(error.to_string());
+    let mut all = Loaded::default();
+    for read in read {
+        let sessions = read.unwrap_or_else(|error| {
+            all.passed_over.push(error.to_string());
             Vec::new()
         });
-        for (mut held, mut probes) in loaded {
-            if let Some(repeated) = beginnings.repeated(&held.session) {
-                let session = Arc::unwrap_or_clone(held.session);
-                held.session = Arc::new(repeated.after(session)?);
+        for mut loaded in sessions {
+            if let Some(repeated) = beginnings.repeated(&loaded.session) {
+                let session = Arc::unwrap_or_clone(loaded.session);
+                loaded.session = Arc::new(repeated.after(session)?);
             }
-            facts.put_in_place(&held.session, &mut probes)?;
-            let id = held.session.id().to_owned();
+            facts.put_in_place(&loaded.session, &mut loaded.probes)?;
+            let id = loaded.id().to_owned();
             if !seen.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
             }
-            sessions.push(LoadedSession {
-                id,
-                planted: probes::planted(&held.session, &probes, &scenario.selection),
-                probes,
-                held,
-                kept: None,
-            });
+            let selection = &scenario.selection;
+            loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
+            all.sessions.push(loaded);
         }
     }
     facts.all_placed()?;
-    if sessions.is_empty() {
+    if all.sessions.is_empty() {
         return Err(PlanError::NoSession);
     }
-    let entries = sessions.par_iter();
-    let entries = entries.map(|loaded| entry_of(&loaded.held, &loaded.probes, scenario, prices));
-    Ok(Loaded {
-        entries: entries.collect(),
-        sessions,
-        passed_over,
-    })
+    let sessions = all.sessions.par_iter();
+    all.entries = sessions
+        .map(|loaded| entry_of(loaded, scenario, prices))
+        .collect();
+    Ok(all)
 }
 
-/// The sessions of a source, counted, with the probes that were planted in them.
-type Counted = Vec<(Held, Vec<Probe>)>;
-
-/// Loads and counts the sessions of a source.
-fn load(source: &SessionSource, counter_name: &str) -> Result<Counted, PlanError> {
+/// Loads and counts the sessions of a source, with the probes that were planted in them.
+fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>, PlanError> {
     let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
         let counter = counter(counter_name);
         let counter = counter.ok_or_else(|| PlanError::NoCounter(counter_name.to_owned()))?;
@@ -124,22 +123,17 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Counted, PlanError
                 .into_iter()
                 .map(|recording| {
                     let counts = counts(recording.session.model())?;
-                    counts.preload(recording.session.texts());
                     let probes = recording.truth.as_ref().map(Probe::planted);
-                    let session = Arc::new(recording.session);
-                    Ok((Held { session, counts }, probes.unwrap_or_default()))
+                    let probes = probes.unwrap_or_default();
+                    Ok(LoadedSession::new(recording.session, counts, probes))
                 })
                 .collect()
         }
         SessionSource::Synthetic(recipe) => {
             let counts = counts(None)?;
             let made = synthetic::generate(recipe, &counts)?;
-            counts.preload(made.session.texts());
-            let session = Arc::new(made.session);
-            Ok(vec![(
-                Held { session, counts },
-                Probe::planted(&made.truth),
-            )])
+            let probes = Probe::planted(&made.truth);
+            Ok(vec![LoadedSession::new(made.session, counts, probes)])
         }
     }
 }
@@ -151,9 +145,10 @@ fn hash_of(session: &Session) -> String {
     ContentHash::of(&bytes).to_string()
 }
 
-fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices) -> SessionEntry {
-    let session = &held.session;
-    let counts = &held.counts;
+fn entry_of(loaded: &LoadedSession, scenario: &Scenario, prices: &Prices) -> SessionEntry {
+    let LoadedSession {
+        session, counts, ..
+    } = loaded;
     let messages = session.messages().iter();
     let tools = session.tools().iter().map(ToolSchema::text);
     let tokens: Tokens = messages
@@ -163,7 +158,7 @@ fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices)
         .chain(session.system().map(|text| counts.size(text)))
         .map(|size| size.tokens)
         .sum();
-    let bill = held.bill(scenario);
+    let bill = loaded.bill(scenario);
     let model = prices::model(&scenario.cache, session);
     SessionEntry {
         id: session.id().to_owned(),
@@ -172,8 +167,8 @@ fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices)
         messages: session.messages().len(),
         calls: session.calls().len(),
         tokens,
-        items: scenario.selection.items(session, probes).len(),
-        probes: probes::hash(probes),
+        items: scenario.selection.items(session, &loaded.probes).len(),
+        probes: probes::hash(&loaded.probes),
         compactions: session.compactions().len(),
         native_window: super::native::window(session, &bill, prices),
         sizes: bill.sizes().clone(),
