@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod answers;
+pub mod cached_calls;
 pub mod calls;
 pub mod compaction;
 pub mod completion;
@@ -16,13 +17,11 @@ pub mod cost;
 pub mod fidelity;
 pub mod forecast;
 pub mod generations;
-pub mod kept;
 pub mod noise;
 mod pool;
 pub mod reference;
 pub mod rereads;
 pub mod retention;
-pub mod silent;
 pub mod strain;
 pub mod summaries;
 pub mod summary;
@@ -31,6 +30,7 @@ pub mod survival;
 mod table;
 pub mod tokens;
 pub mod trail;
+pub mod unscored;
 pub mod validity;
 
 pub(crate) use pool::{Of, Pooled, estimate, sessions};
@@ -38,7 +38,7 @@ pub use summary::CellSummary;
 pub use table::{DETAILS, METRICS};
 
 /// What is measured: for people to read, and for programs to compute.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name: the id of a column in every format.
@@ -58,7 +58,7 @@ pub struct Metric {
     /// Its place in the comparison, and the rank in which it makes room for others; `None` where it
     /// has no column there.
     pub(crate) column: Option<(u8, u8)>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     marks: Vec<Mark>,
     #[serde(skip)]
     pub(crate) of: Of,

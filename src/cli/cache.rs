@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Exit, read_run, show, stop, stop_with};
-use crate::metric::kept;
+use crate::metric::cached_calls;
 use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
 use crate::record::{CellRecord, KeptCall};
@@ -196,7 +196,7 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
 /// Compares the answers that a run was given with those that cassettes hold: in words, and whether both
 /// have the same answers at the same cost.
 fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
-    let wanted = kept::keys(cells);
+    let wanted = cached_calls::keys(cells);
     let mut held: BTreeMap<Purpose, Answers> = BTreeMap::new();
     let mut others = 0;
     let mut seen: BTreeSet<&str> = BTreeSet::new();
@@ -209,7 +209,7 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
         }
     }
     let (mut lines, mut agrees) = (Vec::new(), true);
-    for (purpose, kept) in kept::kept(cells) {
+    for (purpose, kept) in cached_calls::by_purpose(cells) {
         if kept.distinct == 0 {
             continue;
         }

@@ -12,7 +12,7 @@ use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Printed, Side};
 use super::{Exit, Stop, batch, gate, report, say, stop, stop_with, walk};
-use crate::metric::silent::Silence;
+use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
 use crate::report::Report;
@@ -270,7 +270,7 @@ fn replay(
     let run = Run::read(&folder).context("cannot read the run back")?;
     let is_failed = |cell: &&CellRecord| matches!(cell.end, End::Failed { .. });
     let failed = run.cells.iter().filter(is_failed).count();
-    let silence = Silence::of(&run.cells);
+    let silence = UnscoredItems::of(&run.cells);
     let made = Report::of(&run.manifest, &run.cells);
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::fidelity::{Answered, Failings, Spanned, qualifies};
-use crate::metric::pool::Sample;
+use crate::metric::pool::{Sample, share};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, ProbeKind, Unscored, Verdict};
@@ -128,16 +128,8 @@ pub struct Beside<'a> {
 }
 
 impl Answers {
-    /// What a reader of this kind made of `cell`; `reference` is `full` on the same session.
-    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
-        let beside = Beside {
-            full: reference,
-            empty: None,
-        };
-        Self::in_scope(cell, beside, reader, Scope::Context)
-    }
-
-    /// The same, with what did not qualify left out of fidelity, in either scope.
+    /// The answers of a reader of this kind in `cell`. Items that did not qualify are left out of
+    /// fidelity.
     pub fn in_scope(
         cell: &CellRecord,
         beside: Beside<'_>,
@@ -158,24 +150,19 @@ impl Extract {
         let mut extract = Self::default();
         for item in &cell.probes {
             let verdict = verdict(cell, item);
-            if !is_planted(item.kind) {
-                match verdict {
-                    Some(Verdict::Scored { outcome, .. }) => {
-                        extract.decoys += 1;
-                        extract.invented += usize::from(outcome == Outcome::Invented);
-                    }
-                    // A dead session invents nothing; counting it would look like care.
-                    None => {}
-                    Some(Verdict::Unscored { .. }) => extract.unscored += 1,
-                }
-                continue;
-            }
+            let is_planted = is_planted(item.kind);
             let count = match verdict {
-                None => &mut extract.unanswered,
                 Some(Verdict::Unscored { .. }) => {
-                    extract.open += 1;
+                    extract.open += usize::from(is_planted);
                     &mut extract.unscored
                 }
+                Some(Verdict::Scored { outcome, .. }) if !is_planted => {
+                    extract.invented += usize::from(outcome == Outcome::Invented);
+                    &mut extract.decoys
+                }
+                // A dead session invents nothing; counting it would look like care.
+                None if !is_planted => continue,
+                None => &mut extract.unanswered,
                 Some(Verdict::Scored { outcome, .. }) => match outcome {
                     Outcome::Right => &mut extract.right,
                     Outcome::Partial => &mut extract.partial,
@@ -210,8 +197,7 @@ impl Extract {
 
     /// Formula: right / scored; nothing where nothing was scored. Higher is better.
     pub fn right_share(&self) -> Option<f64> {
-        let scored = self.scored();
-        (scored > 0).then(|| self.right as f64 / scored as f64)
+        share(self.right as u64, self.scored() as u64)
     }
 
     /// The same with its items.
@@ -262,7 +248,7 @@ impl Accuracy {
             };
             let qualified = qualification.of_item(item);
             accuracy.unqualified += usize::from(qualified == Some(false));
-            let key = (item.probe.as_str(), item.percent);
+            let key = key(item);
             if is_planted(item.kind) {
                 accuracy.bounds.add(verdict);
                 if let Some(full) = full.get(&key).filter(|_| qualified != Some(false)) {
@@ -270,20 +256,16 @@ impl Accuracy {
                     accuracy.paired_full_bounds.add(*full);
                 }
             }
-            let graded = match verdict {
-                Some(Verdict::Scored { score, outcome }) => Some((score, outcome)),
-                None => None,
-                Some(Verdict::Unscored { reason }) => {
-                    accuracy.unscored += 1;
-                    accuracy.needs_judge += usize::from(reason == Unscored::NeedsJudge);
-                    continue;
-                }
-            };
+            if let Some(Verdict::Unscored { reason }) = verdict {
+                accuracy.unscored += 1;
+                accuracy.needs_judge += usize::from(reason == Unscored::NeedsJudge);
+                continue;
+            }
             accuracy.add(&Answered {
                 kind: item.kind,
                 is_call: item.is_call,
                 fate: item.survival.fate,
-                graded,
+                graded: verdict.and_then(Verdict::scored),
                 full: full.get(&key).and_then(|it| score(*it)),
                 empty: empty.get(&key).and_then(|it| score(*it)),
                 qualified,
@@ -323,30 +305,25 @@ impl<'a> Qualification<'a> {
         let (Some(full), Some(empty)) = (beside.full, beside.empty) else {
             return Self::default();
         };
-        let asked = |cell: &'a CellRecord| -> BTreeMap<(&'a str, u8), Option<Outcome>> {
-            let of_item = |item: &'a ProbeRecord| {
-                let outcome = outcome(item.qualifying.as_ref()?);
-                Some(((item.probe.as_str(), item.percent), outcome))
-            };
-            cell.probes.iter().filter_map(of_item).collect()
-        };
-        let without = asked(empty);
+        let without: BTreeMap<_, &AnswerRecord> = empty
+            .probes
+            .iter()
+            .filter_map(|item| Some((key(item), item.qualifying.as_ref()?)))
+            .collect();
         let both = full.probes.iter().filter_map(|item| {
-            let key = (item.probe.as_str(), item.percent);
             let of_item = Qualifying {
                 kind: item.kind,
                 full: outcome(item.qualifying.as_ref()?),
-                empty: *without.get(&key)?,
+                empty: outcome(without.get(&key(item))?),
             };
-            Some((key, of_item))
+            Some((key(item), of_item))
         });
         Self(both.collect())
     }
 
     /// Whether this item qualified; nothing where it was not in the pass.
     pub fn of_item(&self, item: &ProbeRecord) -> Option<bool> {
-        let found = self.0.get(&(item.probe.as_str(), item.percent));
-        found.map(Qualifying::is_qualified)
+        self.0.get(&key(item)).map(Qualifying::is_qualified)
     }
 
     /// All items of the pass, by probe and percent.
@@ -360,6 +337,11 @@ impl<'a> Qualification<'a> {
 /// Whether anybody was asked anything in this cell.
 pub fn was_asked(cell: &CellRecord) -> bool {
     cell.probes.iter().any(|item| item.answer.is_some())
+}
+
+/// What an item is found by in the other cells of its session.
+fn key(item: &ProbeRecord) -> (&str, u8) {
+    (&item.probe, item.percent)
 }
 
 /// The verdict on an item; `None` where the session died before.
@@ -386,10 +368,11 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
 
 /// The verdicts on a cell's items, by probe and percent; of no cell, none.
 fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<Verdict>> {
-    let items = cell
-        .into_iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-    items
-        .map(|(cell, item)| ((item.probe.as_str(), item.percent), verdict(cell, item)))
+    cell.into_iter()
+        .flat_map(|cell| {
+            cell.probes
+                .iter()
+                .map(move |item| (key(item), verdict(cell, item)))
+        })
         .collect()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::fidelity::Anchors;
-use crate::metric::pool::Sample;
+use crate::metric::pool::{Sample, share};
 use crate::metric::{CellSummary, Pooled};
 use crate::model::Purpose;
 use crate::model::price::{PerToken, Placement};
@@ -75,25 +75,18 @@ pub enum Bill {
 impl Bill {
     /// All that cells with such costs answer, in the order of reports.
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
-        let mut fixed: Vec<&str> = Vec::new();
-        let mut placements = BTreeSet::new();
+        let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
         for cost in cells.flatten() {
-            if !fixed.contains(&&*cost.scheme) {
-                fixed.push(&cost.scheme);
-            }
+            // The scheme `none` comes first.
+            fixed.insert((cost.scheme != "none", &cost.scheme));
             placements.insert(cost.placement);
         }
-        if fixed.is_empty() {
-            return Vec::new();
-        }
-        // The order of the cells is that of their sessions' schemes.
-        fixed.sort_unstable_by_key(|scheme| (*scheme != "none", *scheme));
+        let shown = (!fixed.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
-        let fixed = fixed.into_iter().map(str::to_owned).map(Self::Fixed);
-        std::iter::once(Self::Shown)
-            .chain(own)
-            .chain(fixed)
-            .collect()
+        let fixed = fixed
+            .into_iter()
+            .map(|(_, scheme)| Self::Fixed(scheme.clone()));
+        shown.into_iter().chain(own).chain(fixed).collect()
     }
 }
 
@@ -134,7 +127,7 @@ impl CostByCall {
     /// What is saved up to a quarter (0), half (1) and three quarters (2) of the calls. Formula: `1 − C/C⁰`.
     pub fn saved(&self, quarter: usize) -> Option<f64> {
         let (own, reference) = *self.quarters.get(quarter)?;
-        (reference > 0).then(|| 1.0 - own as f64 / reference as f64)
+        saved(own, reference)
     }
 }
 
@@ -190,32 +183,33 @@ impl SchemeCost {
             if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
                 continue;
             }
-            if let Some(price) = own.elsewhere.get(&number) {
+            let more = if let Some(price) = own.elsewhere.get(&number) {
                 let more = price.map(|price| price.cost(&asked.usage));
                 cost.elsewhere += asked.usage;
                 let sums = cost.elsewhere_cost.zip(more);
                 cost.elsewhere_cost = sums.map(|(sum, more)| sum.saturating_add(more));
-                add(&mut spent[asked.call.min(calls)], more.unwrap_or_default());
-                continue;
-            }
-            let usage = own.of_strategy(number, &asked.usage);
-            match asked.purpose {
-                Purpose::Compaction => cost.compaction += usage,
-                Purpose::Background => cost.background += usage,
-                Purpose::Recovery => cost.recovery += usage,
-                Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
-            }
-            add(&mut spent[asked.call.min(calls)], own.rates.cost(&usage));
+                more.unwrap_or_default()
+            } else {
+                let usage = own.of_strategy(number, &asked.usage);
+                match asked.purpose {
+                    Purpose::Compaction => cost.compaction += usage,
+                    Purpose::Background => cost.background += usage,
+                    Purpose::Recovery => cost.recovery += usage,
+                    Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
+                }
+                own.rates.cost(&usage)
+            };
+            add(&mut spent[asked.call.min(calls)], more);
         }
         let mut ahead = None;
-        let mut by_call = (Vec::with_capacity(calls), Vec::with_capacity(calls));
+        let (mut own_costs, mut other_costs) = (Vec::new(), Vec::new());
         for (call, spent) in spent.iter().enumerate().take(calls) {
             let prompt = own.of_call(call, cell.prompt_tokens[call]);
             let other = full.of_call(call, reference.prompt_tokens[call]);
             let own_cost = own.rates.cost(&prompt).saturating_add(*spent);
             let other_cost = full.rates.cost(&other);
-            by_call.0.push(own_cost);
-            by_call.1.push(other_cost);
+            own_costs.push(own_cost);
+            other_costs.push(other_cost);
             add(&mut cost.cost, own_cost);
             add(&mut cost.reference_cost, other_cost);
             if cost.cost >= cost.reference_cost {
@@ -223,28 +217,30 @@ impl SchemeCost {
             } else if ahead.is_none() {
                 ahead = Some(call);
             }
-            let output = reference.output_tokens.get(call).copied();
-            let output = output.unwrap_or_default();
+            let output = reference
+                .output_tokens
+                .get(call)
+                .copied()
+                .unwrap_or_default();
             cost.agent += Usage { output, ..prompt };
             cost.reference += Usage { output, ..other };
         }
         add(&mut cost.cost, spent[calls]);
-        if let Some(last) = by_call.0.last_mut() {
+        if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
         }
-        cost.by_call =
-            CostByCall::of(&by_call.0, &by_call.1).filter(|_| cost.elsewhere_cost.is_some());
-        let is_known = calls > 0 && cost.elsewhere_cost.is_some();
-        cost.break_even = ahead.filter(|_| is_known && cost.cost < cost.reference_cost);
+        if cost.elsewhere_cost.is_some() {
+            cost.by_call = CostByCall::of(&own_costs, &other_costs);
+            cost.break_even = ahead.filter(|_| cost.cost < cost.reference_cost);
+        }
         cost
     }
 
     /// Cost savings. Formula: `1 − C/C⁰`. Higher is better; below 0 the strategy costs more than it
     /// saves. Nothing where the reference sent nothing, or a price of another model is unknown.
     pub fn share(&self) -> Option<f64> {
-        let whole = self.reference_cost;
         self.elsewhere_cost?;
-        (whole > 0).then(|| 1.0 - self.cost as f64 / whole as f64)
+        saved(self.cost, self.reference_cost)
     }
 
     /// Share of the agent's prompts that was read from the cache. Higher is cheaper.
@@ -277,6 +273,11 @@ impl SchemeCost {
             }
         }
     }
+}
+
+/// Formula: `1 − C/C⁰`; nothing where the reference costs nothing.
+fn saved(cost: u64, reference: u64) -> Option<f64> {
+    Some(1.0 - share(cost, reference)?)
 }
 
 /// A share of the cost under the bill of the comparison, over the calls compared.

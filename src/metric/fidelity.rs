@@ -96,10 +96,9 @@ impl Accuracy {
         if !is_planted(item.kind) {
             // A dead session invents nothing; counting it would look like care.
             if let Some((_, outcome)) = item.graded {
-                rate(
-                    &mut self.failings.hallucinated,
-                    outcome == Outcome::Invented,
-                );
+                self.failings
+                    .hallucinated
+                    .count(outcome == Outcome::Invented);
             }
             return;
         }
@@ -118,16 +117,13 @@ impl Accuracy {
         let outcome = item.graded.map(|(_, outcome)| outcome);
         let is = |wanted: Outcome| outcome == Some(wanted);
         let is_wrong = is(Outcome::Wrong) || is(Outcome::Invented);
-        rate(
-            &mut failings.omitted,
-            outcome.is_none() || is(Outcome::Abstained),
-        );
-        rate(
-            &mut failings.distorted,
-            is_wrong || is(Outcome::Stale) || is(Outcome::Misbound),
-        );
-        rate(&mut failings.stale, is(Outcome::Stale));
-        rate(&mut failings.misbound, is(Outcome::Misbound));
+        let is_distorted = is_wrong || is(Outcome::Stale) || is(Outcome::Misbound);
+        failings
+            .omitted
+            .count(outcome.is_none() || is(Outcome::Abstained));
+        failings.distorted.count(is_distorted);
+        failings.stale.count(is(Outcome::Stale));
+        failings.misbound.count(is(Outcome::Misbound));
         let Some(outcome) = outcome else {
             return;
         };
@@ -136,20 +132,16 @@ impl Accuracy {
         // A call that has to carry values claims them; one that keeps or breaks a rule claims nothing.
         let is_claim = !item.is_call || item.kind == ProbeKind::Act;
         if is_gone && is_claim && item.kind != ProbeKind::Open {
-            rate(&mut failings.overclaimed, outcome != Outcome::Abstained);
+            failings.overclaimed.count(outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {
             let kept = match item.fate {
                 Fate::Survived => &mut failings.compliance_kept,
                 _ => &mut failings.compliance_dropped,
             };
-            rate(kept, outcome == Outcome::Right);
+            kept.count(outcome == Outcome::Right);
         }
     }
-}
-
-fn rate(rate: &mut Score, happened: bool) {
-    rate.add(if happened { 1.0 } else { 0.0 });
 }
 
 /// What fidelity is measured between, over all probes, qualified or not.
@@ -204,9 +196,7 @@ impl Anchors {
         }
         Ok(full)
     }
-}
 
-impl Anchors {
     /// The anchors, from the cells of `full` and of `empty`.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
         let accuracy = |cells: &[&CellSummary]| {
@@ -236,12 +226,8 @@ pub(crate) fn relative(
         Err(Refusal::Unpaired | Refusal::NoneQualified) | Ok(_) => {}
     }
     let (ratio, is_paired) = ratio(cells, |cell| {
-        let Accuracy {
-            paired,
-            paired_full,
-            ..
-        } = cell.accuracy(scope)?;
-        Some(((paired.mean()?, paired_full.mean()?), paired.items))
+        let it = cell.accuracy(scope)?;
+        Some(((it.paired.mean()?, it.paired_full.mean()?), it.paired.items))
     });
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
     match (anchors.full, ratio) {
@@ -268,11 +254,10 @@ pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> 
         });
         ratio.map(|ratio| ratio.point_estimate)
     };
-    let least = end(|it| (it.paired_bounds.worst, it.paired_full_bounds.best))?;
-    Some((
-        least,
-        end(|it| (it.paired_bounds.best, it.paired_full_bounds.worst))?,
-    ))
+    let least = end(|it| (it.paired_bounds.worst, it.paired_full_bounds.best));
+    least.zip(end(|it| {
+        (it.paired_bounds.best, it.paired_full_bounds.worst)
+    }))
 }
 
 /// `F* = Σ(acc − acc_empty) / Σ(acc_full − acc_empty)`, over the sessions and all items, qualified

@@ -44,28 +44,40 @@ impl<T: Copy> Span<T> {
     }
 
     fn map<U>(self, each: impl Fn(T) -> U) -> Span<U> {
+        self.zip(self, |value, _| each(value))
+    }
+
+    fn zip<U, V>(self, other: Span<U>, each: impl Fn(T, U) -> V) -> Span<V> {
         Span {
-            low: each(self.low),
-            expected: each(self.expected),
-            high: each(self.high),
+            low: each(self.low, other.low),
+            expected: each(self.expected, other.expected),
+            high: each(self.high, other.high),
         }
     }
 }
 
-impl<T: Add<Output = T>> Add for Span<T> {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            low: self.low + other.low,
-            expected: self.expected + other.expected,
-            high: self.high + other.high,
-        }
+impl<T> Span<Option<T>> {
+    /// The span where all three values are known.
+    fn known(self) -> Option<Span<T>> {
+        Some(Span {
+            low: self.low?,
+            expected: self.expected?,
+            high: self.high?,
+        })
     }
 }
 
 impl<T: Copy + Add<Output = T>> AddAssign for Span<T> {
     fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+        *self = self.zip(other, Add::add);
+    }
+}
+
+/// Adds a cost in money; what is unknown makes the sum unknown.
+fn add_money<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
+    match (&mut *sum, more) {
+        (Some(sum), Some(more)) => *sum += more,
+        (_, _) => *sum = None,
     }
 }
 
@@ -159,9 +171,10 @@ impl ArmForecast {
             for (number, usage) in on_the_bill(record) {
                 arm.strategy_output += written(writes, cell, number, &usage);
             }
-            let full = all.iter().map(|cell| &cell.record);
-            let mut full = full.filter(|other| other.session == record.session);
-            let Some(full) = full.find(|other| other.arm == Arm::Reference) else {
+            let is_full = |other: &&CellRecord| {
+                other.arm == Arm::Reference && other.session == record.session
+            };
+            let Some(full) = all.iter().map(|cell| &cell.record).find(is_full) else {
                 continue;
             };
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
@@ -229,10 +242,7 @@ impl CostForecast {
         self.cache_written += other.cache_written;
         self.thousandths += other.thousandths;
         self.input_equivalents = self.thousandths.map(rounded);
-        self.dollars = self
-            .dollars
-            .zip(other.dollars)
-            .map(|(sum, more)| sum + more);
+        add_money(&mut self.dollars, other.dollars);
     }
 }
 
@@ -302,7 +312,7 @@ impl Otherwise {
             let (rate, each) = match cache.elsewhere.get(&number) {
                 None => (
                     u64::from(cache.rates.output),
-                    price.and_then(|price| price.output),
+                    price.and_then(|it| it.output),
                 ),
                 Some(other) => {
                     let input = price.and_then(|price| price.input);
@@ -326,8 +336,7 @@ impl Otherwise {
         let thousandths = tokens.0.saturating_mul(rate);
         self.thousandths = self.thousandths.saturating_add(thousandths);
         if tokens > Tokens::ZERO {
-            let more = each.map(|each| each.times(tokens));
-            self.dollars = self.dollars.zip(more).map(|(sum, more)| sum + more);
+            add_money(&mut self.dollars, each.map(|each| each.times(tokens)));
         }
     }
 
@@ -354,22 +363,16 @@ impl Otherwise {
         let thousandths = part(cache.rates.cost(&agent));
         self.thousandths = self.thousandths.saturating_add(thousandths);
         let dollars = price.and_then(|price| price.cost(&agent));
-        let dollars = dollars.map(|dollars| Usd(part(dollars.0)));
-        self.dollars = self.dollars.zip(dollars).map(|(sum, more)| sum + more);
+        add_money(
+            &mut self.dollars,
+            dollars.map(|dollars| Usd(part(dollars.0))),
+        );
     }
 }
 
 fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
     let mut sessions = manifest.sessions.iter();
     sessions.find(|entry| entry.id == session)?.price.as_ref()
-}
-
-fn whole(span: Span<Option<Usd>>) -> Option<Span<Usd>> {
-    Some(Span {
-        low: span.low?,
-        expected: span.expected?,
-        high: span.high?,
-    })
 }
 
 #[cfg(test)]

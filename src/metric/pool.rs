@@ -58,6 +58,11 @@ impl Metric {
     }
 }
 
+/// A part of a whole; nothing of nothing.
+pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
 /// A share with the observations behind it.
 pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))

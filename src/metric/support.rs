@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::pool::share;
 use crate::record::CellRecord;
 
 /// Atoms of tool calls, wanted and present. Higher is better. Source: string matching.
@@ -54,8 +55,4 @@ impl Support {
     pub fn compacted_share(&self) -> Option<f64> {
         share(self.compacted_present, self.compacted_wanted)
     }
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

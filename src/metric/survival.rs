@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::metric::pool::Sample;
 use crate::metric::{CellSummary, estimate};
 use crate::probe::ProbeKind;
-use crate::record::{CellRecord, Fate, ProbeRecord};
+use crate::record::{CellRecord, Fate};
 use crate::stats::Estimate;
 
 /// Scores added up.
@@ -31,6 +31,11 @@ impl Score {
             score.clamp(0.0, 1.0)
         };
         self.items += 1;
+    }
+
+    /// Counts one item: as 1 where something is so, else as 0.
+    pub(crate) fn count(&mut self, is_so: bool) {
+        self.add(f64::from(u8::from(is_so)));
     }
 
     /// The mean; nothing without items.
@@ -76,27 +81,19 @@ impl Survival {
     pub fn of(cell: &CellRecord) -> Self {
         let mut survival = Self::default();
         for probe in &cell.probes {
-            let ProbeRecord {
-                kind,
-                survival: found,
-                ..
-            } = probe;
-            let is_unsent = !is_planted(*kind) && probe.call >= cell.reached_calls;
+            let (kind, found) = (probe.kind, &probe.survival);
+            let is_unsent = !is_planted(kind) && probe.call >= cell.reached_calls;
             // Nothing of a person's question was planted, and nothing is found by chance.
-            if is_unsent || *kind == ProbeKind::Unanswerable {
+            if is_unsent || kind == ProbeKind::Unanswerable {
                 continue;
             }
-            survival
-                .kinds
-                .entry(kind.name())
-                .or_default()
-                .add(found.score);
-            if is_searched(*kind) {
-                let is_reachable = found.fate == Fate::Reachable;
-                survival.reachable.add(f64::from(u8::from(is_reachable)));
+            let of_kind = survival.kinds.entry(kind.name()).or_default();
+            of_kind.add(found.score);
+            if is_searched(kind) {
+                survival.reachable.count(found.fate == Fate::Reachable);
             }
             if let Some(score) = found.compacted_score {
-                if is_searched(*kind) {
+                if is_searched(kind) {
                     survival.compacted.add(score);
                 } else {
                     survival.compacted_decoys.add(score);

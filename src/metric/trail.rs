@@ -1,7 +1,7 @@
 //! Artifact trail and unsupported atoms: whether the next prompt still says, truly, what was done.
 
 use crate::metric::CellSummary;
-use crate::metric::pool::{Sample, counted};
+use crate::metric::pool::{Sample, counted, share};
 use crate::record::ArtifactVerb::{self, Created, Deleted, Modified, Read};
 use crate::record::{ArtifactTrail, CellRecord, TrailCounts};
 
@@ -82,8 +82,4 @@ pub fn f1(counts: &TrailCounts) -> Option<f64> {
 pub(super) fn unsupported_atoms(cell: &CellSummary) -> Option<Sample> {
     let found = cell.summary_atoms.as_ref()?;
     counted(share(found.unsupported, found.atoms), found.atoms)
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use proctor::metric::CellSummary;
 use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
@@ -192,7 +193,10 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
     let masking = cells
         .iter()
         .find(|cell| cell.strategy.starts_with("observation-masking"));
-    let accuracy = |cell: &CellRecord| match Answers::of(cell, Some(full), ModelKind::Scripted) {
+    let accuracy = |cell: &CellRecord| match CellSummary::of(cell, Some(full), ModelKind::Scripted)
+        .answers
+        .unwrap()
+    {
         Answers::Accuracy(accuracy) => accuracy.score.mean().unwrap(),
         Answers::Extract(_) => panic!("a scripted reader gives accuracy"),
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use proctor::metric::kept::kept;
+use proctor::metric::cached_calls::by_purpose;
 use proctor::model::Purpose;
 use proctor::model::cassette;
 use proctor::probe::judge::sentinel::sentinels;
@@ -109,7 +109,7 @@ fn what_is_metered_is_what_the_cassette_holds_and_what_the_report_says() {
         *recorded.entry(entry.purpose).or_default() += entry.answer.usage.total();
     }
     let cells = Run::read(&out).unwrap().cells;
-    let metered = kept(&cells);
+    let metered = by_purpose(&cells);
     let paid: BTreeMap<Purpose, Tokens> =
         metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
     assert_eq!(paid, recorded);
@@ -142,7 +142,7 @@ fn a_prompt_whose_tokens_the_server_does_not_tell_is_counted_here() {
     run(folder.path(), &[], 102);
     let out = folder.path().join("out");
     let cells = Run::read(&out).unwrap().cells;
-    let probes = kept(&cells)[&Purpose::Probe];
+    let probes = by_purpose(&cells)[&Purpose::Probe];
     let answers = probes.distinct as u64;
     assert!(
         answers > 0 && probes.paid > Tokens(1000 * answers),
@@ -395,7 +395,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     // A judge that agrees with everything is unfit.
     let output = run(folder.path(), &[], 102);
     let out = folder.path().join("out");
-    let metered = kept(&Run::read(&out).unwrap().cells);
+    let metered = by_purpose(&Run::read(&out).unwrap().cells);
     let paid: BTreeMap<Purpose, Tokens> =
         metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
     assert_eq!(paid, recorded(&out.join("cassette.jsonl")));

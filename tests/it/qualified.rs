@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use proctor::metric::kept::kept;
+use proctor::metric::cached_calls::by_purpose;
 use proctor::model::Purpose;
 use proctor::probe::judge::MAX_ANSWER;
 use proctor::probe::{ProbeKind, Unscored, Verdict};
@@ -153,7 +153,7 @@ fn what_the_reader_knows_without_the_context_does_not_qualify_and_is_listed() {
         "{kinds:?}"
     );
     // On an account of its own, in the cassette too.
-    let metered = kept(&second.cells);
+    let metered = by_purpose(&second.cells);
     let anchors =
         of_arm(&second, Arm::Reference).probes.len() + of_arm(&second, Arm::Floor).probes.len();
     assert!(metered[&Purpose::Qualification].requests >= anchors);

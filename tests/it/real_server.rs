@@ -164,7 +164,7 @@ fn real_server_a_run_meters_what_was_billed_and_its_recorded_answers_repeat_it()
         for entry in &entries {
             *recorded.entry(entry.purpose).or_default() += entry.answer.usage.total();
         }
-        let metered: BTreeMap<Purpose, Tokens> = proctor::metric::kept::kept(&cells)
+        let metered: BTreeMap<Purpose, Tokens> = proctor::metric::cached_calls::by_purpose(&cells)
             .iter()
             .map(|(of, kept)| (*of, kept.paid))
             .collect();

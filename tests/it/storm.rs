@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use proctor::metric::kept::kept;
+use proctor::metric::cached_calls::by_purpose;
 use proctor::model::cassette;
 use proctor::record::journal::Run;
 use proctor::units::Tokens;
@@ -269,7 +269,7 @@ fn a_run_that_refusals_stop_keeps_what_is_whole_and_goes_on_to_the_same_bytes() 
         for line in fs::read_to_string(out.join("cells.jsonl")).unwrap().lines() {
             assert!(whole.lines().any(|other| other == line), "{line}");
         }
-        let metered: Tokens = kept(&cells).values().map(|kept| kept.paid).sum();
+        let metered: Tokens = by_purpose(&cells).values().map(|kept| kept.paid).sum();
         assert!(metered <= paid, "no cell claims more than was paid");
 
         is_over.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::carry::Change;
-use super::{Carry, Span, Writes, on_the_bill, whole, written};
+use super::{Carry, Span, Writes, add_money, on_the_bill, written};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue};
@@ -75,7 +75,24 @@ struct Requests {
     /// Their prompts, by class.
     input: Span<Usage>,
     output: Span<Tokens>,
+}
+
+/// What requests to a model cost.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// Its prices, where they are known.
+    price: Option<PerToken>,
     way: Way,
+}
+
+impl Asking<'_> {
+    /// The terms of requests that may be sent in a batch as well.
+    fn terms(&self, model: &str) -> Terms {
+        Terms {
+            price: (self.price_of)(model),
+            way: Way::Batch((self.batch_of)(model)),
+        }
+    }
 }
 
 /// How requests may be sent.
@@ -99,25 +116,20 @@ impl Spend {
         for cell in cells {
             let carry = Carry::under(writes, cell);
             if writes.is_some() {
-                let price = (asking.price_of)(&manifest.summariser.name);
-                spend.summaries(cell, &carry, writes, price, asking);
+                spend.summaries(cell, &carry, writes, &manifest.summariser.name, asking);
             }
             if manifest.reader.kind == ModelKind::Live {
-                let name = &manifest.reader.name;
-                let way = Way::Batch((asking.batch_of)(name));
-                spend.answers(cell, &carry, (asking.price_of)(name), way, asking);
+                spend.answers(cell, &carry, asking.terms(&manifest.reader.name), asking);
             }
             for (at, judge) in asking.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
-                    let price = (asking.price_of)(&judge.name);
-                    let way = Way::Batch((asking.batch_of)(&judge.name));
                     let thinking = asking.thinking.judges.get(at).copied();
                     let verdict = Span {
                         low: Tokens::ZERO,
                         expected: Tokens(asking.longest_verdict.0 / VERDICT_PART),
                         high: asking.longest_verdict + thinking.unwrap_or_default(),
                     };
-                    spend.verdicts(cell, price, way, asking, verdict);
+                    spend.verdicts(cell, asking.terms(&judge.name), asking, verdict);
                 }
             }
         }
@@ -129,9 +141,13 @@ impl Spend {
         cell: &ForecastCell,
         carry: &Carry,
         writes: Writes,
-        price: Option<PerToken>,
+        summariser: &str,
         asking: &Asking<'_>,
     ) {
+        let terms = Terms {
+            price: (asking.price_of)(summariser),
+            way: Way::Live,
+        };
         for (number, usage) in on_the_bill(&cell.record) {
             if !cell.asks.contains_key(&number) {
                 continue;
@@ -150,20 +166,12 @@ impl Spend {
                 count: 1,
                 input: carry.of_request(number).around(sent).map(prompt),
                 output: written(writes, cell, number, &usage),
-                way: Way::Live,
             };
-            self.add(&requests, price);
+            self.add(&requests, terms);
         }
     }
 
-    fn answers(
-        &mut self,
-        cell: &ForecastCell,
-        carry: &Carry,
-        price: Option<PerToken>,
-        way: Way,
-        asking: &Asking<'_>,
-    ) {
+    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, asking: &Asking<'_>) {
         let mut ask = |prompt: &PromptDue, due: &ProbesDue, change: Change| {
             if due.questions == 0 {
                 return;
@@ -176,14 +184,12 @@ impl Spend {
             };
             let questions = Usage::uncached(due.question_tokens, Tokens::ZERO);
             let input = change.around(prompt.tokens);
-            let input = input.map(|tokens| of_prompt(prompt, tokens, due.questions) + questions);
             let requests = Requests {
                 count: due.questions,
-                input,
+                input: input.map(|tokens| of_prompt(prompt, tokens, due.questions) + questions),
                 output,
-                way,
             };
-            self.add(&requests, price);
+            self.add(&requests, terms);
         };
         for (call, due) in &cell.paid {
             let Some(prompt) = cell.prompts.get(call) else {
@@ -210,23 +216,22 @@ impl Spend {
     fn verdicts(
         &mut self,
         cell: &ForecastCell,
-        price: Option<PerToken>,
-        way: Way,
+        terms: Terms,
         asking: &Asking<'_>,
         verdict: Span<Tokens>,
     ) {
         let reached = cell.paid.range(..cell.record.prompt_tokens.len());
         for due in reached.map(|(_, due)| due).filter(|due| due.judged > 0) {
             self.judged_at_most += due.judged;
-            self.pay(&judged(due, asking, verdict, way), price);
+            self.pay(&judged(due, asking, verdict), terms);
         }
         // Without the conversation a reader says that it does not know, and rules read that.
         if let Some((_, due)) = cell.floor.as_ref().filter(|(_, due)| due.judged > 0) {
             self.judged_at_most += due.judged;
-            let mut requests = judged(due, asking, verdict, way);
+            let mut requests = judged(due, asking, verdict);
             requests.input.expected = Usage::default();
             requests.output.expected = Tokens::ZERO;
-            self.pay(&requests, price);
+            self.pay(&requests, terms);
         }
         let sentinels = cell.sentinels;
         if sentinels.calls > 0 {
@@ -234,9 +239,8 @@ impl Spend {
                 count: sentinels.calls,
                 input: Span::exact(Usage::uncached(sentinels.tokens, Tokens::ZERO)),
                 output: verdict.map(|tokens| times(tokens, sentinels.calls)),
-                way,
             };
-            self.add(&requests, price);
+            self.add(&requests, terms);
         }
     }
 
@@ -252,43 +256,33 @@ impl Spend {
             count,
             input: Span::exact(Usage::uncached(input, Tokens::ZERO)),
             output,
-            way: Way::Live,
         };
-        self.add(&requests, price);
+        let way = Way::Live;
+        self.add(&requests, Terms { price, way });
     }
 
-    fn add(&mut self, requests: &Requests, price: Option<PerToken>) {
+    fn add(&mut self, requests: &Requests, terms: Terms) {
         let input = requests.input.expected;
         self.calls += requests.count;
         self.input_tokens += input.prompt();
         self.cache_read += input.cache_read;
         self.cache_written += input.cache_write_5m;
         self.output_tokens += requests.output;
-        self.pay(requests, price);
+        self.pay(requests, terms);
     }
 
-    fn pay(&mut self, requests: &Requests, price: Option<PerToken>) {
-        let Requests {
-            input, output, way, ..
-        } = requests;
+    fn pay(&mut self, requests: &Requests, Terms { price, way }: Terms) {
         let live = |input: Usage, output| price?.cost(&Usage { output, ..input });
-        let add = |sum: Option<Span<Usd>>, cost: Span<Option<Usd>>| {
-            sum.zip(whole(cost)).map(|(sum, more)| sum + more)
-        };
-        let each = |cost: &dyn Fn(Usage, Tokens) -> Option<Usd>| Span {
-            low: cost(input.low, output.low),
-            expected: cost(input.expected, output.expected),
-            high: cost(input.high, output.high),
-        };
-        self.dollars = add(self.dollars, each(&live));
-        let batched = |input: Usage, output| {
-            let cost = live(Usage::uncached(input.prompt(), Tokens::ZERO), output)?;
-            match way {
-                Way::Live => live(input, output),
-                Way::Batch(share) => Some(Usd(cost.0.saturating_mul(u64::from((*share)?)) / 1_000)),
+        let batched = |input: Usage, output| match way {
+            Way::Live => live(input, output),
+            Way::Batch(share) => {
+                let cost = live(Usage::uncached(input.prompt(), Tokens::ZERO), output)?;
+                Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
             }
         };
-        self.batch_dollars = add(self.batch_dollars, each(&batched));
+        let Requests { input, output, .. } = requests;
+        add_money(&mut self.dollars, input.zip(*output, live).known());
+        add_money(&mut self.batch_dollars, input.zip(*output, batched).known());
     }
 }
 
@@ -311,7 +305,7 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 
 /// What one judge is shown at one call: nothing at the least, for rules grade what they can; as a
 /// rule one answer to each item that they may not, as long as the right one.
-fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>, way: Way) -> Requests {
+fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Requests {
     let longest = times(asking.longest_answer, due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let input = Span {
@@ -326,7 +320,6 @@ fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>, way: Way)
             expected: times(verdict.expected, due.different),
             ..verdict.map(|tokens| times(tokens, due.judged))
         },
-        way,
     }
 }
 

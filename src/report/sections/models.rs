@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::kept::kept;
+use crate::metric::cached_calls::by_purpose;
 use crate::model::{ModelKind, Purpose};
 use crate::probe::Verdict;
 use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
@@ -28,7 +28,7 @@ fn name(purpose: Purpose) -> &'static str {
 
 /// Requests whose answers are kept, by purpose.
 pub(super) fn asked(material: &Material<'_>) -> Section {
-    let purposes = kept(material.cells.iter().copied()).into_iter();
+    let purposes = by_purpose(material.cells.iter().copied()).into_iter();
     let rows = purposes.map(|(purpose, kept)| {
         let cells = vec![
             Cell::count(kept.requests),

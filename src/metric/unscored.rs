@@ -1,4 +1,4 @@
-//! Answers that were asked for and brought no score, and why: nobody's zero, and not nothing either.
+//! Answers without a score, and why: they count neither as wrong nor as if they had not been asked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,20 @@ use crate::record::{CellRecord, ProbeRecord};
 
 /// How many items were asked, and how many of them have no score.
 ///
-/// An item has a score if one of its answers does. One that rules cannot grade, where no judge was named, was
-/// never to have one and is left out.
+/// An item has a score if one of its answers does. Items that rules cannot grade are left out where no
+/// judge was named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Silence {
-    /// Items that were asked and that somebody was to grade.
+pub struct UnscoredItems {
+    /// Items that were asked and should have been graded.
     pub asked: usize,
-    /// Those without a score, by why the first answer has none.
+    /// Items without a score, by the reason of their first answer.
     pub unscored: BTreeMap<Unscored, usize>,
 }
 
-impl Silence {
+impl UnscoredItems {
     /// Counts over cells, those of full history and of the empty context included: fidelity rests on them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
-        let mut silence = Self::default();
+        let mut found = Self::default();
         let items = cells.into_iter().flat_map(|cell| &cell.probes);
         for verdict in items.filter_map(ProbeRecord::verdict) {
             match verdict {
@@ -29,13 +29,13 @@ impl Silence {
                     reason: Unscored::NeedsJudge,
                 } => {}
                 Verdict::Unscored { reason } => {
-                    silence.asked += 1;
-                    *silence.unscored.entry(reason).or_default() += 1;
+                    found.asked += 1;
+                    *found.unscored.entry(reason).or_default() += 1;
                 }
-                Verdict::Scored { .. } => silence.asked += 1,
+                Verdict::Scored { .. } => found.asked += 1,
             }
         }
-        silence
+        found
     }
 
     /// Items without a score.
@@ -49,7 +49,7 @@ impl Silence {
     }
 }
 
-impl fmt::Display for Silence {
+impl fmt::Display for UnscoredItems {
     /// `3 of 96 answers have no score: 2 empty, 1 refused`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers = if self.asked == 1 {

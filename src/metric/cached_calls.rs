@@ -1,4 +1,4 @@
-//! Answers that are kept in a cassette: what was asked, and what of it had to be paid.
+//! Calls whose answers are kept in a cassette: how many were made, and which of them were paid.
 //!
 //! The same request is paid once, however many cells make it: the distinct ones are the entries of
 //! the cassette, and their tokens are what was paid for them. What is not worth keeping, and attempts
@@ -12,9 +12,9 @@ use crate::model::Purpose;
 use crate::record::{CellRecord, ProbeRecord};
 use crate::units::{Tokens, Usage};
 
-/// Kept answers of one purpose.
+/// Cached calls of one purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct CachedCalls {
     /// Requests that cells made.
     pub requests: usize,
     /// Their tokens, prompts and answers.
@@ -29,9 +29,11 @@ pub struct Kept {
     pub lost_tokens: Tokens,
 }
 
-/// Kept answers by purpose, over all cells; nothing of a purpose that nobody was asked for.
-pub fn kept<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> BTreeMap<Purpose, Kept> {
-    let mut all: BTreeMap<Purpose, Kept> = BTreeMap::new();
+/// Cached calls by purpose, over all cells.
+pub fn by_purpose<'a>(
+    cells: impl IntoIterator<Item = &'a CellRecord>,
+) -> BTreeMap<Purpose, CachedCalls> {
+    let mut all: BTreeMap<Purpose, CachedCalls> = BTreeMap::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for cell in cells {
         for (key, purpose, usage) in calls(cell) {
@@ -52,8 +54,8 @@ pub fn kept<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> BTreeMap<Pur
     all
 }
 
-/// The names under which answers to these cells are kept, with whom they were for: of an answer that
-/// serves two purposes, the first.
+/// The names under which the answers are kept, with their purpose: of an answer that serves two
+/// purposes, the first.
 pub fn keys(cells: &[CellRecord]) -> BTreeMap<&str, Purpose> {
     let mut keys = BTreeMap::new();
     for (key, purpose, _) in cells.iter().flat_map(calls) {
