@@ -37,7 +37,7 @@ pub(crate) use pool::{Of, Pooled, estimate, sessions};
 pub use summary::CellSummary;
 pub use table::{DETAILS, METRICS};
 
-/// What is measured: for people to read, and for programs to compute.
+/// A metric: its texts for people, and its function.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
@@ -45,7 +45,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Its heading in tables.
     pub label: &'static str,
-    /// In what it is measured.
+    /// Its unit.
     pub unit: Unit,
     /// Which way is better.
     pub direction: Direction,
@@ -53,7 +53,7 @@ pub struct Metric {
     pub doc: &'static str,
     /// How it is computed.
     pub formula: &'static str,
-    /// What measures it: the counter, string matching, a reader.
+    /// Its evaluator: the counter, string matching, a reader.
     pub source: &'static str,
     /// Its place in the comparison, and the rank in which it makes room for others; `None` where it
     /// has no column there.

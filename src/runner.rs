@@ -128,7 +128,7 @@ impl Plan {
         &self.scenario
     }
 
-    /// What will be run.
+    /// The manifest of the run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -366,7 +366,7 @@ pub fn run(
             let run = || run_cell(plan, &shared, arm, &followed);
             let replay = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(done)) => Ok(Some(done)),
-                // What it follows is outstanding itself, and says why.
+                // The cell that it follows is outstanding itself, and says why.
                 Ok(Err(Unrun::NothingToFollow)) => Ok(None),
                 Ok(Err(why)) => Err(why.to_string()),
                 Err(_) => Err("it panicked; the message stands above".to_owned()),

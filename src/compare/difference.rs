@@ -179,8 +179,8 @@ fn metric_difference(
     Some(difference)
 }
 
-/// Whether both sides made the same calls, as far as their deaths tell: whoever dies earlier has spent less,
-/// and has saved nothing.
+/// Whether both sides made the same calls, as far as their deaths tell: a session that dies earlier costs
+/// less without saving anything.
 fn ended_alike((_, old, new): &Pair<'_>) -> bool {
     new.is_none_or(|new| old.dead == new.dead && old.died_at == new.died_at)
 }

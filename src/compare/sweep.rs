@@ -194,7 +194,7 @@ pub fn judge(
     cost: &str,
     quality: &str,
 ) -> Sweep {
-    // A session on which somebody has no value would favour those who have.
+    // A session that some setting has no value for would favour the others.
     let complete = |session: &&String| {
         tried.iter().all(|point| {
             let is_known = |metric| value(&point.sample, session, metric).is_some();

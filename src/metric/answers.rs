@@ -15,7 +15,7 @@ use crate::model::ModelKind;
 use crate::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use crate::record::{AnswerRecord, CellRecord, ProbeRecord};
 
-/// What a reader made of one cell.
+/// The answers of a reader in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "reader", rename_all = "snake_case")]
 #[expect(
@@ -109,7 +109,7 @@ impl Bounds {
     }
 }
 
-/// Which of the answers to an item are looked at.
+/// Which of the answers to an item count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Those to the whole prompt.
@@ -118,7 +118,7 @@ pub enum Scope {
     Summaries,
 }
 
-/// What a reader made of the same session under full history and under an empty context.
+/// The cells of the same session under full history and under an empty context.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
     /// The cell of `full`.
@@ -280,11 +280,10 @@ impl Accuracy {
 #[derive(Debug, Clone, Default)]
 pub struct Qualification<'a>(BTreeMap<(&'a str, u8), Qualifying>);
 
-/// What the reader made of one item in the qualification pass; nothing where the answer could not be
-/// graded.
+/// The outcomes of one item in the qualification pass; nothing where the answer could not be graded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Qualifying {
-    /// What is asked about.
+    /// The kind of its probe.
     pub kind: ProbeKind,
     /// Under full history.
     pub full: Option<Outcome>,
@@ -300,7 +299,7 @@ impl Qualifying {
 }
 
 impl<'a> Qualification<'a> {
-    /// What the pass brought: empty unless both anchors were asked.
+    /// The outcomes of the pass: empty unless both anchors were asked.
     pub fn of(beside: Beside<'a>) -> Self {
         let (Some(full), Some(empty)) = (beside.full, beside.empty) else {
             return Self::default();
@@ -334,12 +333,12 @@ impl<'a> Qualification<'a> {
     }
 }
 
-/// Whether anybody was asked anything in this cell.
+/// Whether any probe was asked in this cell.
 pub fn was_asked(cell: &CellRecord) -> bool {
     cell.probes.iter().any(|item| item.answer.is_some())
 }
 
-/// What an item is found by in the other cells of its session.
+/// The key of an item in all cells of its session.
 fn key(item: &ProbeRecord) -> (&str, u8) {
     (&item.probe, item.percent)
 }
@@ -353,7 +352,7 @@ fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<Verdict> {
     item.verdict().or(is_sent.then_some(unscored))
 }
 
-/// What was not answered because the session had died scores 0.
+/// The score of a verdict. Items that were not answered because the session had died score 0.
 fn score(verdict: Option<Verdict>) -> Option<f64> {
     match verdict {
         Some(Verdict::Scored { score, .. }) => Some(score),

@@ -7,7 +7,7 @@ use crate::record::CellRecord;
 use crate::units::Tokens;
 
 /// Whether a call of this purpose is on the strategy's bill. The agent's own calls are in the
-/// prompts; probe and judge calls are nobody's.
+/// prompts; probe and judge calls are on no strategy's bill.
 pub fn is_on_the_bill(purpose: Purpose) -> bool {
     match purpose {
         Purpose::Compaction | Purpose::Background | Purpose::Recovery => true,

@@ -41,7 +41,7 @@ pub(super) fn fired(cells: &[&CellSummary], _: Anchors) -> Pooled {
     Pooled::Part(Some((fired, sessions(cells, |_| true))))
 }
 
-/// What each stage of a cell did, by its name.
+/// The work of each stage of a cell, by its name.
 pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
     let mut stages: BTreeMap<String, StageTotal> = BTreeMap::new();
     for event in &cell.compactions {
@@ -56,7 +56,7 @@ pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
     stages
 }
 
-/// What compactions left free of the effective window.
+/// The share of the effective window that compactions left free.
 ///
 /// Formula: mean of 1 − (fixed + after)/effective over the patches that freed something; nothing
 /// where none did, or where there is no window. Below 0 where more was left than fits. Source: the
@@ -68,7 +68,7 @@ pub fn headroom(cell: &CellRecord) -> Option<f64> {
     })
 }
 
-/// What compactions left of the messages.
+/// The share of the messages that compactions left.
 ///
 /// Formula: mean of after/before over the patches that freed something; nothing where none did.
 /// Neither way is better: a small share saves more and keeps less. Source: the counter.

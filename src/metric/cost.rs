@@ -18,7 +18,7 @@ use crate::model::price::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord, CellRecord};
 use crate::units::{Tokens, Usage, Usd, median};
 
-/// What a cell and the reference cost under one cache scheme, over the calls both reached.
+/// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SchemeCost {
     /// The scheme's name.
@@ -36,7 +36,7 @@ pub struct SchemeCost {
     /// Those of the strategy's calls, whatever for, that went to another model; in none of the
     /// above.
     pub elsewhere: Usage,
-    /// What these cost, in thousandths of an input token of the agent's model; nothing where a
+    /// Their cost, in thousandths of an input token of the agent's model; nothing where a
     /// price is unknown.
     pub elsewhere_cost: Option<u64>,
     /// The same calls of the agent under full history.
@@ -90,7 +90,8 @@ impl Bill {
     }
 }
 
-/// What the calls of a cell cost, each with what the strategy asked at it, in thousandths of an input token.
+/// The costs of single calls of a cell in thousandths of an input token. The calls of the strategy are
+/// part of the call of the agent at which they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CostByCall {
     /// The first call.
@@ -124,7 +125,7 @@ impl CostByCall {
         })
     }
 
-    /// What is saved up to a quarter (0), half (1) and three quarters (2) of the calls. Formula: `1 − C/C⁰`.
+    /// The savings up to a quarter (0), half (1) and three quarters (2) of the calls. Formula: `1 − C/C⁰`.
     pub fn saved(&self, quarter: usize) -> Option<f64> {
         let (own, reference) = *self.quarters.get(quarter)?;
         saved(own, reference)
@@ -132,8 +133,8 @@ impl CostByCall {
 }
 
 impl SchemeCost {
-    /// What a cell costs under each scheme that it and the reference were measured under, the one that
-    /// the session was billed with first.
+    /// The costs of a cell under each scheme that it and the reference were measured under. The scheme
+    /// that the session was billed with comes first.
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
         let pair = |own: &CacheRecord| {
             let full = reference.cache_under(&own.scheme, own.placement)?;
@@ -166,7 +167,7 @@ impl SchemeCost {
     ) -> Self {
         let reached = cell.prompt_tokens.len();
         let calls = reached.min(reference.prompt_tokens.len());
-        // As for token savings: what was spent at the very call of a death is on the bill.
+        // As for token savings: calls of the strategy at the call of a death are on the bill.
         let is_compared = |call: usize| call < calls || calls == reached;
         let mut cost = Self {
             scheme: own.scheme.clone(),
@@ -177,7 +178,7 @@ impl SchemeCost {
             again: own.again,
             ..Self::default()
         };
-        // What each call adds, its own prompt and what the strategy asked at it.
+        // The cost of the calls that the strategy made at each call of the agent.
         let mut spent = vec![0_u64; calls + 1];
         for (number, asked) in cell.model_calls.iter().enumerate() {
             if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
@@ -263,7 +264,7 @@ impl SchemeCost {
         self.agent + self.compaction + self.background + self.recovery
     }
 
-    /// What it all costs at the prices of the agent's model; nothing where one is unknown.
+    /// The whole cost at the prices of the agent's model; nothing where one is unknown.
     pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
         let own = prices.cost(&self.at_home())?;
         match self.elsewhere_cost? {
@@ -286,7 +287,7 @@ pub(super) fn shown(cell: &CellSummary, of: fn(&SchemeCost) -> Option<f64>) -> O
     Some((of(cost)?, cost.calls))
 }
 
-/// Cost savings with a breakpoint in front of what the strategy changes next.
+/// Cost savings with a breakpoint in front of the entry that the strategy changes next.
 pub(super) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
     let cost = SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?;
     Some((cost.share()?, cost.calls))

@@ -29,11 +29,11 @@ pub const LOWEST_SPAN: f64 = 0.2;
 /// An item with its graded answer, and what string matching found of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answered {
-    /// What was asked about.
+    /// The kind of its probe.
     pub kind: ProbeKind,
     /// Whether the answer is what the agent would do, which claims nothing.
     pub is_call: bool,
-    /// What survival found in the prompt.
+    /// Its fate in the prompt, by string matching.
     pub fate: Fate,
     /// The verdict; nothing where the session had died before, which scores 0.
     pub graded: Option<(f64, Outcome)>,
@@ -144,7 +144,7 @@ impl Accuracy {
     }
 }
 
-/// What fidelity is measured between, over all probes, qualified or not.
+/// The two accuracies that fidelity is measured between, over all probes, qualified or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Anchors {
     /// `acc_full`: accuracy under full history.

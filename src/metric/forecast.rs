@@ -1,8 +1,8 @@
-//! What a run will cost: ranges where a model writes, exact figures everywhere else.
+//! The cost of a run before it is run: ranges where a model writes, exact figures everywhere else.
 //!
-//! A forecast reads the same records by the same functions as a report. What a live model writes is
-//! not known before: between nothing and the longest answer that is allowed. A summary of another
-//! length stands in later prompts, too: [`Carry`] is what that makes of them.
+//! A forecast reads the same records by the same functions as a report. The length of a live model's
+//! answer is not known before: it lies between nothing and the longest answer that is allowed. A
+//! summary of another length changes later prompts, too: [`Carry`] says by how much.
 
 use std::ops::{Add, AddAssign};
 
@@ -27,7 +27,7 @@ pub use spend::{Spend, Thinking};
 pub struct Span<T> {
     /// The least that is possible.
     pub low: T,
-    /// What it is with the offline model.
+    /// The value with the offline model.
     pub expected: T,
     /// The most that is possible.
     pub high: T,
@@ -81,7 +81,7 @@ fn add_money<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
     }
 }
 
-/// What one strategy will send and cost, over all its cells.
+/// The requests and costs of one strategy, over all its cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ArmForecast {
     /// The strategy's name, or `full`.
@@ -98,15 +98,15 @@ pub struct ArmForecast {
     pub input_tokens: Tokens,
     /// The same with shorter and with longer summaries in them.
     pub input_range: Span<Tokens>,
-    /// What the agent writes: recorded, hence known.
+    /// The output of the agent: recorded, hence known.
     pub agent_output: Tokens,
-    /// What is written for the strategy.
+    /// The output of the strategy's calls.
     pub strategy_output: Span<Tokens>,
     /// Under each scheme, the one of the comparison first.
     pub costs: Vec<CostForecast>,
 }
 
-/// What one strategy will cost under one scheme.
+/// The costs of one strategy under one scheme.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostForecast {
     /// Which costs are summed up.
@@ -131,7 +131,7 @@ pub struct CostForecast {
 pub struct Forecast {
     /// `full` first, then the strategies in the order of the manifest.
     pub arms: Vec<ArmForecast>,
-    /// What the run itself spends.
+    /// The requests to live models of the run itself.
     pub spend: Spend,
 }
 
@@ -267,7 +267,7 @@ fn writes(manifest: &Manifest, thinking: &Thinking) -> Writes {
     (manifest.summariser.kind == ModelKind::Live).then_some(thinking.summariser)
 }
 
-/// What is written for one of a strategy's calls.
+/// The output of one of a strategy's calls.
 fn written(writes: Writes, cell: &ForecastCell, number: usize, usage: &Usage) -> Span<Tokens> {
     match writes.zip(cell.asks.get(&number)) {
         Some((thinking, most)) => Span {
@@ -298,7 +298,7 @@ impl Default for Otherwise {
 }
 
 impl Otherwise {
-    /// What is less at the least, and what is more at the most.
+    /// By how much the least is less than expected, and the most more.
     fn both(
         cell: &ForecastCell,
         cost: &SchemeCost,

@@ -11,15 +11,15 @@ use crate::metric::tokens::Savings;
 use crate::record::CellRecord;
 use crate::units::Tokens;
 
-/// What reading again what was missing would have cost, over the calls compared with the reference.
+/// The cost of reading missing texts again, over the calls compared with the reference.
 ///
 /// Every missing target is read again once. A target is the newest tool result that held what the
 /// call needed; what no tool ever brought costs a call that brings nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Rereads {
-    /// How many calls of the agent that is.
+    /// Calls of the agent that read something again.
     pub calls: usize,
-    /// What they cost.
+    /// Their cost.
     ///
     /// Formula: Σ over targets of the prompt at that call + the result × the calls from there to the
     /// next compaction, or to the last call compared. Tokens; lower is better.
@@ -27,7 +27,7 @@ pub struct Rereads {
 }
 
 impl Rereads {
-    /// The re-reads of this cell; nothing where nobody looked. `savings` says which calls count.
+    /// The re-reads of this cell; nothing where none were recorded. `savings` says which calls count.
     pub fn of(cell: &CellRecord, savings: &Savings) -> Option<Self> {
         let mut rereads = Self::default();
         let missed = cell.rereads.as_ref()?;

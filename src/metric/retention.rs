@@ -36,7 +36,7 @@ pub const CLIFF: f64 = 0.25;
 /// One planted item, with its age.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Aged {
-    /// What it asks about.
+    /// The kind of its probe.
     pub kind: ProbeKind,
     /// How many calls changed the context since it was said.
     pub compactions: usize,

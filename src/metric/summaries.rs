@@ -8,8 +8,8 @@ use crate::model::Purpose;
 use crate::record::CellRecord;
 use crate::units::Tokens;
 
-/// What a model wrote for compactions, in order: the first is the first generation, and each later
-/// one may hold what is left of those before.
+/// The summaries that a model wrote for compactions, in order: the first is the first generation, and
+/// each later one may hold what is left of those before.
 ///
 /// Formula: output of each answered call of purpose compaction or recovery. Tokens; neither way is
 /// better. Source: the meter.

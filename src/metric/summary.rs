@@ -37,42 +37,42 @@ pub struct CellSummary {
     pub completion: Completion,
     /// Against the reference; nothing without one, and nothing for the floor, which costs nothing.
     pub savings: Option<Savings>,
-    /// What it cost under each cache scheme, the one of the comparison first.
+    /// Its cost under each cache scheme, the one of the comparison first.
     pub costs: Vec<SchemeCost>,
     /// The largest prompt that was sent.
     pub peak_prompt: Option<Tokens>,
     /// All prompts together.
     pub area: Tokens,
-    /// What compactions left free of the effective window.
+    /// The share of the effective window that compactions left free.
     pub headroom: Option<f64>,
-    /// What compactions left of the messages.
+    /// The share of the messages that compactions left.
     pub retained: Option<f64>,
-    /// What each stage did.
+    /// The work of each stage.
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
-    /// What a model wrote for compactions, generation by generation.
+    /// The summaries that a model wrote, generation by generation.
     pub summaries: Summaries,
-    /// What the provider would have said.
+    /// Rules of the provider that prompts broke.
     pub findings: Findings,
     /// How near the window prompts came, and how restless the strategy was.
     pub strain: Strain,
-    /// What the agent's tool calls needed.
+    /// Needs of the agent's tool calls.
     pub support: Support,
-    /// What would have to be read again; nothing where nobody looked.
+    /// Texts that would have to be read again; nothing where this was not recorded.
     pub rereads: Option<Rereads>,
-    /// Which files can be told from the prompts; nothing where nobody looked.
+    /// Files that the prompts still mention; nothing where this was not recorded.
     pub trail: Option<ArtifactTrail>,
-    /// Names in summaries that nobody said; nothing where no summary was written.
+    /// Names in summaries that were never said; nothing where no summary was written.
     pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
     pub survival: Survival,
     /// Planted items with their ages.
     #[serde(skip)]
     pub retention: Retention,
-    /// What the reader made of it; nothing where nobody was asked.
+    /// Answers to its prompts; nothing without a reader.
     pub answers: Option<Answers>,
-    /// What it made of the summaries in the prompt alone; nothing where it was not asked.
+    /// Answers to the summaries in its prompts alone; nothing where none were asked for.
     pub summary_answers: Option<Answers>,
 }
 
@@ -85,8 +85,8 @@ impl CellSummary {
         Self::beside(cell, Beside { full, empty }, reader)
     }
 
-    /// The same, with what the reader made of an empty context: what did not qualify is then left
-    /// out of fidelity.
+    /// The same with the cell of the empty context: items that did not qualify are then left out of
+    /// fidelity.
     pub fn beside(cell: &CellRecord, beside: Beside<'_>, reader: ModelKind) -> Self {
         let reference = beside.full;
         // A session that died before the first question was still to be asked, if the reference
@@ -129,7 +129,7 @@ impl CellSummary {
         }
     }
 
-    /// What the reader made of it in this scope.
+    /// The answers in this scope.
     pub(crate) fn answers_in(&self, scope: Scope) -> Option<&Answers> {
         match scope {
             Scope::Context => self.answers.as_ref(),

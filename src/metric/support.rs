@@ -19,8 +19,8 @@ pub struct Support {
     pub compacted_wanted: u64,
     /// Of these, present.
     pub compacted_present: u64,
-    /// Of the atoms wanted, those that are gone and could be read again; nothing where nobody
-    /// looked.
+    /// Of the atoms wanted, those that are gone and could be read again; nothing where this was not
+    /// recorded.
     pub reachable: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Support {
         share(self.present, self.wanted)
     }
 
-    /// What is gone and could be read again. Formula: reachable / wanted.
+    /// The share that is gone and could be read again. Formula: reachable / wanted.
     pub fn reachable_share(&self) -> Option<f64> {
         share(self.reachable?, self.wanted)
     }

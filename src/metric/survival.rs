@@ -49,7 +49,7 @@ impl Score {
     }
 }
 
-/// What survived in one cell.
+/// The survival of planted values in one cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Survival {
     /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f. So are open
@@ -76,7 +76,7 @@ pub fn is_searched(kind: ProbeKind) -> bool {
 }
 
 impl Survival {
-    /// What survived in this cell. Items after a death are in the record, with score 0; decoys
+    /// The survival in this cell. Items after a death are in the record, with score 0; decoys
     /// after a death are in no rate, because a prompt that was never sent holds nothing by chance.
     pub fn of(cell: &CellRecord) -> Self {
         let mut survival = Self::default();

@@ -9,9 +9,9 @@ use crate::metric::{CellSummary, Pooled};
 use crate::record::CellRecord;
 use crate::units::Tokens;
 
-/// What a cell and the reference processed over the calls both reached.
+/// The tokens that a cell and the reference processed, over the calls both reached.
 ///
-/// What the agent itself wrote is recorded, hence the same under both, and left out.
+/// The output of the agent is recorded, hence the same under both, and left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Savings {
     /// Calls both reached.
@@ -27,8 +27,8 @@ pub struct Savings {
 impl Savings {
     /// Compares a cell with the reference on the same session.
     ///
-    /// What the strategy spent at the very call at which its session died is on its bill; what it
-    /// spent on calls the reference did not reach is not.
+    /// The strategy's calls at the call at which its session died are on its bill; those at calls that
+    /// the reference did not reach are not.
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Self {
         let reached = reached(cell);
         let calls = reached.min(self::reached(reference));

@@ -13,8 +13,8 @@ pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
     (Deleted, "deleted"),
 ];
 
-/// Files by what was done to them, over the calls of one cell; nothing where nobody looked. `reference`
-/// is `full` on the same session.
+/// Files by what was done to them, over the calls of one cell; nothing where this was not recorded.
+/// `reference` is `full` on the same session.
 ///
 /// Each call weighs what it has to tell. Calls after a death tell nothing, and are counted in what
 /// there was to tell. Source: tool uses, and rules that read the lines of summaries.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::{CellRecord, Level};
 
-/// What the validity check found. Counts; lower is better.
+/// Findings of the validity check. Counts; lower is better.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
     /// Calls whose prompt breaks a rule of level `rejected`; a call counts once.

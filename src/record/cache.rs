@@ -136,12 +136,8 @@ impl ObservedCache {
     /// once cached, it is read at every call at which anything is.
     pub fn share(&self, read: Tokens) -> Option<f64> {
         let later = self.calls.saturating_sub(1) as u64;
-        let head = Tokens(self.unrecorded.0.saturating_mul(later));
-        let head = if read > Tokens::ZERO {
-            head
-        } else {
-            Tokens::ZERO
-        };
+        let heads = if read > Tokens::ZERO { later } else { 0 };
+        let head = Tokens(self.unrecorded.0.saturating_mul(heads));
         let whole = self.counted + Tokens(self.unrecorded.0.saturating_mul(self.calls as u64));
         (read + head).share_of(whole)
     }
@@ -180,19 +176,16 @@ impl CacheRecord {
 
     /// What lives longer than five minutes counts as written to the one-hour cache.
     fn split(&self, uncached: Tokens, written: Tokens, read: Tokens) -> Usage {
-        let is_long = self.ttl_seconds.is_none_or(|seconds| seconds > 300);
-        let (short, long) = if is_long {
-            (Tokens::ZERO, written)
-        } else {
-            (written, Tokens::ZERO)
-        };
-        Usage {
+        let mut usage = Usage {
             input_uncached: uncached,
-            cache_write_5m: short,
-            cache_write_1h: long,
             cache_read: read,
-            output: Tokens::ZERO,
+            ..Usage::default()
+        };
+        match self.ttl_seconds {
+            Some(..=300) => usage.cache_write_5m = written,
+            Some(_) | None => usage.cache_write_1h = written,
         }
+        usage
     }
 }
 

@@ -1,4 +1,5 @@
-//! Batches: what a pass put off is sent to its providers, waited for, and kept in the cassette.
+//! Batches: requests that a pass deferred are sent to their providers, and the answers kept in the
+//! cassette.
 //!
 //! A batch is written down in the run's folder as soon as its provider has taken it. A run that was
 //! killed finds it there, and waits for its answers instead of sending it twice.
@@ -33,7 +34,7 @@ const MOST_BYTES: usize = 90_000_000;
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// How often somebody who waits looks whether to stop.
+/// How often a wait checks whether to stop.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// How waiting for batches ended.
@@ -246,7 +247,7 @@ fn waited(pause: Duration, stop: &AtomicBool) -> bool {
     false
 }
 
-/// Written down before it is waited for: what is sent must not be sent again.
+/// Notes a batch before it is waited for: it must not be sent twice.
 fn write(path: &Path, sent: &Sent) -> Result<(), JournalError> {
     append_lines(path, std::slice::from_ref(sent))
 }

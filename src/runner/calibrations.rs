@@ -1,4 +1,4 @@
-//! What `proctor calibrate` found out about the judges of a scenario.
+//! The calibrations of a scenario's judges, as `proctor calibrate` wrote them.
 
 use crate::record::JudgeCalibration;
 use crate::runner::PlanError;

@@ -9,7 +9,7 @@ use crate::units::Tokens;
 /// Sizes of all messages at the calls at which a strategy changed them.
 pub(super) type Sizes = BTreeMap<usize, Tokens>;
 
-/// What a cell leaves to those that follow it.
+/// The result of a cell for those that follow it.
 #[derive(Debug, Clone)]
 pub(super) enum Lead {
     /// Its sizes.
@@ -65,8 +65,8 @@ fn lead(record: &CellRecord) -> Lead {
     if !record.end.is_measured() {
         return Lead::NotMeasurable;
     }
-    // What was sent at each call at which something was changed. Where the session died at such a
-    // call, nothing was sent: the size after the last change.
+    // The size that was sent at each call at which the context was changed. Where the session died at
+    // such a call, nothing was sent: the size after the last change.
     let size = record.compactions.iter().map(|event| {
         let sent = record.prompt_tokens.get(event.call);
         let size = sent.map_or(event.after, |prompt| *prompt - record.fixed_tokens);

@@ -15,33 +15,33 @@ pub enum PlanError {
     /// A recording cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// Nothing that was found in folders holds a conversation.
+    /// No file that was found in folders holds a conversation.
     #[error("no file that was found holds a conversation")]
     NoSession,
-    /// What a session repeats of another makes no session.
+    /// A session without the part that it repeats of another is no session.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// A file that the scenario names cannot be read.
     #[error("cannot read {what} `{file}`, named by {place}")]
     Unread {
-        /// What it should hold.
+        /// Its kind: `script`, `prices`.
         what: &'static str,
         /// The file.
         file: String,
-        /// What named it.
+        /// The setting that named it.
         place: Place,
         /// Why not.
         #[source]
         cause: std::io::Error,
     },
-    /// What was found out about a judge cannot be used.
+    /// A calibration of a judge cannot be used.
     #[error("cannot use calibration `{file}`, named by {place}: {problem}")]
     Calibration {
         /// The file.
         file: String,
-        /// What named it.
+        /// The setting that named it.
         place: Place,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A file of facts is wrong in this line.
@@ -63,7 +63,7 @@ pub enum PlanError {
         model: String,
         /// The variable.
         variable: String,
-        /// What named it.
+        /// The setting that named it.
         place: Place,
     },
     /// A live model cannot be used.
@@ -72,7 +72,7 @@ pub enum PlanError {
     Http {
         /// The model.
         model: String,
-        /// What named it.
+        /// The setting that named it.
         place: Place,
         /// Why not.
         #[source]
@@ -84,7 +84,7 @@ pub enum PlanError {
     NoHttp {
         /// The model.
         model: String,
-        /// What named it.
+        /// The setting that named it.
         place: Place,
     },
     /// There is no counter of this name.

@@ -1,5 +1,5 @@
-//! What a run would send, found out before anything is spent: the same replay, with the offline
-//! model in place of a live one, no probes asked and no folder written.
+//! The forecast of a run: the same replay, with the offline model in place of a live one, no probes
+//! asked and no folder written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ impl Plan {
     /// Replays every cell of a strategy, and the reference, as [`super::run`] would, and returns
     /// them in the order in which they are run.
     ///
-    /// What is forecast is what `run` records for strategies that ask no live model: nothing here is
+    /// For strategies that ask no live model, the cells are those that `run` records: nothing here is
     /// estimated. Where a live model would write, the offline model writes instead, and
     /// [`ForecastCell::asks`] says how long the answer may be.
     pub fn forecast(&self) -> Result<Vec<ForecastCell>, ForecastError> {
@@ -179,7 +179,7 @@ impl Plan {
         models::judges(&self.scenario.models)
     }
 
-    /// What readers and judges are asked of each item of a session, once.
+    /// The questions to readers and judges of each item of a session, once.
     fn items_due(loaded: &LoadedSession, selection: &Selection) -> Vec<(Item, ProbesDue)> {
         let probes = &loaded.probes;
         let items = selection.items(&loaded.session, probes).into_iter();

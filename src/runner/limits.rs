@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Connected, sink};
 
-/// What a run may spend, and since when it spends.
+/// The limits of a run, and when it started.
 pub(super) struct Limits<'a> {
     models: Option<&'a Connected>,
     started: Instant,

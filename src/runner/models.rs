@@ -66,7 +66,7 @@ enum Who {
     One(Arc<dyn Model>),
 }
 
-/// What is worth keeping: an answer that is no refusal, and of verdicts those that can be read.
+/// Whether an answer is worth keeping: it is no refusal, and a verdict can be read.
 fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,
@@ -155,12 +155,12 @@ impl Connected {
         self.cassette.as_ref()
     }
 
-    /// What was paid so far.
+    /// The spending so far.
     pub fn spending(&self) -> &Spending {
         &self.spending
     }
 
-    /// What may be spent.
+    /// The limits of spending.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -171,7 +171,7 @@ impl Connected {
     }
 }
 
-/// What making models needs, and what they share.
+/// Parts that the models of a run share while they are made.
 struct Making<'a> {
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
@@ -238,8 +238,8 @@ fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
     }
 }
 
-/// What stands for the contents of scripts: a changed script is another run. One that cannot be read is
-/// told when the models are connected.
+/// Hashes of the scripts: a changed script is another run. A script that cannot be read is an error when
+/// the models are connected.
 pub(super) fn scripts(models: &ModelsSetting) -> String {
     let files = models.all().filter_map(|model| match model {
         ModelSetting::Scripted { script, .. } => std::fs::read(&script.0).ok(),

@@ -25,7 +25,7 @@ pub(super) fn model<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option
     cache.model.as_deref().or(session.model())
 }
 
-/// What is known of a model's prices, for the manifest.
+/// The known prices of a model, for the manifest.
 pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     let (list, price) = prices.of(model)?;
     Some(PriceEntry {
@@ -64,7 +64,7 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
         .and_then(|model| prices.of(model))
         .map(|(list, _)| list);
     let scheme = list.and_then(|list| list.schemes.first());
-    // Many formats count reads only. Nobody but OpenAI's kind of provider writes for nothing.
+    // Many formats count reads only. Only OpenAI and similar providers write for nothing.
     let basis = if usage.cache_read > Tokens::ZERO {
         CacheBasis::Billed
     } else {

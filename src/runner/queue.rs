@@ -11,7 +11,7 @@ use crate::replay::{Models, PreparedSession};
 /// A session made ready and the models it is put to; made by the first worker that needs it.
 pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NeedlesError>>;
 
-/// What the cells of one session share.
+/// The part that the cells of one session share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) session: usize,

@@ -1,5 +1,5 @@
-//! Other plans over sessions that are loaded already, which sweeps run; and what decides whether the results
-//! of two plans may be compared.
+//! Other plans over sessions that are loaded already, which sweeps run; and the conditions under which the
+//! results of two plans may be compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

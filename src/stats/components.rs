@@ -42,7 +42,7 @@ impl Components {
         compaction / r + answer / (r * n) + judgement / (r * n * j)
     }
 
-    /// What one further repeat at each level would do to the variance, and how many model calls per item
+    /// The effect of one further repeat at each level on the variance, and how many model calls per item
     /// it would add, those that remove most per call first. A level that was never repeated is left out:
     /// its variance is not known.
     pub(crate) fn advice(&self, levels: Levels) -> Vec<Advice> {
@@ -70,7 +70,7 @@ impl Components {
     }
 }
 
-/// What one further repeat buys.
+/// The effect of one further repeat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Advice {
     /// Which of the levels is repeated once more.

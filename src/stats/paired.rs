@@ -154,25 +154,19 @@ impl PairedSession {
 /// The session-weighted difference with every missing score at its worst and at its best for the
 /// candidate (Horowitz and Manski's bounds; scores lie between 0 and 1).
 fn bounds(sessions: &[PairedSession]) -> (f64, f64) {
-    let mut sums = (0.0, 0.0);
-    let mut used = 0;
-    for session in sessions {
+    let of_session = |session: &PairedSession| {
         let count = session.pairs.len() + session.unscored.len();
-        if count == 0 {
-            continue;
-        }
-        let known: f64 = session.pairs.iter().map(|(old, new)| new - old).sum();
-        let (mut low, mut high) = (known, known);
+        let (mut low, mut high) = (session.cluster().difference, session.cluster().difference);
         for (old, new) in &session.unscored {
             low += new.unwrap_or(0.0) - old.unwrap_or(1.0);
             high += new.unwrap_or(1.0) - old.unwrap_or(0.0);
         }
-        sums.0 += low / count as f64;
-        sums.1 += high / count as f64;
-        used += 1;
-    }
-    let groups = f64::from(used.max(1));
-    (sums.0 / groups, sums.1 / groups)
+        (count > 0).then(|| (low / count as f64, high / count as f64))
+    };
+    let ends: Vec<(f64, f64)> = sessions.iter().filter_map(of_session).collect();
+    let mean =
+        |end: fn(&(f64, f64)) -> f64| ends.iter().map(end).sum::<f64>() / ends.len().max(1) as f64;
+    (mean(|ends| ends.0), mean(|ends| ends.1))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub fn correlation_within(sessions: &[Vec<f64>]) -> Option<f64> {
     (whole > 0.0).then(|| ((between - within) / whole).max(0.0))
 }
 
-/// What clustering costs: `1 + (m − 1)ρ`, by which the number of observations is to be divided.
+/// The design effect of clusters: `1 + (m − 1)ρ`, by which the number of observations is to be divided.
 pub fn design_effect(clusters: &[Cluster], correlation: f64) -> f64 {
     let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
     if items == 0 {

@@ -1,4 +1,4 @@
-//! Carry: what summaries of another length make of the prompts behind them.
+//! Carry: how the length of summaries changes the prompts after them.
 
 use std::collections::BTreeMap;
 
@@ -34,11 +34,11 @@ impl Change {
     }
 }
 
-/// What summaries of another length make of the prompts of a cell.
+/// How summaries of another length change the prompts of a cell.
 ///
 /// A summary stands in the prompts from the call it was written for up to the next one that a
 /// summary is written for, which reads it and takes it up. No prompt grows beyond the window: there
-/// a strategy would have compacted again, sooner, and how often nobody knows before.
+/// a strategy would have compacted again, sooner; how often is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carry {
     /// The agent's prompts, by call.
@@ -48,12 +48,12 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// What is carried in this cell: nothing where a deterministic model writes.
+    /// The carry of this cell: nothing where a deterministic model writes.
     pub(super) fn under(writes: Writes, cell: &ForecastCell) -> Self {
         writes.map(|_| Self::of(cell)).unwrap_or_default()
     }
 
-    /// What is carried in this cell where a live model writes what is asked.
+    /// The carry of this cell where a live model writes the summaries.
     pub fn of(cell: &ForecastCell) -> Self {
         let record = &cell.record;
         let mut written: BTreeMap<usize, Change> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Spend: what live models are asked in the run itself, the money that is really spent.
+//! Spend: the requests to live models in the run itself, which cost real money.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::units::{Tokens, Usage, Usd};
 /// A verdict takes this part of the room that it is given, as a rule.
 const VERDICT_PART: u64 = 5;
 
-/// What the models of a run cost, and how much they may write.
+/// The prices of the models of a run, and how much they may write.
 pub(crate) struct Asking<'a> {
     /// The prices of a model, where a price file knows them.
     pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
@@ -22,7 +22,7 @@ pub(crate) struct Asking<'a> {
     pub longest_answer: Tokens,
     /// The longest verdict of a judge.
     pub longest_verdict: Tokens,
-    /// What they may think before.
+    /// How much they may think before.
     pub thinking: Thinking,
     /// The reader's window, where it is known: of full history no more is sent.
     pub window: Option<Tokens>,
@@ -33,15 +33,15 @@ pub(crate) struct Asking<'a> {
     pub batch_of: &'a dyn Fn(&str) -> Option<u32>,
 }
 
-/// What models may think before each answer, in tokens: billed as output, beside the answer's own
+/// How many tokens models may think before each answer: billed as output, beside the answer's own
 /// limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thinking {
-    /// Who writes summaries.
+    /// The writer of summaries.
     pub summariser: Tokens,
-    /// Who answers probes.
+    /// The reader.
     pub reader: Tokens,
-    /// Who judges, in the order of `Asking::judges`.
+    /// The judges, in the order of `Asking::judges`.
     pub judges: Vec<Tokens>,
 }
 
@@ -77,7 +77,7 @@ struct Requests {
     output: Span<Tokens>,
 }
 
-/// What requests to a model cost.
+/// The terms of requests to a model.
 #[derive(Clone, Copy)]
 struct Terms {
     /// Its prices, where they are known.
@@ -303,8 +303,8 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
     }
 }
 
-/// What one judge is shown at one call: nothing at the least, for rules grade what they can; as a
-/// rule one answer to each item that they may not, as long as the right one.
+/// The requests to one judge at one call: none at the least, where rules grade all answers. Expected is
+/// one answer as long as the right one for each item that rules may not grade.
 fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Requests {
     let longest = times(asking.longest_answer, due.judged);
     let shown = due.judge_tokens + due.judged_gold;

@@ -1,4 +1,4 @@
-//! The prompts that a reader is asked of, and what its provider would read and write of each.
+//! The prompts that questions are put to, and how a provider would cache them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,11 +58,11 @@ pub(super) struct ReaderPrompts {
     counts: Arc<CountedTexts>,
     /// The calls at which probes are asked.
     calls: BTreeSet<usize>,
-    /// What was found of the cell that is replayed.
+    /// The findings in the cell that is replayed.
     pub(super) found: Found,
 }
 
-/// What a cell asks.
+/// The requests of a cell.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The longest answer that each request of the strategy may get, by its number.
@@ -165,7 +165,7 @@ pub(super) struct Watch(pub(super) Arc<Mutex<ReaderPrompts>>);
 
 impl Observer for Watch {
     fn asked(&mut self, asked: &Asked) {
-        // An answer that the recording holds is asked of nobody.
+        // For an answer that the recording holds no model is asked.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
             let mut prompts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let sent = sent_tokens(&asked.request, &prompts.counts);
