@@ -42,8 +42,10 @@ impl Factor {
         if self == Self::ONE {
             return counted;
         }
-        let parts = u128::from(counted.0) * u128::from(self.0) + 500_000;
-        Tokens(u64::try_from(parts / 1_000_000).unwrap_or(u64::MAX))
+        quotient(
+            u128::from(counted.0) * u128::from(self.0) + 500_000,
+            1_000_000,
+        )
     }
 
     /// The largest count whose bill is at most `billed`, to a rounding.
@@ -52,15 +54,18 @@ impl Factor {
         if self == Self::ONE {
             return billed;
         }
-        let parts = u128::from(billed.0) * 1_000_000;
-        let counted = parts.checked_div(u128::from(self.0)).unwrap_or(parts);
-        Tokens(u64::try_from(counted).unwrap_or(u64::MAX))
+        quotient(u128::from(billed.0) * 1_000_000, self.0)
     }
 
     /// The ratio, for display.
     pub fn ratio(self) -> f64 {
         self.0 as f64 / 1e6
     }
+}
+
+fn quotient(parts: u128, of: u64) -> Tokens {
+    let whole = parts.checked_div(u128::from(of)).unwrap_or(parts);
+    Tokens(u64::try_from(whole).unwrap_or(u64::MAX))
 }
 
 /// How counted sizes become billed ones for the prompts of one model.
@@ -94,12 +99,8 @@ impl Scale {
     /// The count behind a number of billed tokens of text.
     #[must_use]
     pub fn counted(self, billed: Tokens) -> Tokens {
-        let more = self.factor.0 / 2;
-        let parts = u128::from(billed.0) * 1_000_000 + u128::from(more);
-        let counted = parts
-            .checked_div(u128::from(self.factor.0))
-            .unwrap_or(parts);
-        Tokens(u64::try_from(counted).unwrap_or(u64::MAX))
+        let parts = u128::from(billed.0) * 1_000_000 + u128::from(self.factor.0 / 2);
+        quotient(parts, self.factor.0)
     }
 
     /// How many counted tokens of text fit into a number of billed ones, the head left out.
