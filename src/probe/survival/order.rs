@@ -91,14 +91,9 @@ pub(super) fn grouped(digits: &str) -> Option<String> {
     if digits.len() < 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    Some(text)
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    Some(groups.join(","))
 }
 
 #[cfg(test)]
