@@ -5,9 +5,10 @@
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use regex::{Captures, Regex};
+use regex::{Captures, Regex, Replacer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,14 +94,23 @@ impl Pattern {
         Self { text, compiled }
     }
 
-    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+    fn regex(&self) -> Option<&Regex> {
         let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
-        let regex = compiled.iter();
+        compiled.as_ref()
+    }
+
+    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let regex = self.regex().into_iter();
         regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
     fn is_match(&self, text: &str) -> bool {
-        self.matches(text).next().is_some()
+        self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    fn replaced<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
+        let regex = self.regex();
+        regex.map_or(Cow::Borrowed(text), |regex| regex.replace_all(text, by))
     }
 }
 

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use regex::Captures;
+
 use super::kind::Part;
 use super::{Pattern, ProbeKind};
 use crate::session::ground_truth::{
@@ -304,8 +306,11 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 /// JSON strings are nested at most so deep: a tool's answer in an agent's answer in an event.
 const NESTED: usize = 3;
 
-/// The text with the escapes of JSON strings in it decoded: `\n` and `\"` are what they stand for.
-/// Text without an escaped quotation mark is none, and its backslashes are paths or code.
+/// An escape of JSON strings.
+static ESCAPE: Pattern = Pattern::new(r#"\\([nrt"\\/])"#);
+
+/// The text with the escapes of JSON strings in it decoded. The backslashes of text without an escaped
+/// quotation mark are paths or code.
 fn decoded(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     if !text.contains("\\\"") {
@@ -315,22 +320,12 @@ fn decoded(text: &str) -> Cow<'_, str> {
         if !["\\n", "\\\""].iter().any(|escape| text.contains(escape)) {
             break;
         }
-        let mut plain = String::with_capacity(text.len());
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            if c != '\\' {
-                plain.push(c);
-                continue;
-            }
-            match chars.next() {
-                Some('n' | 'r') => plain.push('\n'),
-                Some('t') => plain.push('\t'),
-                Some(escaped @ ('"' | '\\' | '/')) => plain.push(escaped),
-                Some(other) => plain.extend(['\\', other]),
-                None => plain.push('\\'),
-            }
-        }
-        text = Cow::Owned(plain);
+        let plain = ESCAPE.replaced(&text, |escape: &Captures<'_>| match &escape[1] {
+            "n" | "r" => "\n".to_owned(),
+            "t" => "\t".to_owned(),
+            escaped => escaped.to_owned(),
+        });
+        text = Cow::Owned(plain.into_owned());
     }
     text
 }

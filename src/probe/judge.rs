@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Fact, Outcome, Probe, Unscored, Verdict};
+use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::session::{ContentBlock, Message, Role};
@@ -279,27 +279,13 @@ fn plain(answer: &str) -> String {
     lines.join("\n")
 }
 
+static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
+
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {
-    let shown: String = text
-        .chars()
-        .take(SHOWN_CHARS)
-        .map(|c| match c {
-            '<' => '‹',
-            '>' => '›',
-            c => c,
-        })
-        .collect();
-    let lower = shown.to_ascii_lowercase();
-    let mut safe = String::with_capacity(shown.len());
-    let mut from = 0;
-    for (at, word) in lower.match_indices("verdict") {
-        safe.push_str(&shown[from..at]);
-        safe.push_str("[verdict]");
-        from = at + word.len();
-    }
-    safe.push_str(&shown[from..]);
-    safe
+    let shown: String = text.chars().take(SHOWN_CHARS).collect();
+    let shown = shown.replace('<', "‹").replace('>', "›");
+    VERDICT.replaced(&shown, "[verdict]").into_owned()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::listed;
 use crate::script::is_unspaced;
@@ -256,13 +256,7 @@ fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>
         text.lines().for_each(|line| each(Cow::Borrowed(line)));
         return;
     }
-    let mut line = |line: &'a str| {
-        each(if line.contains('\\') {
-            Cow::Owned(unescaped(line))
-        } else {
-            Cow::Borrowed(line)
-        });
-    };
+    let mut line = |line: &'a str| each(unescaped(line));
     let mut from = 0;
     for found in FEED_OR_ESCAPE.iter().flat_map(|it| it.find_iter(text)) {
         if matches!(found.as_str(), "\n" | "\\n") {
@@ -273,26 +267,22 @@ fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>
     line(&text[from..]);
 }
 
-fn unescaped(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
+static ESCAPE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\\(?:u(.{0,4})|(.)|$)").ok());
+
+fn unescaped(line: &str) -> Cow<'_, str> {
+    let decoded = |escape: &Captures<'_>| {
+        if let Some(code) = escape.get(1) {
+            let code = u32::from_str_radix(code.as_str(), 16).ok();
+            return code.and_then(char::from_u32).unwrap_or('\u{fffd}').into();
         }
-        match chars.next() {
-            Some('t' | 'r') => out.push(' '),
-            Some('u') => {
-                let code: String = chars.by_ref().take(4).collect();
-                let c = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
-                out.push(c.unwrap_or('\u{fffd}'));
-            }
-            Some(c) => out.push(c),
-            None => {}
+        match escape.get(2).map_or("", |escaped| escaped.as_str()) {
+            "t" | "r" => " ".to_owned(),
+            escaped => escaped.to_owned(),
         }
-    }
-    out
+    };
+    let escapes = ESCAPE.as_ref();
+    escapes.map_or(Cow::Borrowed(line), |it| it.replace_all(line, decoded))
 }
 
 #[cfg(test)]
