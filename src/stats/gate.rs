@@ -105,7 +105,12 @@ pub struct Bounds {
 impl Bounds {
     /// A difference that is exact on the sessions that were run.
     pub fn exact(difference: f64, sessions: usize) -> Self {
-        Self::around(difference, (0.0, 0.0), sessions, Target::Suite)
+        Self {
+            // A difference of −0 keeps its sign.
+            upper: difference,
+            interval_upper: difference,
+            ..Self::around(difference, (0.0, 0.0), sessions, Target::Suite)
+        }
     }
 
     /// Bounds at this distance on either side: of the one-sided bounds, and of the interval.
