@@ -34,17 +34,21 @@ pub(super) struct Marks {
 #[derive(Default)]
 pub(super) struct Hidden {
     pub(super) marks: Vec<Marks>,
-    /// Summaries and markers, by the number of messages before they take effect.
-    due: BTreeMap<usize, Vec<usize>>,
-    /// The names of those that took effect.
+    /// Compactions, by the number of messages before they take effect.
+    due: BTreeMap<usize, Vec<Due>>,
+    /// The names of the summaries and markers that took effect.
     done: BTreeSet<Arc<str>>,
     written: BTreeMap<usize, Arc<Message>>,
-    /// What the user was shown of each.
-    shown: BTreeMap<usize, Compacted>,
-    /// Parts of the list that are left out, by the number of messages before it takes effect.
-    left_out: BTreeMap<usize, RangeInclusive<usize>>,
-    /// The part that is left out now.
+    /// The part of the list that is left out now.
     gone: Option<RangeInclusive<usize>>,
+}
+
+/// A compaction that has not taken effect yet.
+enum Due {
+    /// The summary or marker at this place, and when the user was shown it.
+    Written(usize, Option<Compacted>),
+    /// This part of the list is left out.
+    LeftOut(RangeInclusive<usize>),
 }
 
 /// The name of the message at this place of the list.
@@ -59,29 +63,27 @@ impl Hidden {
             .iter()
             .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
             .collect();
-        let mut due: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        let mut told = BTreeMap::new();
+        let mut due: BTreeMap<usize, Vec<Due>> = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
-            let compacted = marks[at]
-                .name()
-                .and_then(|name| shown.compactions.get(name));
-            told.extend(compacted.map(|compacted| (at, *compacted)));
+            let name = marks[at].name();
+            let compacted = name.and_then(|name| shown.compactions.get(name)).copied();
             let exact = compacted.and_then(|compacted| said_before(&marks, at, compacted.time));
             let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
-            due.entry(after.min(marks.len())).or_default().push(at);
+            let after = due.entry(after.min(marks.len())).or_default();
+            after.push(Due::Written(at, compacted));
         }
-        let mut left_out = BTreeMap::new();
         for it in &shown.left_out {
             let after = it.index.map(|index| index + 1);
             let after = after.or_else(|| said_before(&marks, 0, it.time));
             let after = after.unwrap_or(marks.len()).min(marks.len());
-            left_out.insert(after, it.first..=it.last);
+            let after = due.entry(after).or_default();
+            // The last range that was shown at a place counts.
+            after.retain(|due| matches!(due, Due::Written(..)));
+            after.push(Due::LeftOut(it.first..=it.last));
         }
         Self {
             marks,
             due,
-            shown: told,
-            left_out,
             ..Self::default()
         }
     }
@@ -108,29 +110,28 @@ impl Hidden {
 
     /// Adds the compactions that happened after that many messages.
     pub(super) fn take_effect(&mut self, after: usize, assembler: &mut Assembler) {
-        for at in self.due.remove(&after).unwrap_or_default() {
-            let marks = &self.marks[at];
-            let is_summary = marks.is_summary == Some(true);
-            self.done.extend(marks.name().cloned());
-            let message = assembler.flush();
-            let pieces = self.context(after, message, assembler);
-            let trigger = if is_summary { "condense" } else { "truncation" };
-            let shown = self.shown.get(&at);
-            if !is_summary && shown.is_none() {
-                assembler.warn("when a truncation happened is told by how much it hid");
-            }
+        for due in self.due.remove(&after).unwrap_or_default() {
+            let (trigger, shown) = match due {
+                Due::Written(at, shown) => {
+                    let marks = &self.marks[at];
+                    self.done.extend(marks.name().cloned());
+                    let is_summary = marks.is_summary == Some(true);
+                    if !is_summary && shown.is_none() {
+                        assembler.warn("when a truncation happened is told by how much it hid");
+                    }
+                    let trigger = if is_summary { "condense" } else { "truncation" };
+                    (trigger, shown)
+                }
+                Due::LeftOut(range) => {
+                    self.gone = Some(range);
+                    ("truncation", None)
+                }
+            };
+            let end = assembler.flush();
+            let left = CompactedTo::Replaced(self.context(after, end, assembler));
             let before = shown.and_then(|shown| shown.pre_tokens);
-            let left = CompactedTo::Replaced(pieces);
             assembler.compacts(Some(trigger.into()), before, left);
         }
-        let Some(gone) = self.left_out.remove(&after) else {
-            return;
-        };
-        self.gone = Some(gone);
-        let at = assembler.flush();
-        let pieces = self.context(after, at, assembler);
-        let left = CompactedTo::Replaced(pieces);
-        assembler.compacts(Some("truncation".into()), None, left);
     }
 
     /// What of the first `after` messages is not hidden; there are `end` messages of the session.

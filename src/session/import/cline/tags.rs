@@ -109,26 +109,24 @@ struct Tagged {
 fn parameters(text: &str) -> Map<String, Value> {
     let mut parameters = Map::new();
     let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        rest = &rest[at + 1..];
-        let name_end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_');
-        let name = &rest[..name_end.unwrap_or(rest.len())];
-        let Some(inside) = rest[name.len()..].strip_prefix('>') else {
-            continue;
+    while let Some((_, tag)) = rest.split_once('<') {
+        rest = tag;
+        let Some((name, inside)) = tag.split_once('>') else {
+            break;
         };
-        let close = format!("</{name}>");
-        // What is written to a file may hold such a tag itself.
-        let found = match name {
-            "content" | "diff" => inside.rfind(&close),
-            _ => inside.find(&close),
-        };
-        if name.is_empty() {
+        let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+        if name.is_empty() || !name.chars().all(is_part) {
             continue;
         }
-        if let Some(end) = found {
-            let value = inside[..end].trim_matches('\n');
-            parameters.insert(name.to_owned(), value.into());
-            rest = &inside[end + close.len()..];
+        let close = format!("</{name}>");
+        // A file that is written may hold such a tag itself.
+        let found = match name {
+            "content" | "diff" => inside.rsplit_once(&close),
+            _ => inside.split_once(&close),
+        };
+        if let Some((value, after)) = found {
+            parameters.insert(name.to_owned(), value.trim_matches('\n').into());
+            rest = after;
         }
     }
     if parameters.is_empty() && !text.trim().is_empty() {
