@@ -25,7 +25,6 @@ pub(super) struct Sample<'a> {
     /// Whether compactions are told as events.
     is_compacted: bool,
     system: Vec<ContentBlock>,
-    is_too_large: bool,
 }
 
 #[derive(Default)]
@@ -59,20 +58,9 @@ impl<'a> Sample<'a> {
             .unwrap_or_else(|| transcript.items("events"))
             .into_iter();
         let events: Vec<Object<'_>> = events.filter_map(Object::read).collect();
-        for event in &events {
-            sample.learn(event.clone());
-        }
-        let is_compaction =
-            |event: &Object<'_>| event.text("event").as_deref() == Some("compaction");
-        sample.is_compacted = events.iter().any(is_compaction);
         let messages = object.take("messages").map_or("[]", RawValue::get);
-        sample.history(messages);
-        for (event, due) in due(events) {
-            sample.compacted(event, due);
-        }
-        if sample.is_too_large {
-            return Err(line.error("attachments make a sample larger than any sample is"));
-        }
+        let is_read = sample.read_all(events, messages);
+        is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         for _ in 0..sample.calls.len() + sample.nameless.len() {
             sample.assembler.skip("call of another agent or a grader");
@@ -85,32 +73,49 @@ impl<'a> Sample<'a> {
         Ok(is_read)
     }
 
-    /// What a model event says of its call.
-    fn learn(&mut self, mut event: Object<'a>) {
-        if event.text("event").as_deref() != Some("model") {
-            return;
+    /// Reads events and messages; none if attachments make them too large.
+    fn read_all(&mut self, events: Vec<Object<'a>>, messages: &str) -> Option<()> {
+        let is = |event: &Object<'_>, kind: &str| event.text("event").as_deref() == Some(kind);
+        for event in events.iter().filter(|event| is(event, "model")) {
+            self.learn(event.clone())?;
         }
+        self.is_compacted = events.iter().any(|event| is(event, "compaction"));
+        self.history(messages)?;
+        // Each compaction takes effect with the first call after it.
+        let mut open = None;
+        for event in events {
+            if is(&event, "compaction") {
+                open = Some(event);
+            } else if is(&event, "model")
+                && let Some(compaction) = open.take()
+            {
+                self.compacted(compaction, event)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Reads the call of a model event.
+    fn learn(&mut self, mut event: Object<'a>) -> Option<()> {
         let completed = event.take_time("completed", &mut self.assembler);
         let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
         let mut output = event.inner("output");
         let usage = output.take("usage");
         let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
         let call = Call { usage, time };
-        if let Some((id, message)) = answer(&mut output) {
-            if let Some(id) = id {
+        match answer(&mut output) {
+            Some((Some(id), _)) => {
                 self.calls.entry(id).or_insert(call);
-            } else {
-                let said = resolved(message.get(), &self.attachments, &mut self.assembler);
-                let said = said.map(|text| print_of(&text)).unwrap_or_default();
-                self.nameless.push_back((said, call));
             }
+            Some((None, message)) => {
+                let said = resolved(message.get(), &self.attachments, &mut self.assembler)?;
+                self.nameless.push_back((print_of(&said), call));
+            }
+            None => {}
         }
         if self.assembler.header.tools.is_empty() {
             for raw in event.items("tools") {
-                let Some(text) = resolved(raw.get(), &self.attachments, &mut self.assembler) else {
-                    self.is_too_large = true;
-                    return;
-                };
+                let text = resolved(raw.get(), &self.attachments, &mut self.assembler)?;
                 let name = Object::read(raw).and_then(|mut tool| tool.take_text("name"));
                 let definition = JsonText::parse(&text);
                 self.assembler.header.tools.push(ToolSchema {
@@ -119,16 +124,15 @@ impl<'a> Sample<'a> {
                 });
             }
         }
+        Some(())
     }
 
-    /// The messages of the sample.
-    fn history(&mut self, messages: &str) {
-        let Some(text) = resolved(messages, &self.attachments, &mut self.assembler) else {
-            self.is_too_large = true;
-            return;
-        };
+    /// Reads the messages of the sample.
+    fn history(&mut self, messages: &str) -> Option<()> {
+        let text = resolved(messages, &self.attachments, &mut self.assembler)?;
         let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&text) else {
-            return self.assembler.unknown("messages of a sample");
+            self.assembler.unknown("messages of a sample");
+            return Some(());
         };
         for raw in messages {
             let one = said(raw, &mut self.assembler);
@@ -140,6 +144,7 @@ impl<'a> Sample<'a> {
             self.say(one, raw);
         }
         self.assembler.flush();
+        Some(())
     }
 
     fn say(&mut self, one: Said, raw: &RawValue) {
@@ -173,20 +178,19 @@ impl<'a> Sample<'a> {
         self.assembler.assistant(name, said);
     }
 
-    /// A compaction, and the first call after it.
-    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) {
+    /// Reads a compaction, and the first call after it.
+    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) -> Option<()> {
         let mut output = call.inner("output");
         let id = answer(&mut output).and_then(|(id, _)| id);
         let at = id.and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
-            return self.assembler.skip("compaction of another agent");
+            self.assembler.skip("compaction of another agent");
+            return Some(());
         };
-        let Some(sent) = self.sent(&mut call) else {
-            self.is_too_large = true;
-            return;
-        };
+        let sent = self.sent(&mut call)?;
         let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
-            return self.assembler.unknown("input of a call");
+            self.assembler.unknown("input of a call");
+            return Some(());
         };
         let sent: Vec<Shown> = sent
             .into_iter()
@@ -198,7 +202,8 @@ impl<'a> Sample<'a> {
         let last = self.assembler.compactions().last();
         if last.is_some_and(|last| last.at > at) {
             let what = "a compaction is out of order and is left out";
-            return self.assembler.warn(what);
+            self.assembler.warn(what);
+            return Some(());
         }
         self.assembler.compaction(RecordedCompaction {
             at,
@@ -206,6 +211,7 @@ impl<'a> Sample<'a> {
             pre_tokens: event.take_as("tokens_before").map(Tokens),
             after,
         });
+        Some(())
     }
 
     /// The input of a call, as JSON with its attachments; none if it is too large.
@@ -226,20 +232,6 @@ impl<'a> Sample<'a> {
         let text = resolved(&text, &self.attachments, &mut self.assembler);
         text.map(Cow::into_owned)
     }
-}
-
-/// Each compaction, with the first call after it.
-fn due(events: Vec<Object<'_>>) -> Vec<(Object<'_>, Object<'_>)> {
-    let mut due = Vec::new();
-    let mut open = None;
-    for event in events {
-        match event.text("event").as_deref() {
-            Some("compaction") => open = Some(event),
-            Some("model") => due.extend(open.take().map(|compaction| (compaction, event))),
-            _ => {}
-        }
-    }
-    due
 }
 
 /// The message that the model answered, and its id if it has one.
