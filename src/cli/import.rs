@@ -14,7 +14,7 @@ use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::session::export::export;
 use crate::session::ground_truth::GroundTruth;
-use crate::session::import::{self, Beginnings, IMPORTERS, Importer, Recording};
+use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
 use crate::session::{JsonText, Session, native};
@@ -115,8 +115,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         format,
         redactor: args.redact.then(Redactor::new),
         written: BTreeSet::new(),
-        beginnings: Beginnings::default(),
-        told: Imported::new(),
+        forks: ForkIndex::default(),
+        told: Imported::default(),
     };
     let mut sessions = 0;
     for input in walk::inputs(&args.files) {
@@ -131,12 +131,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
             Ok(None) => {}
             Err(error) => {
-                let (exit, hint) = explain(&error);
-                say(&format!("error: {}", chain(&error)));
+                let exit = say_error(&error);
                 run.told.errors.push(chain(&error));
-                if let Some(hint) = hint {
-                    say(&format!(" hint: {hint}"));
-                }
                 // What cannot be read weighs more than what is there already.
                 if worst != Exit::Invalid {
                     worst = exit;
@@ -163,13 +159,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
+/// Prints an error and how to mend it; returns the exit code that it asks for.
+fn say_error(error: &anyhow::Error) -> Exit {
+    let (exit, hint) = explain(error);
+    say(&format!("error: {}", chain(error)));
+    if let Some(hint) = hint {
+        say(&format!(" hint: {hint}"));
+    }
+    exit
+}
+
 /// What is the same for all files, and what was done so far.
 struct Run<'a> {
     args: &'a Args,
     format: Option<&'static Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
-    beginnings: Beginnings,
+    forks: ForkIndex,
     told: Imported,
 }
 
@@ -210,7 +216,7 @@ impl Run<'_> {
         mut recording: Recording,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
-        let repeated = self.beginnings.repeated(&recording.session);
+        let repeated = self.forks.repeated(&recording.session);
         if let Some(redactor) = &mut self.redactor {
             recording.session = redactor.session(&recording.session)?;
         }

@@ -7,7 +7,7 @@ use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::runner::Plan;
 use crate::scenario::SessionSource;
-use crate::session::import::glance::glance;
+use crate::session::import::file_info::file_info;
 use crate::session::import::{self, ImportError};
 
 /// A session to read, a file or a folder, and whether it was named or found in a folder.
@@ -74,7 +74,7 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)>
         if path.to_string_lossy().ends_with(".truth.json") {
             continue;
         }
-        match glance(&path) {
+        match file_info(&path) {
             Ok(_) => found.push(path),
             Err(error) if is_something_else(&error) => passed_over += 1,
             Err(error) => return Err(error.into()),

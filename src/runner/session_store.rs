@@ -12,7 +12,7 @@ use crate::model::price::Prices;
 use crate::probe::Probe;
 use crate::record::SessionEntry;
 use crate::scenario::{Scenario, SessionSource};
-use crate::session::import::{self, Beginnings, ImportError};
+use crate::session::import::{self, ForkIndex, ImportError};
 use crate::session::{Session, ToolSchema, native, synthetic};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
@@ -76,7 +76,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
         .map(of)
         .collect::<Result<_, PlanError>>()?;
     let mut facts = Facts::read(&scenario.probes)?;
-    let mut beginnings = Beginnings::default();
+    let mut forks = ForkIndex::default();
     let mut seen = BTreeSet::new();
     let mut all = Loaded::default();
     for read in read {
@@ -85,7 +85,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
             Vec::new()
         });
         for mut loaded in sessions {
-            if let Some(repeated) = beginnings.repeated(&loaded.session) {
+            if let Some(repeated) = forks.repeated(&loaded.session) {
                 let session = Arc::unwrap_or_clone(loaded.session);
                 loaded.session = Arc::new(repeated.after(session)?);
             }

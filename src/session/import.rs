@@ -21,8 +21,8 @@ use head::{HEAD, Head};
 mod anthropic;
 mod api_detection;
 mod assemble;
+mod benchmark;
 mod bodies;
-mod chats;
 mod claude_code;
 mod cline;
 mod codex;
@@ -32,29 +32,28 @@ mod conversations;
 mod copilot_cli;
 mod error;
 pub(crate) mod file;
+pub mod file_info;
 mod folders;
 mod forks;
 mod gemini_cli;
-pub mod glance;
 mod goose;
 pub(crate) mod head;
 mod iflow;
 mod images;
 mod inspect;
+mod kept_context;
 mod langchain;
-mod left;
 mod lenient;
 mod locomo;
 mod longmemeval;
 mod mini_swe_agent;
+mod missing_prompt;
 mod object;
 mod openai_chat;
 mod openai_responses;
 mod opencode;
 mod openhands;
-mod partial;
 mod pi;
-mod pieces;
 mod prelude;
 mod product;
 mod request_log;
@@ -65,11 +64,11 @@ mod tau2;
 mod tau_bench;
 pub mod tool_names;
 mod truth;
-mod unrecorded;
+mod usage_check;
 
 pub use error::ImportError;
 pub use folders::{Folder, SessionFiles};
-pub use forks::{Beginnings, Repeated};
+pub use forks::{ForkIndex, SharedPrefix};
 pub use truth::Recording;
 
 /// All formats, in the order in which they are tried.
@@ -305,5 +304,61 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
         ImportError::UnknownFormat(path)
     } else {
         ImportError::NotJson(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prelude::*;
+    use super::*;
+
+    /// A format as a newcomer adds one.
+    const DIARY: Importer = Importer::new("diary", detect, import);
+
+    fn detect(head: &Head) -> bool {
+        head.first().is_some_and(|it| it.get("diary").is_some())
+    }
+
+    fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+        let text = file.text();
+        let mut lines = text.lines();
+        let mut assembler = Assembler::of("diary");
+        while let Some(line) = lines.next()? {
+            let Some(mut record) = Object::read(line.parse()?) else {
+                assembler.unknown("record that is no object");
+                continue;
+            };
+            let said = record.take_text("says").into_iter();
+            let blocks = said.map(ContentBlock::Text).collect();
+            if record.take_text("diary").as_deref() == Some("model") {
+                assembler.assistant(None, AssistantRecord::of(blocks, None));
+            } else {
+                assembler.hear(None, blocks, None, [Tag::TypedUser]);
+            }
+            record.count_left("key", &mut assembler);
+        }
+        add_counts(&mut assembler.source, lines.source);
+        assembler.session(text.id.clone(), &text.path)
+    }
+
+    #[test]
+    fn a_new_format_is_a_constant_and_two_functions() {
+        let bytes = b"{\"diary\":\"me\",\"says\":\"Rain?\",\"mood\":1}\n7\n{\"diary\":\"model\",\"says\":\"Sun.\"}\n{\"dia";
+        assert!(DIARY.detect(bytes) && importer_of_file(bytes).is_none());
+        let sessions = DIARY.import(Path::new("May.jsonl"), &mut &bytes[..]);
+        let [session] = <[Session; 1]>::try_from(sessions.expect("a diary")).expect("one session");
+        assert_eq!(session.calls(), [1]);
+        let source = session.source();
+        let counts = [&source.skipped, &source.unknown, &source.warnings];
+        let counts: Vec<String> = counts.iter().flat_map(|it| it.keys().cloned()).collect();
+        let expected = [
+            "key `mood`",
+            "record that is no object",
+            "the last line was cut and is left out",
+        ];
+        assert_eq!(counts, expected);
+        let empty = DIARY.import(Path::new("June.jsonl"), &mut &b"{}"[..]);
+        let error = empty.expect_err("nothing is said").to_string();
+        assert_eq!(error, "`June.jsonl` holds no conversation");
     }
 }

@@ -3,51 +3,37 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::say_error;
 use crate::cli::walk::{Input, is_something_else};
-use crate::cli::{Exit, chain, explain, print_json, prose, say};
+use crate::cli::{Exit, print_json, prose, say};
 use crate::report::escape::plain;
 use crate::report::figure::many;
-use crate::session::import::ImportError;
-use crate::session::import::glance::{Glance, glance};
+use crate::session::import::file_info::{FileInfo, file_info};
 use crate::units::Timestamp;
 
 /// Prints a line for each recording, in the order of the paths.
 pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow::Result<Exit> {
-    let looked: Vec<_> = inputs
+    let looked: Vec<anyhow::Result<_>> = inputs
         .into_par_iter()
-        .map(|input| {
-            let input = input?;
-            let seen = glance(&input.path);
-            Ok((input, seen))
-        })
-        .collect::<Vec<anyhow::Result<(Input, Result<Glance, ImportError>)>>>();
+        .map(|input| input.map(|input| (file_info(&input.path), input)))
+        .collect();
     let mut worst = Exit::Done;
     let (mut passed, mut shown) = (0, 0);
     let mut rows = Vec::new();
     for looked in looked {
-        let problem: anyhow::Error = match looked {
-            Ok((input, Ok(seen))) => {
+        match looked {
+            Ok((Ok(seen), input)) => {
                 shown += 1;
                 if as_json {
                     rows.push(row(&input, &seen));
                 } else {
                     prose::say(&(plain(&line(&input, &seen)) + "\n"))?;
                 }
-                continue;
             }
-            Ok((input, Err(error))) if !input.is_named && is_something_else(&error) => {
-                passed += 1;
-                continue;
-            }
-            Ok((_, Err(error))) => error.into(),
-            Err(error) => error,
-        };
-        let (exit, hint) = explain(&problem);
-        say(&format!("error: {}", chain(&problem)));
-        if let Some(hint) = hint {
-            say(&format!(" hint: {hint}"));
+            Ok((Err(error), input)) if !input.is_named && is_something_else(&error) => passed += 1,
+            Ok((Err(error), _)) => worst = say_error(&error.into()),
+            Err(error) => worst = say_error(&error),
         }
-        worst = exit;
     }
     if as_json {
         print_json(&json!({
@@ -75,7 +61,7 @@ fn time(time: Option<Timestamp>) -> Option<String> {
     Some(format!("{time:.0}"))
 }
 
-fn row(input: &Input, seen: &Glance) -> Value {
+fn row(input: &Input, seen: &FileInfo) -> Value {
     json!({
         "file": input.path.display().to_string(),
         "format": seen.format,
@@ -85,7 +71,7 @@ fn row(input: &Input, seen: &Glance) -> Value {
     })
 }
 
-fn line(input: &Input, seen: &Glance) -> String {
+fn line(input: &Input, seen: &FileInfo) -> String {
     let time = |at| time(at).unwrap_or_else(|| "–".to_owned());
     format!(
         "{}: {}, {} bytes, {} to {}",

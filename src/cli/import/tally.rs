@@ -1,14 +1,14 @@
 //! What a recording held, in one line or as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::Display;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::figure::many;
-use crate::session::import::{Recording, Repeated};
+use crate::session::import::{Recording, SharedPrefix};
 use crate::session::redact::Class;
 use crate::session::{Missing, Tag};
 use crate::units::Tokens;
@@ -28,9 +28,8 @@ pub(super) struct Imported {
     pub(super) errors: Vec<String>,
 }
 
-impl Imported {
-    /// Nothing yet.
-    pub(super) fn new() -> Self {
+impl Default for Imported {
+    fn default() -> Self {
         Self {
             format: "proctor-import",
             version: 1,
@@ -125,7 +124,7 @@ impl Tally {
         target: &Path,
         tokens: Tokens,
         left_out: &BTreeMap<&'static str, u64>,
-        repeated: Option<&Repeated>,
+        repeated: Option<&SharedPrefix>,
     ) {
         let session = &recording.session;
         let source = session.source();
@@ -159,7 +158,7 @@ impl Tally {
             *self.not_carried.entry((*what).to_owned()).or_default() += count;
         }
         self.not_recorded = self.not_recorded.or(source.missing);
-        self.repeated.extend(repeated.map(Repeated::to_string));
+        self.repeated.extend(repeated.map(SharedPrefix::to_string));
         let truth = recording.truth.as_ref();
         self.facts += truth.map_or(0, |truth| truth.facts.len());
         self.questions_left_out += recording.left_out;
@@ -172,31 +171,31 @@ impl Tally {
         }
     }
 
-    /// What the file held.
+    /// One line for the file.
     pub(super) fn line(&self) -> String {
-        let mut line = format!(
-            "{}: {}, {}, {}, {}, {}, {}, {}, {} tokens, {}",
-            self.file,
-            self.format,
+        let held = [
+            format!("{}: {}", self.file, self.format),
             many(self.sessions.len(), "session", "sessions"),
             many(self.messages, "message", "messages"),
             many(self.calls, "call", "calls"),
             many(self.tool_uses, "tool use", "tool uses"),
             many(self.results, "result", "results"),
             many(self.orphans, "orphan", "orphans"),
-            self.tokens,
+            format!("{} tokens", self.tokens),
             many(self.compactions, "compaction", "compactions"),
-        );
+        ];
+        let mut parts = vec![held.join(", ")];
         if let Some(missing) = self.not_recorded {
             let what = match (missing.system_prompt, missing.tools) {
                 (true, true) => "system prompt and tools",
                 (true, false) => "system prompt",
                 (false, _) => "tools",
             };
-            let _ = write!(line, "; not recorded: {what}");
-            if let Some(tokens) = missing.tokens {
-                let _ = write!(line, ", about {tokens} tokens");
-            }
+            let tokens = missing
+                .tokens
+                .map(|tokens| format!(", about {tokens} tokens"));
+            let tokens = tokens.unwrap_or_default();
+            parts.push(format!("not recorded: {what}{tokens}"));
         }
         for (name, counts) in [
             ("unknown", &self.unknown),
@@ -204,33 +203,31 @@ impl Tally {
             ("skipped", &self.skipped),
             ("not carried", &self.not_carried),
         ] {
-            let shown: Vec<String> = counts
-                .iter()
-                .map(|(what, count)| format!("{what} × {count}"))
-                .collect();
-            if !shown.is_empty() {
-                let _ = write!(line, "; {name}: {}", shown.join(", "));
+            if !counts.is_empty() {
+                parts.push(format!("{name}: {}", listed(counts)));
             }
         }
         if !self.repeated.is_empty() {
-            let _ = write!(line, "; repeated: {}", self.repeated.join(", "));
+            parts.push(format!("repeated: {}", self.repeated.join(", ")));
         }
-        if self.facts + self.questions_left_out > 0 {
-            let (facts, not_asked) = (self.facts, self.questions_left_out);
-            let _ = write!(line, "; facts: {facts}, questions left out: {not_asked}");
+        let (facts, left_out) = (self.facts, self.questions_left_out);
+        if facts + left_out > 0 {
+            parts.push(format!("facts: {facts}, questions left out: {left_out}"));
         }
-        if let Some(counts) = &self.redacted {
-            let counts = counts.iter();
-            let shown: Vec<String> = counts
-                .map(|(class, count)| format!("{class} × {count}"))
-                .collect();
-            let shown = if shown.is_empty() {
-                "nothing".to_owned()
-            } else {
-                shown.join(", ")
-            };
-            let _ = write!(line, "; redacted: {shown}");
+        match &self.redacted {
+            Some(counts) if counts.is_empty() => parts.push("redacted: nothing".to_owned()),
+            Some(counts) => parts.push(format!("redacted: {}", listed(counts))),
+            None => {}
         }
-        line
+        parts.join("; ")
     }
+}
+
+/// Counts by name, on one line.
+fn listed<K: Display>(counts: &BTreeMap<K, u64>) -> String {
+    let counts = counts.iter();
+    let counts: Vec<String> = counts
+        .map(|(what, count)| format!("{what} × {count}"))
+        .collect();
+    counts.join(", ")
 }

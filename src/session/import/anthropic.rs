@@ -11,7 +11,7 @@
 
 use super::api_detection::api_of;
 use super::conversations::{self, Conversation, Shape};
-use super::pieces::{self, Edits};
+use super::kept_context::{self, Edits};
 use super::prelude::*;
 use crate::session::wire::stream::Api;
 use blocks::{Speaker, blocks};
@@ -244,12 +244,12 @@ fn clear(
             .insert(block, CLEARED.into());
         cleared += 1;
     }
-    let context = pieces::context(assembler.compactions(), at);
+    let context = kept_context::context(assembler.compactions(), at);
     let after = match context {
         Some(context) if cleared == results => {
-            let edited = pieces::joined(pieces::edited(context.clone(), &edits));
+            let edited = kept_context::joined(kept_context::edited(context.clone(), &edits));
             // The history is sent whole each time, and cleared again each time.
-            if edited == pieces::joined(context) {
+            if edited == kept_context::joined(context) {
                 return;
             }
             CompactedTo::Replaced(edited)

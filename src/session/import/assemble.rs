@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{ImportError, unrecorded};
+use super::{ImportError, missing_prompt};
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, SessionParts,
     Source, Tag, ToolSchema,
@@ -23,7 +23,7 @@ use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
 
 /// What one record of the model's says.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct AssistantRecord {
     /// The call it came from; records that share it become one message.
     pub(super) call: Option<ApiCallId>,
@@ -329,7 +329,7 @@ impl Assembler {
             source: self.source,
             resumed: None,
         };
-        parts.source.missing = unrecorded::missing(&parts);
+        parts.source.missing = missing_prompt::missing(&parts);
         match Session::new(parts) {
             Ok(session) => Ok(Some(session)),
             Err(source) => Err(ImportError::Session(path.to_owned(), source)),
@@ -339,95 +339,78 @@ impl Assembler {
     /// Pairs results with earlier uses: tags orphans, drops repetitions, counts second answers.
     ///
     /// A second answer that differs from the first stays where it was recorded: a provider would
-    /// refuse it, but which of the two the agent saw is not ours to decide. One that says the
-    /// same is dropped, unless its message would then be empty; compactions that name a block
-    /// behind it are mended.
+    /// refuse it, but an importer cannot decide which of the two the agent saw. One that says the
+    /// same is dropped, unless its message would then be empty.
     fn pair(&mut self) {
         let mut asked: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut answered: BTreeMap<Arc<str>, ContentBlock> = BTreeMap::new();
-        let (mut orphans, mut again, mut same, mut other) = (0, 0, 0, 0);
         let mut dropped: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let source = &mut self.source;
         for (at, draft) in self.drafts.iter_mut().enumerate() {
-            let mut kept = Vec::with_capacity(draft.blocks.len());
-            let mut left = draft.blocks.len();
-            for (place, block) in std::mem::take(&mut draft.blocks).into_iter().enumerate() {
-                left -= 1;
-                match &block {
-                    ContentBlock::ToolUse(tool_use) => {
-                        // An id that is used again is answered again.
-                        if !asked.insert(tool_use.id.clone()) {
-                            again += 1;
-                            answered.remove(&tool_use.id);
-                        }
-                    }
-                    ContentBlock::ToolResult(result) => {
-                        let id = &result.tool_use_id;
-                        if !asked.contains(id) {
-                            orphans += 1;
-                            draft.tags.insert(Tag::Orphan);
-                        } else if let Some(earlier) = answered.get(id) {
-                            if *earlier == block && (left > 0 || !kept.is_empty()) {
-                                same += 1;
-                                dropped.entry(at).or_default().push(place);
-                                continue;
-                            }
-                            other += 1;
-                        } else {
-                            answered.insert(id.clone(), block.clone());
-                        }
-                    }
-                    ContentBlock::Text(_)
-                    | ContentBlock::Thinking(_)
-                    | ContentBlock::Image(_)
-                    | ContentBlock::Opaque(_) => {}
+            let mut repeated: Vec<usize> = Vec::new();
+            for (place, block) in draft.blocks.iter().enumerate() {
+                if let ContentBlock::ToolUse(tool_use) = block
+                    && !asked.insert(tool_use.id.clone())
+                {
+                    source.warn("an id stands for several tool uses");
+                    // An id that is used again is answered again.
+                    answered.remove(&tool_use.id);
                 }
-                kept.push(block);
+                let ContentBlock::ToolResult(result) = block else {
+                    continue;
+                };
+                let id = &result.tool_use_id;
+                let is_alone = draft.blocks.len() == repeated.len() + 1;
+                match answered.get(id) {
+                    _ if !asked.contains(id) => {
+                        source.warn(ORPHANS);
+                        draft.tags.insert(Tag::Orphan);
+                    }
+                    None => {
+                        answered.insert(id.clone(), block.clone());
+                    }
+                    Some(earlier) if earlier == block && !is_alone => {
+                        source.warn("a tool result was recorded twice; the second is left out");
+                        repeated.push(place);
+                    }
+                    Some(_) => source.warn("a tool use was answered twice; both answers are kept"),
+                }
             }
-            draft.blocks = kept;
-            if let Some(gone) = dropped.get(&at) {
-                let place = |at: usize| at - gone.iter().filter(|gone| **gone < at).count();
-                let injected = std::mem::take(&mut draft.injected);
-                draft.injected = injected.into_iter().map(place).collect();
-            }
-        }
-        if !dropped.is_empty() {
-            self.mend_edits(&dropped);
-        }
-        for (count, what) in [
-            (orphans, ORPHANS),
-            (again, "an id stands for several tool uses"),
-            (
-                same,
-                "a tool result was recorded twice; the second is left out",
-            ),
-            (
-                other,
-                "a tool use was answered twice; both answers are kept",
-            ),
-        ] {
-            if count > 0 {
-                *self.source.warnings.entry(what.to_owned()).or_default() += count;
+            if !repeated.is_empty() {
+                draft.drop_blocks(&repeated);
+                dropped.insert(at, repeated);
             }
         }
-    }
-}
-
-impl Assembler {
-    /// Moves the edits of compactions to where their blocks are without those that were dropped.
-    fn mend_edits(&mut self, dropped: &BTreeMap<usize, Vec<usize>>) {
+        // Compactions that replace a block behind one that was dropped name its new place.
         for compaction in &mut self.compactions {
             let CompactedTo::Replaced(pieces) = &mut compaction.after else {
                 continue;
             };
             for piece in pieces {
                 if let Recorded::Edited { message, block, .. } = piece
-                    && let Some(gone) = dropped.get(message)
+                    && let Some(repeated) = dropped.get(message)
                 {
-                    *block -= gone.iter().filter(|place| **place < *block).count();
+                    *block = place_without(repeated, *block);
                 }
             }
         }
     }
+}
+
+impl Draft {
+    /// Drops the blocks at these places.
+    fn drop_blocks(&mut self, places: &[usize]) {
+        let mut place = 0..;
+        self.blocks
+            .retain(|_| place.next().is_some_and(|place| !places.contains(&place)));
+        let injected = std::mem::take(&mut self.injected).into_iter();
+        self.injected = injected.map(|place| place_without(places, place)).collect();
+    }
+}
+
+/// The place of a block when those at `dropped` are gone.
+fn place_without(dropped: &[usize], place: usize) -> usize {
+    place - dropped.iter().filter(|gone| **gone < place).count()
 }
 
 /// Counts one `what`. Names come from the file, so they are cut where they get absurd.

@@ -28,9 +28,9 @@ use std::collections::btree_map;
 
 use super::anthropic::blocks::{self, Speaker};
 use super::object::time;
-use super::partial;
 use super::prelude::*;
 use super::product::with_side_chains;
+use super::usage_check;
 use crate::units::ContentHash;
 use attachments::{Attached, attached};
 use chain::{Chain, Cleared, Entry, Said};
@@ -410,7 +410,7 @@ impl Recording {
         }
         let chains = chains.into_iter().map(Chain::end);
         let mut sessions = with_side_chains(FORMAT, chains, self.source, file)?;
-        sessions.iter_mut().for_each(partial::warn);
+        sessions.iter_mut().for_each(usage_check::warn);
         Ok(sessions)
     }
 }

@@ -13,8 +13,8 @@ use super::ImportError;
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
 use super::conversations::{name, unknown_record};
+use super::kept_context::{self, Edits};
 use super::object::Object;
-use super::pieces::{self, Edits};
 use super::tool_names::class_of;
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
@@ -302,9 +302,9 @@ impl Assembler {
             }
         }
         if !edits.is_empty() {
-            let context = pieces::context(self.compactions(), at);
+            let context = kept_context::context(self.compactions(), at);
             let after = context.map_or(CompactedTo::Missing, |context| {
-                CompactedTo::Replaced(pieces::edited(context, &edits))
+                CompactedTo::Replaced(kept_context::edited(context, &edits))
             });
             self.compacts(Some(trigger.into()), pre_tokens, after);
         }

@@ -14,7 +14,7 @@
 
 use serde::Deserialize;
 
-use super::left::{Records, Shown};
+use super::kept_context::{Records, Shown};
 use super::prelude::*;
 use super::product::{self, cached_within, is_one_of};
 

@@ -4,7 +4,7 @@
 //! questions ask by them. A picture is the caption that comes with it.
 
 use super::Recording;
-use super::chats::{Chat, Question, plain, recordings};
+use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
 const FORMAT: &str = "locomo";

@@ -1,7 +1,7 @@
 //! `LongMemEval`: chats with an assistant over many days, and one question about them.
 
 use super::Recording;
-use super::chats::{Chat, Question, plain, recordings};
+use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
 const FORMAT: &str = "longmemeval";

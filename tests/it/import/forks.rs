@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use proctor::session::import::{self, Beginnings};
+use proctor::session::import::{self, ForkIndex};
 use serde_json::{Value, json};
 
 /// A Claude Code recording of these turns, under a session's own record names.
@@ -165,7 +165,7 @@ fn what_was_compacted_in_the_repeated_part_was_loaded_so() {
         }
         text
     };
-    let mut beginnings = Beginnings::default();
+    let mut forks = ForkIndex::default();
     let mut loaded = |name: &str, last: &str| {
         let path = Path::new(name);
         let importer = import::importer("claude-code").unwrap();
@@ -174,7 +174,10 @@ fn what_was_compacted_in_the_repeated_part_was_loaded_so() {
             .import(path, &mut text.as_bytes())
             .unwrap()
             .remove(0);
-        beginnings.after_repeated(session).unwrap()
+        match forks.repeated(&session) {
+            Some(shared) => shared.after(session).unwrap(),
+            None => session,
+        }
     };
     let (first, fork) = (
         loaded("a.jsonl", "Close it."),

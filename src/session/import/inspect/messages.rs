@@ -1,7 +1,7 @@
 //! One message of a sample, or of what a call was sent.
 
 use super::super::prelude::*;
-use crate::session::import::left::Shown;
+use crate::session::import::kept_context::Shown;
 
 /// A message, as a record of a context.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 //! A condensation names the events that are forgotten, and the place of its summary among the
 //! others. Messages are made of events, so a message may be forgotten in part.
 
-use super::super::left::{Records, Shown};
+use super::super::kept_context::{Records, Shown};
 use super::super::prelude::*;
 
 /// The events that the model was shown, in order.

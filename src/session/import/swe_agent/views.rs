@@ -6,8 +6,8 @@
 //! product changed its context there: that is a compaction.
 
 use super::super::conversations::Conversation;
+use super::super::kept_context;
 use super::super::openai_chat::{self, Dialect};
-use super::super::pieces;
 use super::super::prelude::*;
 use crate::session::{RecordedCompaction, ToolUse};
 
@@ -60,8 +60,8 @@ impl Steps {
             let step = step.and_then(|skipped| steps.nth(skipped));
             let view = step.and_then(|step| step.view.as_deref());
             let view = view.map(|raw| view_of(raw.get())).unwrap_or_default();
-            let shown = pieces::joined(pieces_of(&view, &session.messages()[..at]));
-            let context = pieces::context(&compactions, at).map(pieces::joined);
+            let shown = kept_context::joined(pieces_of(&view, &session.messages()[..at]));
+            let context = kept_context::context(&compactions, at).map(kept_context::joined);
             if view.is_empty() || context.as_ref() == Some(&shown) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a file is at a glance: its format, its size and when it was written, from its ends alone.
+//! The format and size of a recording and when it was written, from the two ends of its file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,42 +12,33 @@ use super::{
 };
 use crate::units::Timestamp;
 
-/// What is known of a recording that was not read.
+/// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glance {
-    /// Its format; `sqlite` for a database, whosever it is.
+pub struct FileInfo {
+    /// Its format; `sqlite` for a database of any product.
     pub format: &'static str,
     /// Its size; of a folder that is a session, that of all files in it.
     pub bytes: u64,
-    /// The first time that stands in the first 64 KiB.
+    /// The first time in the first 64 KiB.
     pub first: Option<Timestamp>,
-    /// The last time that stands in the last 64 KiB.
+    /// The last time in the last 64 KiB.
     pub last: Option<Timestamp>,
 }
 
 /// Keys of times, as the products name them.
-const KEYS: &[&str] = &[
-    "timestamp",
-    "ts",
-    "created",
-    "created_at",
-    "createdAt",
-    "startTime",
-    "start_time",
-    "time_created",
-];
+const KEYS: &str = "timestamp ts created created_at createdAt startTime start_time time_created";
 
 /// How many bytes of either end are searched first.
 const NEAR: usize = 4_096;
 
 /// Looks at the file at `path`, or at a folder that is a session.
-pub fn glance(path: &Path) -> Result<Glance, ImportError> {
+pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let Some(importer) = importer_of_folder(&folder) else {
             return Err(ImportError::Directory(path.to_owned()));
         };
-        return Ok(Glance {
+        return Ok(FileInfo {
             format: importer.format(),
             bytes: size_of(&folder),
             first: None,
@@ -75,7 +66,7 @@ pub fn glance(path: &Path) -> Result<Glance, ImportError> {
     let first = times(near).next().or_else(|| times(&head).next());
     let near = &end[end.len().saturating_sub(NEAR)..];
     let last = times(near).last().or_else(|| times(end).last());
-    Ok(Glance {
+    Ok(FileInfo {
         format,
         bytes,
         first,
@@ -98,7 +89,7 @@ fn size_of(folder: &Folder) -> u64 {
 fn times(bytes: &[u8]) -> impl Iterator<Item = Timestamp> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let mut found: Vec<(usize, Timestamp)> = Vec::new();
-    for key in KEYS {
+    for key in KEYS.split(' ') {
         let key = format!("\"{key}\"");
         for (at, _) in text.match_indices(&key) {
             found.extend(value_after(&text[at + key.len()..]).map(|time| (at, time)));

@@ -1,16 +1,18 @@
-//! What a product left of the context when it replaced single blocks: most of it as it was.
+//! The context after a compaction: messages that stayed, blocks that were replaced, and messages
+//! that the product wrote.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{CompactedTo, Recorded, RecordedCompaction};
+use super::assemble::Assembler;
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
 
-/// Texts that stand in the place of blocks, by message and block.
+/// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
 
-/// The context before message `at`: what the last compaction left and all that was said since.
-/// None where what it left cannot be read.
+/// The context before message `at`: the messages that the last compaction left and those since.
+/// None if its result cannot be read.
 pub(super) fn context(compactions: &[RecordedCompaction], at: usize) -> Option<Vec<Recorded>> {
     let (mut pieces, since) = match compactions.last() {
         None => (Vec::new(), 0),
@@ -77,7 +79,7 @@ fn close(
     pieces.extend(edited);
 }
 
-/// The pieces with neighbouring ranges as one: two lists that leave the same are then the same.
+/// The pieces with neighbouring ranges as one, so that equal contexts are equal lists.
 pub(super) fn joined(pieces: Vec<Recorded>) -> Vec<Recorded> {
     let mut result: Vec<Recorded> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -96,6 +98,79 @@ pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
     if !range.is_empty() {
         pieces.push(Recorded::Kept(range));
     }
+}
+
+/// A record of a context after a compaction.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    /// The record's name, by which the history may know it.
+    pub(super) name: Option<Arc<str>>,
+    /// Who speaks.
+    pub(super) role: Role,
+    /// What it says.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// What is known of it.
+    pub(super) tags: Vec<Tag>,
+}
+
+/// The records of the history by their names; several may make one message.
+#[derive(Debug, Default)]
+pub(super) struct Records(BTreeMap<Arc<str>, Vec<ContentBlock>>);
+
+impl Records {
+    /// Takes note of a record of the history.
+    pub(super) fn note(&mut self, name: Option<&Arc<str>>, blocks: &[ContentBlock]) {
+        if let Some(name) = name {
+            self.0.insert(name.clone(), blocks.to_vec());
+        }
+    }
+
+    /// A context of records, as what stayed of the history before message `at` and what was
+    /// written. A message of which only a part is shown counts as written.
+    pub(super) fn pieces(
+        &self,
+        shown: &[Shown],
+        at: usize,
+        assembler: &Assembler,
+    ) -> Vec<Recorded> {
+        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+        for message in self.0.keys().filter_map(|name| assembler.message_of(name)) {
+            *sizes.entry(message).or_default() += 1;
+        }
+        let place = |one: &Shown| {
+            let name = one.name.as_ref()?;
+            let same = self.0.get(name) == Some(&one.blocks);
+            let message = assembler.message_of(name)?;
+            (same && message < at).then_some(message)
+        };
+        let mut pieces: Vec<Recorded> = Vec::new();
+        let mut rest = shown;
+        while let Some(first) = rest.first() {
+            let message = place(first);
+            let same = |one: &&Shown| place(one) == message && one.role == first.role;
+            let (run, others) = rest.split_at(rest.iter().take_while(same).count());
+            rest = others;
+            match message {
+                Some(message) if sizes.get(&message) == Some(&run.len()) => {
+                    Recorded::keep(message, &mut pieces);
+                }
+                _ => pieces.extend(written(run)),
+            }
+        }
+        pieces
+    }
+}
+
+/// One message of several records that stand together; tool results first.
+fn written(run: &[Shown]) -> Option<Recorded> {
+    let mut blocks: Vec<ContentBlock> = run.iter().flat_map(|one| one.blocks.clone()).collect();
+    if blocks.is_empty() {
+        return None;
+    }
+    blocks.sort_by_key(|block| !block.is_result());
+    let tags: Vec<Tag> = run.iter().flat_map(|one| one.tags.clone()).collect();
+    let message = Message::new(run.first()?.role, blocks).with_tags(tags);
+    Some(Recorded::Written(Arc::new(message)))
 }
 
 #[cfg(test)]
