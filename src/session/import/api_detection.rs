@@ -6,55 +6,24 @@ use serde_json::Value;
 
 use super::bodies;
 use super::head::Head;
+use super::product::is_one_of;
 use crate::session::wire::stream::Api;
 
 /// How many records are looked at.
 const SEEN: usize = 50;
 
 /// Keys that only Anthropic's messages API has, or only OpenAI's chat completions.
-const KEYS: [&[&str]; 2] = [
-    &[
-        "anthropic_version",
-        "input_schema",
-        "input_tokens",
-        "stop_reason",
-        "tool_use_id",
-    ],
-    &[
-        "choices",
-        "function_call",
-        "functions",
-        "prompt_tokens",
-        "reasoning_content",
-        "refusal",
-        "tool_call_id",
-        "tool_calls",
-    ],
+const KEYS: [&str; 2] = [
+    "anthropic_version input_schema input_tokens stop_reason tool_use_id",
+    "choices function_call functions prompt_tokens reasoning_content refusal tool_call_id \
+     tool_calls",
 ];
 
 /// The same for types and roles.
-const TYPES: [&[&str]; 2] = [
-    &[
-        "document",
-        "image",
-        "message",
-        "redacted_thinking",
-        "search_result",
-        "server_tool_use",
-        "thinking",
-        "tool_result",
-        "tool_use",
-    ],
-    &[
-        "developer",
-        "file",
-        "function",
-        "image_url",
-        "input_audio",
-        "refusal",
-        "system",
-        "tool",
-    ],
+const TYPES: [&str; 2] = [
+    "document image message redacted_thinking search_result server_tool_use thinking \
+     tool_result tool_use",
+    "developer file function image_url input_audio refusal system tool",
 ];
 
 /// The API of the file's conversations, or none if it holds something else. Where nothing tells,
@@ -115,7 +84,7 @@ fn is_message(message: &Value) -> bool {
     let has_role = match object.get("role") {
         Some(role) => role
             .as_str()
-            .is_some_and(|role| matches!(role, "user" | "assistant") || TYPES[1].contains(&role)),
+            .is_some_and(|role| matches!(role, "user" | "assistant") || is_one_of(TYPES[1], role)),
         // The head was cut before it.
         None => object.keys().all(|key| key == "content"),
     };
@@ -162,7 +131,7 @@ fn vote(value: &Value, votes: &mut [usize; 2]) {
             _ => (key, KEYS),
         };
         for (count, words) in votes.iter_mut().zip(words) {
-            *count += usize::from(words.contains(&word.as_str()));
+            *count += usize::from(is_one_of(words, word));
         }
         vote(value, votes);
     }

@@ -18,6 +18,7 @@ use super::common::all;
 use super::content;
 use super::file::{Line, SourceFile};
 use super::object::Object;
+use super::product::is_one_of;
 use super::requests::{Join, Logged};
 use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, Session, Source, Tag};
@@ -273,15 +274,7 @@ pub(super) fn keep_unread(kind: &str, raw: &RawValue, assembler: &mut Assembler)
 }
 
 /// Keys under which records hold words of the user, the model or a tool.
-const SAYS: &[&str] = &[
-    "attachment",
-    "content",
-    "message",
-    "messages",
-    "output",
-    "parts",
-    "text",
-];
+const SAYS: &str = "attachment content message messages output parts text";
 
 /// A record that is not known, counted as `what`: `record mystery`. It is kept as the user's if it
 /// holds words, under any key. Bookkeeping without words (ids, times, settings) would only make the
@@ -307,9 +300,9 @@ fn says_words(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().contains(char::is_whitespace),
         Value::Array(items) => items.iter().any(says_words),
-        Value::Object(entries) => entries.iter().any(|(key, value)| {
-            SAYS.contains(&key.as_str()) && !value.is_null() || says_words(value)
-        }),
+        Value::Object(entries) => entries
+            .iter()
+            .any(|(key, value)| is_one_of(SAYS, key) && !value.is_null() || says_words(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -11,6 +11,7 @@
 use super::anthropic::blocks;
 use super::openai_chat::parts;
 use super::prelude::*;
+use super::product::is_one_of;
 
 const FORMAT: &str = "langchain";
 
@@ -33,13 +34,9 @@ fn detect(head: &Head) -> bool {
     let Some(first) = head.first() else {
         return false;
     };
-    let states = MESSAGES.iter().flat_map(|keys| {
-        let at = keys.join("/");
-        [format!("/{at}/0"), format!("/{at}/0/0")]
-    });
-    let mut firsts = ["/0".to_owned(), "/0/0".to_owned()]
-        .into_iter()
-        .chain(states);
+    let lists = MESSAGES.iter().map(|keys| format!("/{}", keys.join("/")));
+    let lists = lists.chain([String::new()]);
+    let mut firsts = lists.flat_map(|at| [format!("{at}/0"), format!("{at}/0/0")]);
     is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
 }
 
@@ -68,19 +65,13 @@ fn is_message(value: &Value) -> bool {
     let has = |at: &str| value.pointer(at).is_some();
     let kind = text("/type").unwrap_or_default();
     has("/lc") && has("/id")
-        || KINDS.contains(&kind) && value.get("role").is_none() && (has("/data") || has("/content"))
+        || is_one_of(KINDS, kind)
+            && value.get("role").is_none()
+            && (has("/data") || has("/content"))
 }
 
 /// Types of messages.
-const KINDS: &[&str] = &[
-    "human",
-    "ai",
-    "AIMessageChunk",
-    "tool",
-    "system",
-    "function",
-    "chat",
-];
+const KINDS: &str = "human ai AIMessageChunk tool system function chat";
 
 /// The lists of messages in a file.
 fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, ImportError> {
@@ -311,19 +302,8 @@ fn told(block: ContentBlock) -> ContentBlock {
 }
 
 /// Parts that are kept as they are.
-const KEPT: &[&str] = &[
-    "audio",
-    "document",
-    "file",
-    "input_json_delta",
-    "non_standard",
-    "redacted_thinking",
-    "refusal",
-    "server_tool_call",
-    "server_tool_result",
-    "text-plain",
-    "video",
-];
+const KEPT: &str = "audio document file input_json_delta non_standard redacted_thinking refusal \
+    server_tool_call server_tool_result text-plain video";
 
 /// A part of a content, in the shape of any provider.
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -338,7 +318,7 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         "image" => Some(content::image(part.take("source").unwrap_or(raw))),
         "thinking" | "reasoning" => thought(&mut part),
         "tool_use" | "tool_call" | "function_call" | "custom_tool_call" => call(&mut part),
-        known if KEPT.contains(&known) => Some(content::kept(&kind, raw)),
+        known if is_one_of(KEPT, known) => Some(content::kept(&kind, raw)),
         _ => None,
     };
     read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::super::prelude::*;
 use crate::session::import::content::{image, kept};
+use crate::session::import::product::is_one_of;
 
 /// A block; which keys it has depends on its type.
 #[derive(Deserialize)]
@@ -33,28 +34,11 @@ pub(in crate::session::import) enum Speaker {
 }
 
 /// Types of blocks that the provider documents and Proctor keeps as they are.
-const KNOWN_OPAQUE: &[&str] = &[
-    "redacted_thinking",
-    "document",
-    "search_result",
-    "tool_reference",
-    "server_tool_use",
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "mcp_tool_use",
-    "mcp_tool_result",
-    "mcp_tool_listing",
-    "tool_addition",
-    "tool_removal",
-    "browser_state",
-    "container_upload",
-    "compaction",
-    "fallback",
-];
+const KNOWN_OPAQUE: &str = "redacted_thinking document search_result tool_reference server_tool_use \
+    web_search_tool_result web_fetch_tool_result code_execution_tool_result \
+    bash_code_execution_tool_result text_editor_code_execution_tool_result \
+    tool_search_tool_result mcp_tool_use mcp_tool_result mcp_tool_listing tool_addition \
+    tool_removal browser_state container_upload compaction fallback";
 
 /// The blocks of a message's `content`: a string, or a list. Each block that is kept without being
 /// understood is counted.
@@ -106,7 +90,7 @@ pub(in crate::session::import) fn block(
             ContentBlock::tool_result(id, content, block.is_error.unwrap_or_default())
         }),
         ("image", _) => block.source.map(image),
-        (known, _) if KNOWN_OPAQUE.contains(&known) => Some(kept(&kind, raw)),
+        (known, _) if is_one_of(KNOWN_OPAQUE, known) => Some(kept(&kind, raw)),
         _ => None,
     };
     read.unwrap_or_else(|| opaque(&kind, raw, source))

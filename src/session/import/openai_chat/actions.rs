@@ -4,23 +4,11 @@
 //! is the next message of the user's role.
 
 use super::super::prelude::*;
+use crate::session::import::product::is_one_of;
 
 /// SWE-agent's own commands; every other action is the shell's.
-const COMMANDS: &[&str] = &[
-    "create",
-    "edit",
-    "find_file",
-    "goto",
-    "insert",
-    "open",
-    "scroll_down",
-    "scroll_up",
-    "search_dir",
-    "search_file",
-    "str_replace_editor",
-    "submit",
-    "view_image",
-];
+const COMMANDS: &str = "create edit find_file goto insert open scroll_down scroll_up search_dir search_file \
+    str_replace_editor submit view_image";
 
 /// What stands around an action: lines that begin so, or tags of one name.
 const FENCE: &str = "```";
@@ -43,8 +31,8 @@ impl Actions {
         let id: Arc<str> = format!("action-{}", self.made).into();
         self.open = Some(id.clone());
         let word = action.split_whitespace().next().unwrap_or_default();
-        let own = COMMANDS.iter().find(|command| **command == word);
-        let name: Arc<str> = own.map_or("bash", |own| *own).into();
+        let is_own = is_one_of(COMMANDS, word);
+        let name: Arc<str> = if is_own { word } else { "bash" }.into();
         let input = JsonText::of(&serde_json::json!({ "command": action }));
         let tool_use = ContentBlock::tool_use(id, name, input);
         (without(text, action), tool_use)

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use super::super::prelude::*;
 use crate::session::Opaque;
 use crate::session::import::anthropic::blocks::{self, Speaker};
+use crate::session::import::product::is_one_of;
 
 /// Types of parts that the provider documents and Proctor keeps as they are.
-const KNOWN_OPAQUE: &[&str] = &["refusal", "input_audio", "file"];
+const KNOWN_OPAQUE: &str = "refusal input_audio file";
 
 /// The blocks of a message's `content`: a string, a list of parts, or nothing.
 pub(in crate::session::import) fn content(
@@ -38,7 +39,7 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     let read = match &*kind {
         "text" => part.text.map(ContentBlock::Text),
         "image_url" => part.image_url.map(content::image),
-        known if KNOWN_OPAQUE.contains(&known) => Some(content::kept(&kind, raw)),
+        known if is_one_of(KNOWN_OPAQUE, known) => Some(content::kept(&kind, raw)),
         _ => None,
     };
     read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::super::prelude::*;
 use crate::session::import::content::{self, kept};
+use crate::session::import::product::is_one_of;
 
 /// What an item adds to the conversation, and who said it.
 #[derive(Debug, PartialEq)]
@@ -19,19 +20,9 @@ pub(in crate::session::import) enum Item {
 }
 
 /// Items of the model's that the provider documents and Proctor keeps as they are.
-const KNOWN_OPAQUE: &[&str] = &[
-    "web_search_call",
-    "image_generation_call",
-    "code_interpreter_call",
-    "file_search_call",
-    "mcp_approval_request",
-    "mcp_call",
-    "mcp_list_tools",
-    "program",
-    "compaction",
-    "compaction_summary",
-    "context_compaction",
-];
+const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpreter_call file_search_call \
+    mcp_approval_request mcp_call mcp_list_tools program compaction compaction_summary \
+    context_compaction";
 
 /// Whether an item of this type holds what only the provider can read.
 pub(in crate::session::import) fn is_encrypted(kind: &str) -> bool {
@@ -115,7 +106,7 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
         }
         "mcp_approval_response" | "program_output" => Item::Other(vec![kept(&kind, raw)]),
         "additional_tools" => Item::Product(vec![kept(&kind, raw)]),
-        known if KNOWN_OPAQUE.contains(&known) => Item::Model(vec![kept(&kind, raw)]),
+        known if is_one_of(KNOWN_OPAQUE, known) => Item::Model(vec![kept(&kind, raw)]),
         _ => Item::Product(vec![unknown(&kind, raw, assembler)]),
     }
 }
