@@ -49,15 +49,6 @@ pub(super) struct Reading<'r> {
     system: Vec<ContentBlock>,
 }
 
-/// What is known of the call that an item came from.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Call {
-    pub(super) id: Option<Arc<str>>,
-    pub(super) model: Option<Arc<str>>,
-    pub(super) usage: Option<Usage>,
-    pub(super) time: Option<Timestamp>,
-}
-
 impl<'r> Reading<'r> {
     /// Nothing is read yet.
     pub(super) fn new(assembler: &'r mut Assembler) -> Self {
@@ -119,12 +110,11 @@ impl<'r> Reading<'r> {
         self.calls += 1;
         let own = format!("call-{}", self.calls).into();
         let usage = response.take("usage");
-        let call = Call {
-            id: response.take_text("id").or(Some(own)),
-            model: response.take_text("model"),
-            usage: usage.map(|raw| self::usage(raw, self.assembler)),
-            time: time.or(created),
-        };
+        let call = AssistantRecord::of(Vec::new(), time.or(created)).by(
+            response.take_text("id").or(Some(own)),
+            response.take_text("model"),
+            usage.map(|raw| self::usage(raw, self.assembler)),
+        );
         let known = ["object", "status"];
         // The response repeats what it was asked with.
         let repeated = ["tools", "instructions", "previous_response_id"];
@@ -138,7 +128,7 @@ impl<'r> Reading<'r> {
     }
 
     /// One item: of an output, with its call; or of an input.
-    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Call>) {
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&AssistantRecord>) {
         if let Some(text) = content::text(raw) {
             return self.heard(vec![ContentBlock::Text(text)], vec![Tag::TypedUser]);
         }
@@ -162,16 +152,14 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn said(&mut self, blocks: Vec<ContentBlock>, call: Option<&Call>) {
+    fn said(&mut self, blocks: Vec<ContentBlock>, call: Option<&AssistantRecord>) {
         let call = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
-            Call {
-                id: Some(format!("call-{}", self.calls).into()),
-                ..Call::default()
-            }
+            let id = format!("call-{}", self.calls).into();
+            AssistantRecord::default().by(Some(id), None, None)
         });
-        let record = AssistantRecord::of(blocks, call.time).by(call.id, call.model, call.usage);
+        let record = AssistantRecord { blocks, ..call };
         self.assembler.assistant(None, record);
     }
 

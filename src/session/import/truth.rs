@@ -54,20 +54,16 @@ pub(super) fn beside(path: &Path, recording: &mut Recording) -> Result<(), Impor
     let io = |source| ImportError::Io(path.clone(), source);
     let file = File::open(&path).map_err(io)?;
     let input = BufReader::new(file).take(MAX_TRUTH);
-    let truth: GroundTruth =
-        serde_json::from_reader(input).map_err(|error| ImportError::Shape {
-            path: path.clone(),
-            line: error.line() as u64,
-            column: error.column(),
-            problem: error.to_string(),
-        })?;
+    let shape = |line, column, problem| ImportError::Shape {
+        path: path.clone(),
+        line,
+        column,
+        problem,
+    };
+    let truth: GroundTruth = serde_json::from_reader(input)
+        .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
     if let Some(problem) = problem(&truth, &recording.session) {
-        return Err(ImportError::Shape {
-            path,
-            line: 1,
-            column: 1,
-            problem,
-        });
+        return Err(shape(1, 1, problem));
     }
     recording.truth = Some(truth);
     Ok(())
