@@ -34,12 +34,14 @@ pub mod markdown;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod plot;
+mod section;
 mod sections;
 pub(crate) mod table;
 pub mod terminal;
 pub mod versus;
 
 pub use controls::{Controls, InvalidRun};
+pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
 
@@ -187,33 +189,6 @@ pub enum BannerLevel {
     Warning,
     /// What the numbers are.
     Note,
-}
-
-/// One table, with what it says.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Section {
-    /// Its name in files.
-    pub id: &'static str,
-    /// Its heading.
-    pub title: String,
-    /// What it shows, in a sentence.
-    pub about: String,
-    /// Where it is shown.
-    pub audience: Audience,
-    /// The table.
-    pub table: Table,
-    /// What stands below it: legends, what was left out.
-    pub notes: Vec<String>,
-}
-
-/// Where a section is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Audience {
-    /// Everywhere.
-    Everyone,
-    /// In files only: too long for a terminal.
-    Files,
 }
 
 impl Report {
@@ -406,37 +381,4 @@ pub fn endings() -> impl Iterator<Item = String> {
         .iter()
         .map(|(extension, _)| (*extension).to_owned());
     texts.chain(plot::OF_RUN.iter().map(|(name, _)| format!("{name}.svg")))
-}
-
-impl Section {
-    /// A section that is shown everywhere, without notes.
-    pub(crate) fn new(
-        id: &'static str,
-        title: impl Into<String>,
-        about: impl Into<String>,
-        columns: Vec<Column>,
-        rows: Vec<Row>,
-    ) -> Self {
-        Self {
-            id,
-            title: title.into(),
-            about: about.into(),
-            audience: Audience::Everyone,
-            table: Table { columns, rows },
-            notes: Vec::new(),
-        }
-    }
-
-    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
-        self.notes.extend(notes);
-        self
-    }
-
-    pub(crate) fn in_files(self) -> Self {
-        self.shown_to(Audience::Files)
-    }
-
-    pub(crate) fn shown_to(self, audience: Audience) -> Self {
-        Self { audience, ..self }
-    }
 }

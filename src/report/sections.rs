@@ -110,29 +110,22 @@ fn kinds(material: &Material<'_>) -> Section {
         let cells = asked.iter().map(of_kind).chain(all).map(Cell::estimate);
         (!arm.survival_by_kind.is_empty()).then(|| cells.collect())
     });
-    let mut head = columns("strategy");
-    head.extend(asked.iter().map(|kind| match kind {
+    let of_kinds = asked.iter().map(|kind| match kind {
         Decoy => Column::new("decoy", "decoy (f)", 0),
         Open => Column::new("open", "evidence of open", 0),
         Recall | Constraint | Artifact => Column::new(kind.name(), kind.name(), 0),
         // On a narrow terminal the others make room, the newest kinds first.
         kind => Column::new(kind.name(), kind.name(), 1),
-    }));
-    head.extend(columns("uncorrected: all planted @1 | corrected @2"));
+    });
     let of_open = asked.contains(&Open).then(|| {
         "Of open questions only the evidence can be seen: the share of its messages that stand \
          there as they were. It is in no share of planted items."
             .to_owned()
     });
-    Section::new(
-        "survival_by_kind",
-        "Survival by kind",
-        "Share of planted items that survive, by string matching. Decoys were never \
-         planted: their share is the chance rate f, and corrected is (s−f)/(1−f).",
-        head,
-        rows,
-    )
-    .with_notes(of_open)
+    Section::new("survival_by_kind", rows)
+        .more_columns(of_kinds)
+        .more_columns(columns("uncorrected: all planted @1 | corrected @2"))
+        .with_notes(of_open)
 }
 
 fn stages(material: &Material<'_>) -> Section {
@@ -147,16 +140,7 @@ fn stages(material: &Material<'_>) -> Section {
             ]
         })
     });
-    Section::new(
-        "stages",
-        "Compactions by stage",
-        "Patches each stage applied over all sessions, what they freed or added at the time, and \
-         how often the stage failed.",
-        columns(
-            "strategy | stage | patches | freed: tokens freed | added: tokens added | failures",
-        ),
-        rows,
-    )
+    Section::new("stages", rows)
 }
 
 fn model_calls(material: &Material<'_>) -> Section {
@@ -173,14 +157,7 @@ fn model_calls(material: &Material<'_>) -> Section {
                 ]
             })
     });
-    Section::new(
-        "model_calls",
-        "Model calls of the strategies",
-        "All of them are on the strategy's bill, failed ones included; probe and judge \
-         calls are on nobody's.",
-        columns("strategy | purpose | calls | failed | tokens"),
-        rows,
-    )
+    Section::new("model_calls", rows)
 }
 
 /// Violations by strategy, level and rule.
@@ -215,13 +192,7 @@ fn findings(material: &Material<'_>) -> Section {
                 ]
             })
     });
-    Section::new(
-        "findings",
-        "Broken rules of the provider",
-        "Rules that prompts broke and full history at the same call did not.",
-        columns("strategy | rule | level | findings | sessions @1 | first: first at @2"),
-        rows,
-    )
+    Section::new("findings", rows)
 }
 
 /// The registry of metrics.
@@ -235,16 +206,7 @@ fn definitions(_: &Material<'_>) -> Section {
         let texts = [metric.doc, metric.formula, better, metric.source];
         row(metric.name, Role::Other, texts.map(Cell::text).into())
     });
-    Section::new(
-        "metrics",
-        "What is measured",
-        "A superscript 0 marks full history on the same calls. Estimates are means over \
-         sessions, each weighing the same, with a 95 % t interval clustered by session; n \
-         is sessions/items. What has no interval is exact on these sessions.",
-        columns("metric | doc: meaning | formula | better | source: measured by"),
-        rows.collect(),
-    )
-    .in_files()
+    Section::new("metrics", rows)
 }
 
 /// Whether any cell of the arm was recorded.

@@ -25,18 +25,11 @@ pub fn sweep(sweep: &Sweep) -> Result<Vec<u8>, RenderError> {
 }
 
 fn settings(sweep: &Sweep) -> Section {
-    Section::new(
-        "settings",
-        "Settings",
-        String::new(),
-        vec![
-            Column::new("setting", "setting", 0),
-            Column::new("cost", &sweep.cost, 0),
-            Column::new("quality", &sweep.quality, 0),
-            Column::new("front", "on the front, one session left out in turn", 0),
-        ],
-        sweep.points.iter().map(row).collect(),
-    )
+    Section::new("settings", sweep.points.iter().map(row)).more_columns([
+        Column::new("cost", &sweep.cost, 0),
+        Column::new("quality", &sweep.quality, 0),
+        Column::new("front", "on the front, one session left out in turn", 0),
+    ])
 }
 
 fn row(point: &SweepPoint) -> Row {

@@ -10,7 +10,7 @@ use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord};
 use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Section, columns, figure};
+use crate::report::{Cell, Role, Section, figure};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
 /// history; nothing where it did of none.
@@ -77,8 +77,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             outcomes, bounds, ..
         } => {
             let mut cells = extracts(material, &arm.strategy);
-            cells.extend(is_open.then(|| between(*bounds)));
-            cells.push(Cell::count(outcomes.unscored));
+            cells.extend([between(*bounds), Cell::count(outcomes.unscored)]);
             Some(cells)
         }
         ArmAnswers::Accuracy {
@@ -91,18 +90,17 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             unscored,
             needs_judge,
             unqualified,
-            ..
         } => {
-            let mut cells = vec![Cell::estimate(*accuracy)];
-            cells.extend(is_open.then(|| between(*bounds)));
-            cells.push(in_table(*fidelity));
-            cells.extend(is_open.then(|| between(*fidelity_bounds)));
-            cells.push(Cell::estimate(*normalised));
+            let mut cells = vec![
+                Cell::estimate(*accuracy),
+                between(*bounds),
+                in_table(*fidelity),
+                between(*fidelity_bounds),
+                Cell::estimate(*normalised),
+            ];
             let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
             cells.extend(rates.map(Cell::estimate));
-            cells.push(Cell::count(*unscored));
-            cells.extend(is_open.then(|| Cell::count(*needs_judge)));
-            cells.push(Cell::count(*unqualified));
+            cells.extend([*unscored, *needs_judge, *unqualified].map(Cell::count));
             Some(cells)
         }
     });
@@ -115,35 +113,14 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         let above = own.and_then(|(_, arm)| above_full(arm));
         row.marks.extend(above.map(str::to_owned));
     }
-    let (title, mut head, about) = if is_extract {
-        let about = "What BM25 line search made of the prompts, as shares of the scored items over all \
-             sessions together, with Wilson's interval for as many items as they are worth; no language model \
-             answered. Invented is the share of decoys answered \
-             with a value; unanswered items come after a session's death; unscored ones are in no \
-             share.";
-        let head = "strategy | right | partial @1 | wrong | stale @2 | misbound @2 | abstained @1 | \
-                    unanswered @1 | invented | bounds: right at least–most | unscored @3";
-        ("Extract", columns(head), about)
+    let texts = if is_extract { "extract" } else { "answers" };
+    let mut section = Section::new(texts, rows).with_notes(ceiling(material));
+    section.id = "answers";
+    if is_open {
+        section.with_notes([BOUNDS.to_owned()])
     } else {
-        let about = "What the reader made of the prompts. Fidelity is accuracy relative to full history; F* is \
-             where it lies between empty context (0) and full history (1), over what was scored in all \
-             three. Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
-             answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
-             kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
-             not. Unscored items are in no share; unqualified ones are in accuracy and not in fidelity.";
-        let head = "strategy | accuracy | bounds: at least–most | fidelity | \
-                    fidelity_bounds: fidelity at least–most | normalised: F* | omitted | distorted | \
-                    stale @1 | misbound @1 | hallucinated | overclaimed @1 | \
-                    compliance_kept: kept rules @1 | compliance_dropped: dropped rules @1 | unscored | \
-                    needs_judge: need a judge | unqualified @2";
-        ("Answers", columns(head), about)
-    };
-    if !is_open {
-        head.retain(|it| !matches!(it.id, "bounds" | "fidelity_bounds" | "needs_judge"));
+        section.without(&["bounds", "fidelity_bounds", "needs_judge"])
     }
-    let notes = ceiling(material).into_iter();
-    Section::new("answers", title, about, head, rows)
-        .with_notes(notes.chain(is_open.then(|| BOUNDS.to_owned())))
 }
 
 /// Why the arm's `F*` is to be read with care.
@@ -246,19 +223,7 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
         cells.push(Cell::count(*unscored));
         Some(cells)
     });
-    Section::new(
-        "summary_answers",
-        "Answers from summaries alone",
-        "The reader saw nothing but what was written in place of messages, and was asked \
-         what those messages said, and decoys. Fidelity is relative to full history on the same \
-         items; items whose evidence went into no summary are not in this table.",
-        columns(
-            "strategy | accuracy | fidelity | omitted @1 | distorted @1 | stale @1 | misbound @1 | \
-             hallucinated @1 | unscored @2",
-        ),
-        rows,
-    )
-    .with_notes(ceiling(material))
+    Section::new("summary_answers", rows).with_notes(ceiling(material))
 }
 
 /// Probes that did not qualify, with what the reader made of them in the qualification pass.
@@ -295,18 +260,7 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
     }
     let failed = rows.len();
     let notes = (failed > 0).then(|| format!("{failed} of {items} items did not qualify"));
-    Section::new(
-        "unqualified",
-        "Probes that did not qualify",
-        "Before it counts in fidelity, every item is put to the reader twice more: it must be \
-         answered right under full history, and not under an empty context; of a decoy the \
-         reader must say there that it is not known. These answers are never scored.",
-        columns(
-            "session | probe | kind | full: under full | empty: under empty | why: why not | question @1",
-        ),
-        rows,
-    )
-    .with_notes(notes.into_iter().chain(ceiling(material)))
+    Section::new("unqualified", rows).with_notes(notes.into_iter().chain(ceiling(material)))
 }
 
 fn why(found: Qualifying) -> &'static str {

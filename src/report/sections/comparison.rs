@@ -9,7 +9,7 @@ use crate::model::price::Placement;
 use crate::record::{Arm, CellRecord};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
-use crate::report::{Audience, Banner, Cell, Column, Measure, Role, Row, Section, Table, Value};
+use crate::report::{Banner, Cell, Column, Measure, Role, Row, Section, Value};
 use crate::units::Tokens;
 
 mod written;
@@ -54,8 +54,8 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         let is_shown = is_known && (is_measured || !(has_cells || is_strain));
         column(material, metric, is_shown)
     };
-    let columns: Vec<Column> = std::iter::once(Column::new("strategy", "strategy", 0))
-        .chain(metric::columns().into_iter().enumerate().map(column))
+    let columns: Vec<Column> = (metric::columns().into_iter().enumerate())
+        .map(column)
         .collect();
     let mut notes = Vec::new();
     let is_broken = |row: &Row| row.marks.iter().any(|mark| mark.starts_with("broken"));
@@ -80,16 +80,9 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
     notes.extend(of_offline);
     notes.extend(unmeasured(material, &columns));
     let banner = banner(&twins);
-    let section = Section {
-        id: "comparison",
-        title: "Comparison".to_owned(),
-        about: "What each strategy saves and what it loses; full history and empty context \
-                first, where they were run."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table { columns, rows },
-        notes,
-    };
+    let section = Section::new("comparison", rows)
+        .more_columns(columns)
+        .with_notes(notes);
     (section, banner)
 }
 

@@ -11,31 +11,15 @@ use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
 use crate::report::figure::{self, many};
-use crate::report::{Cell, Column, Role, Section, Table, Value, columns};
+use crate::report::{Cell, Column, Role, Section, Table, Value};
 use crate::units::{Usage, Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
-    let placements = Placement::ALL.into_iter().filter(|placement| {
-        let costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
-        let mut bills = costs.map(|cost| &cost.bill);
-        bills.any(|bill| *bill == Bill::Own(*placement))
-    });
-    let placements: Vec<Placement> = placements.collect();
-    let mut head = columns("strategy | %token_savings: token savings @1");
-    head.extend(placements.iter().map(|placement| match placement {
-        Placement::Usual => Column::share("savings_usual", "as billed", 0),
-        Placement::Edge => Column::share("savings_edge", "edge", 0),
-        Placement::Ideal => Column::share("savings_ideal", "ideal", 2),
-    }));
-    head.extend(columns(
-        "%cache_read_share: cache read @3 | broke_even: broke even @4 | break_even_call: from call @5 | \
-         dollars @6",
-    ));
     let rows = material.marked_rows(|kind, arm| {
         let shown = arm.costs.first()?;
-        let placed = placements.iter().map(|placement| {
-            let cost = ArmCost::placed(&arm.costs, *placement);
+        let placed = Placement::ALL.map(|placement| {
+            let cost = ArmCost::placed(&arm.costs, placement);
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
         let savings = std::iter::once(Cell::savings(arm.estimate("token_savings"))).chain(placed);
@@ -45,19 +29,20 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         cells.push(Priced::of(material, arm, shown).dollars());
         Some(cells)
     });
-    let section = Section::new(
-        "cost",
-        "Cost savings as billed",
-        "1 − C/C⁰ where the provider keeps a cache of prompts, each session under the scheme \
-         that it was billed with, by where the client puts its breakpoints. `as billed`: the \
-         usual ones. `edge`: one stands in front of what the strategy changes next. `ideal`: \
-         the best that any placement could do. Share of prompts that is read, cells that end \
-         up cheaper than full history, the call from which on (median), and dollars are those \
-         of the comparison.",
-        head,
-        rows,
-    );
-    hide_unknown(section).with_notes(billed(material).into_iter().chain(prices(material)))
+    let costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
+    let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
+    let unbilled = Placement::ALL.into_iter().filter_map(|placement| {
+        let column = match placement {
+            Placement::Usual => "savings_usual",
+            Placement::Edge => "savings_edge",
+            Placement::Ideal => "savings_ideal",
+        };
+        (!bills.contains(&&Bill::Own(placement))).then_some(column)
+    });
+    let section = Section::new("cost", rows).without(&unbilled.collect::<Vec<_>>());
+    name_unknown(section.hide_unmeasured())
+        .with_notes(billed(material))
+        .with_notes(prices(material))
 }
 
 /// The cell, where it is one of a strategy.
@@ -90,22 +75,14 @@ pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
             .collect();
         (kind == Arm::Strategy && !cells.is_empty()).then_some(cells)
     });
-    let mut head = columns("strategy");
     let mut arms = material
         .arms
         .iter()
         .filter(|(kind, _)| *kind == Arm::Strategy);
     let first = arms.find(|(_, arm)| fixed(arm).next().is_some());
     let schemes = first.into_iter().flat_map(|(_, arm)| fixed(arm));
-    head.extend(schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0)));
-    Section::new(
-        "cost_fixed",
-        "Cost savings by cache scheme",
-        "1 − C/C⁰ with the usual breakpoints, where all sessions are billed under the same scheme, \
-         whatever they were billed with.",
-        head,
-        rows,
-    )
+    let of_schemes = schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0));
+    Section::new("cost_fixed", rows).more_columns(of_schemes)
 }
 
 /// The scheme of a session in words, and whether it is assumed.
@@ -194,46 +171,25 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
             Some(cells)
         })
     });
-    let section = Section::new(
-        "cost_by_scheme",
-        "Cost under every cache scheme",
-        "What prompts cost where the provider keeps a cache of them, in input tokens: what as \
-         many uncached ones would cost. The strategy's own calls are in it, what the agent \
-         wrote is not, except in dollars and in time.",
-        columns(
-            "strategy | bill | scheme | breakpoints | %cost_savings: cost savings | \
-             %cost_savings_of_totals: savings of totals @1 | %cache_read_share: cache read | \
-             cost: input equivalents | broke_even: broke even @1 | break_even_call: median from call @2 | \
-             uncached @4 | written @4 | read @4 | strategy_tokens: strategy's tokens @5 | \
-             compaction_tokens: for compaction @5 | background_tokens: in background @5 | \
-             recovery_tokens: for recovery @5 | elsewhere_tokens: by another model @5 | dollars @3 | \
-             blocking_seconds: modelled time @6 | background_seconds: modelled background @7",
-        ),
-        rows,
-    );
-    hide_unknown(section).in_files()
+    name_unknown(Section::new("cost_by_scheme", rows).hide_unmeasured())
 }
 
 /// Columns that rest on prices.
 const PRICED: &[&str] = &["dollars", "blocking_seconds", "background_seconds"];
 
-/// Columns of which nothing is known stand in files only; a price that is not known is `unknown`, for
-/// there is nothing that anybody could have measured.
-fn hide_unknown(mut section: Section) -> Section {
+/// A price that is not known is `unknown`: nothing could have been measured.
+fn name_unknown(mut section: Section) -> Section {
     let Table { columns, rows } = &mut section.table;
-    for (at, column) in columns.iter_mut().skip(1).enumerate() {
-        let mut cells: Vec<&mut Cell> = rows
-            .iter_mut()
-            .filter_map(|row| row.cells.get_mut(at))
-            .collect();
-        let is_unknown =
-            |cell: &&mut Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
-        if cells.iter().all(is_unknown) {
-            column.rank = Column::FILES_ONLY;
-        }
-        cells.retain(|cell| cell.value == Value::NotMeasured && PRICED.contains(&column.id));
-        for cell in cells {
-            cell.value = Value::Text("unknown".to_owned());
+    for (at, _) in columns
+        .iter()
+        .skip(1)
+        .enumerate()
+        .filter(|(_, column)| PRICED.contains(&column.id))
+    {
+        for cell in rows.iter_mut().filter_map(|row| row.cells.get_mut(at)) {
+            if cell.value == Value::NotMeasured {
+                cell.value = Value::Text("unknown".to_owned());
+            }
         }
     }
     section
@@ -343,18 +299,7 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
             ]
         })
     });
-    let shown = shown(material).unwrap_or_default();
-    Section::new(
-        "cache_breaks",
-        "What broke the prompt cache",
-        format!(
-            "Under {shown}: calls that read less than was cached at the call before, by the stage \
-             whose edit stands lowest in the prompt. `expired`: too much time went by; `look-back`: \
-             too many blocks came at once for a breakpoint to find the last one."
-        ),
-        columns("strategy | cause: broken by | calls | broken: tokens not read"),
-        rows,
-    )
+    Section::new("cache_breaks", rows).fill("scheme", &shown(material).unwrap_or_default())
 }
 
 /// The scheme and the breakpoints of the comparison, in words.
@@ -412,7 +357,7 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         let cells = first.into_iter().chain(shares).collect();
         Some(super::row(&cell.session, Role::Other, cells))
     });
-    let rows = rows.collect();
+    let rows: Vec<_> = rows.collect();
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
         let median = figure::percent(median(&errors, f64::midpoint)?);
@@ -421,18 +366,5 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
             "median of the absolute differences under `{scheme}`: {median} in {sessions}"
         ))
     });
-    Section::new(
-        "observed_cache",
-        "Prompt cache, simulated and observed",
-        "Share of full history that is read from the cache: as billed in the recording, and under \
-         the scheme that the session was billed with, up to the first compaction of the recorded product. What \
-         the recording does not hold of the first prompt counts as read at every later call that \
-         reads anything.",
-        columns(
-            "session | scheme @1 | calls | observed: billed | simulated | error: difference | \
-             cost: simulated/billed cost",
-        ),
-        rows,
-    )
-    .with_notes(notes)
+    Section::new("observed_cache", rows).with_notes(notes)
 }

@@ -6,7 +6,7 @@ use crate::record::{Arm, CellRecord};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::figure::many;
-use crate::report::{Banner, BannerLevel, Cell, Section, columns};
+use crate::report::{Banner, BannerLevel, Cell, Section};
 use crate::units::Tokens;
 
 /// From this compaction on, the later ones share a row.
@@ -57,21 +57,7 @@ pub(super) fn by_number(material: &Material<'_>) -> Section {
             cells
         })
     });
-    Section::new(
-        "generations",
-        "Compaction by compaction",
-        "Calls at which whole messages were taken out, in the order in which each cell came \
-         to them: how large the prompt was on average before, what share of it was freed, and \
-         the floor that was left. Of the floor, the head is system prompt and tools, the \
-         summary what was written in place of others, and the rest what was kept.",
-        columns(
-            "strategy | generation: compaction | cells: n | before @1 | freed | floor | \
-             head: of it head @2 | summary: of it summary @2 | until_next: calls to the next | stuck",
-        ),
-        rows,
-    )
-    .in_files()
-    .with_notes([format!("{STUCK_RULE}.")])
+    Section::new("generations", rows).with_notes([format!("{STUCK_RULE}.")])
 }
 
 fn figures(same: &[&Generation]) -> [Cell; 7] {
@@ -117,18 +103,5 @@ pub(super) fn moments(material: &Material<'_>) -> Section {
         let cells = counts.map(|count| Cell::of(count, totals.generations));
         (is_known && totals.generations > 0).then(|| cells.into())
     });
-    Section::new(
-        "moments",
-        "Where compactions fall",
-        "Of the compactions above: those at a turn of the user's; those after the agent \
-         ticked off an item of its task list, or the session marks the end of a phase; those \
-         where the last three responses made the same tool calls; those with tool calls that \
-         had no result yet; and those in the middle of the work. One may be several of these.",
-        columns(
-            "strategy | user_turn: user turn | phase_end: phase end | in_loop: in a loop | \
-             in_flight: calls in flight | mid_work: mid-work",
-        ),
-        rows,
-    )
-    .in_files()
+    Section::new("moments", rows)
 }

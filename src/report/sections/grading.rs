@@ -6,7 +6,7 @@ use super::row;
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::ProbeText;
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, columns, figure};
+use crate::report::{Cell, Role, Row, Section, figure};
 use crate::stats::agreement::cohens_kappa;
 
 /// At most so many examples are shown of one kind.
@@ -101,17 +101,7 @@ pub(super) fn by_kind(material: &Material<'_>) -> Section {
     let rows = [("all", None)].into_iter().chain(kinds);
     Section::new(
         "rules_and_judge",
-        "Rules against judge",
-        "Different answers that both rules confirmed as something and the judge graded: how often they \
-         agree on whether the answer is right. Cohen's kappa is 1 where they always agree and 0 where \
-         they agree as often as chance would; where one of them says always the same and both agree \
-         it is not defined. The judge's verdict counts. Answers that rules leave to the judge are not \
-         in this table.",
-        columns(
-            "kind | answers | agreed | rules_only: right by rules only | \
-             judge_only: right by the judge only | kappa",
-        ),
-        rows.filter_map(|(name, kind)| of(name, kind)).collect(),
+        rows.filter_map(|(name, kind)| of(name, kind)),
     )
 }
 
@@ -139,15 +129,8 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
     });
     let rows: Vec<Row> = rows.collect();
     let (shown, all) = (rows.len(), differing.len());
-    Section::new(
-        "rules_and_judge_examples",
-        "Where rules and judge differ",
-        "Answers that one of them calls right and the other does not, a few of each kind; long texts \
-         are cut.",
-        columns("session @1 | kind | question @1 | reference | answer | rules | judge"),
-        rows,
-    )
-    .with_notes((shown < all).then(|| format!("{shown} of {all} are shown")))
+    Section::new("rules_and_judge_examples", rows)
+        .with_notes((shown < all).then(|| format!("{shown} of {all} are shown")))
 }
 
 /// The text on one line, cut where it is long.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::row;
 use crate::record::{Arm, Importance, LostAt};
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Section, columns};
+use crate::report::{Cell, Role, Section};
 
 /// Items shown: a look at what goes, not the whole list.
 const SHOWN: usize = 6;
@@ -75,18 +75,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             ];
             Some(row(probe, Role::Other, cells))
         });
-    Section::new(
-        "lost",
-        "Lost",
-        "Items of high importance, those first that most cells of strategies that are not \
-         broken lost; and where the earliest of them lost it.",
-        columns(
-            "item | session | lost: lost in | call: at call | strategy: under | stage: by stage | \
-             reason @255",
-        ),
-        rows.collect(),
-    )
-    .with_notes((rest > 0).then(|| {
+    Section::new("lost", rows).with_notes((rest > 0).then(|| {
         format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
     }))
 }
@@ -105,13 +94,5 @@ pub(super) fn by_summary(material: &Material<'_>) -> Section {
         let of = |count| Cell::of(count, all);
         (all > 0).then(|| vec![Cell::count(all), of(by_summary), of(all - by_summary)])
     });
-    Section::new(
-        "lost_by_summary",
-        "Seen by the summariser",
-        "Items that strategies which summarise lost, by string matching. Lost by the summary: \
-         what the summariser was sent held it, and what it wrote does not. Lost before: an \
-         earlier stage, or a limit on what is sent, had taken it out; no prompt can mend that.",
-        columns("strategy | lost: lost items | by_summary: by the summary | before"),
-        rows,
-    )
+    Section::new("lost_by_summary", rows)
 }

@@ -9,7 +9,7 @@ use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{BannerLevel, Cell, Role, Row, Section, columns};
+use crate::report::{BannerLevel, Cell, Role, Row, Section};
 use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
@@ -40,19 +40,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
         ];
         row(name(purpose), Role::Strategy, cells)
     });
-    Section::new(
-        "kept_answers",
-        "Requests to models, by purpose",
-        "What summarisers, readers and judges were asked. The same request is paid once, \
-         whoever makes it: the distinct ones are the entries of the cassette. Not kept, and paid \
-         all the same, are refusals, verdicts that cannot be read, and attempts that failed and \
-         were made again. What a provider does not tell of its tokens is counted.",
-        columns(
-            "purpose | requests | tokens @1 | distinct | paid: tokens of these | lost: not kept | \
-             lost_tokens: tokens not kept @1",
-        ),
-        rows.collect(),
-    )
+    Section::new("kept_answers", rows)
 }
 
 /// How the judges did on answers whose verdict is known.
@@ -77,20 +65,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
         ];
         row(judge, Role::Strategy, cells)
     });
-    Section::new(
-        "sentinels",
-        "Judges on answers whose verdict is known",
-        "Fixed answers whose verdict is known, half of them right, are put to every judge of every run \
-         before anything else; most wrong ones differ from a right one in one value or in polarity. A \
-         judge whose share of right ones called right and of wrong ones called wrong do not add up to \
-         1.6 is unfit: it is asked no more, and its verdicts do not count. What people's labels say of it (`proctor calibrate`) \
-         stands beside.",
-        columns(
-            "judge | met: as known | missed: otherwise | none: no verdict | fitness | \
-             calibration: people's labels | which: which not",
-        ),
-        rows.collect(),
-    )
+    Section::new("sentinels", rows)
 }
 
 /// How far the judges of a panel agree.
@@ -136,15 +111,7 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
         }
     }
     rows.retain(|_| !units.is_empty());
-    Section::new(
-        "judge_agreement",
-        "Agreement of the judges",
-        "Over different answers that two or more judges gave a verdict on. Krippendorff's alpha \
-         is 1 where they always agree and 0 where they agree as often as chance would; where all \
-         verdicts are the same it is not defined.",
-        columns("judges | answers | agreed: all the same | alpha"),
-        rows,
-    )
+    Section::new("judge_agreement", rows)
 }
 
 fn agreed(name: &str, units: &[Vec<f64>]) -> Row {

@@ -3,7 +3,7 @@
 use crate::metric::noise::Repeated;
 use crate::record::{CellRecord, Manifest};
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Section, Value, columns, figure};
+use crate::report::{Cell, Role, Row, Section, Value, figure};
 use crate::stats::components::{Advice, Components, Levels};
 
 /// Each level: its name, how it is repeated, and what it repeats.
@@ -13,11 +13,9 @@ const LEVELS: [(&str, &str, &str); 3] = [
     ("judgement", "models.judgements", "verdicts"),
 ];
 
-const TITLE: &str = "Noise within an item, by level";
-
 pub(super) fn section(material: &Material<'_>) -> Section {
     of(material.manifest, material.cells.iter().copied())
-        .unwrap_or_else(|| Section::new("noise", TITLE, "", Vec::new(), Vec::new()))
+        .unwrap_or_else(|| Section::new("noise", Vec::new()))
 }
 
 /// The components of a run; nothing where nothing was repeated.
@@ -49,7 +47,7 @@ pub(in crate::report) fn of<'a>(
         ];
         super::row(name, Role::Other, cells)
     };
-    let rows = LEVELS.iter().enumerate().map(row).collect();
+    let rows: Vec<Row> = LEVELS.iter().enumerate().map(row).collect();
     let mut notes = vec![in_words(&found, &advice, levels, now)];
     if repeated.left_out > 0 {
         notes.push(format!(
@@ -57,24 +55,14 @@ pub(in crate::report) fn of<'a>(
             figure::many(repeated.left_out, "item", "items")
         ));
     }
-    let section = Section::new(
-        "noise",
-        TITLE,
-        format!(
-            "How much {} of one item differ when it is compacted, answered or judged again, over {} of all \
-             strategies: standard deviation of each level by nested analysis of variance, its share in \
-             the variance of an item's mean, and what one further repeat of the level would take off it, \
-             for so many model calls per item.",
-            repeated.what,
-            figure::many(repeated.items.len(), "item", "items")
-        ),
-        columns(
-            "level | repeats: times | deviation | share: of the variance | removes: once more removes | \
-             calls: calls per item @1",
-        ),
-        rows,
-    );
-    Some(section.with_notes(notes))
+    let section = Section::new("noise", rows)
+        .fill("what", repeated.what)
+        .fill(
+            "items",
+            &figure::many(repeated.items.len(), "item", "items"),
+        )
+        .with_notes(notes);
+    Some(section)
 }
 
 /// Which further repeat buys most, and what is not known.

@@ -6,7 +6,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
 use crate::record::{Arm, CellRecord, DeathCause, End};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Role, Section, columns};
+use crate::report::{Audience, Cell, Role, Section};
 use crate::stats::SampleSize;
 use crate::units::Tokens;
 
@@ -33,18 +33,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             }
         }
     }
-    Section::new(
-        "sessions",
-        "Session by session",
-        "Survival here is not corrected for chance; n is items. One session has no \
-         interval.",
-        columns(
-            "session | strategy | repeat | completion | token_savings: token savings | survival | \
-             extract | accuracy | action_support: action support | compactions | rejected",
-        ),
-        rows,
-    )
-    .in_files()
+    Section::new("sessions", rows)
 }
 
 fn cells(cell: &CellSummary) -> Vec<Cell> {
@@ -115,14 +104,8 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
     });
     let rest = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
-    Section::new(
-        "ended_early",
-        "Cells that ended early",
-        "The call that was never answered, of the calls planned.",
-        columns("strategy | session | call: at call | why"),
-        rows,
-    )
-    .with_notes((rest > 0).then(|| format!("and {rest} more cells")))
+    Section::new("ended_early", rows)
+        .with_notes((rest > 0).then(|| format!("and {rest} more cells")))
 }
 
 fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCause) -> String {
@@ -175,17 +158,7 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
         ];
         (arm.overflows > 0).then(|| counts.map(Cell::count).into())
     });
-    Section::new(
-        "overflows",
-        "Overflows",
-        "Prompts the provider would have refused, too long or over another of its limits: \
-         recovered by compacting at once, or the session died there.",
-        columns(
-            "strategy | overflows | recovered | deaths | cells: in cells | first: first at call",
-        ),
-        rows,
-    )
-    .with_notes(refused_by_limits(material))
+    Section::new("overflows", rows).with_notes(refused_by_limits(material))
 }
 
 /// How far the counter is off, where the recording says what was billed.
@@ -206,18 +179,9 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
     });
     let rows: Vec<_> = rows.collect();
     let audience = audience(rows.len());
-    Section::new(
-        "counter_error",
-        format!("Error of the counter {}", material.manifest.counter),
-        "Growth of the prompt from call to call, counted against billed; above 100 % \
-         counted/billed the counter counts too much.",
-        columns(
-            "session | increments: increments n | median: median error | p95: 95th percentile | \
-             ratio: counted/billed",
-        ),
-        rows,
-    )
-    .shown_to(audience)
+    Section::new("counter_error", rows)
+        .fill("counter", &material.manifest.counter)
+        .shown_to(audience)
 }
 
 /// What importers did not know or had to mend.
@@ -237,14 +201,7 @@ pub(super) fn importers(material: &Material<'_>) -> Section {
     });
     let rows: Vec<_> = rows.collect();
     let audience = audience(rows.len());
-    Section::new(
-        "importers",
-        "Imports",
-        "Records and blocks of unknown type, and what had to be mended.",
-        columns("session | format @1 | unknown | warnings"),
-        rows,
-    )
-    .shown_to(audience)
+    Section::new("importers", rows).shown_to(audience)
 }
 
 pub(super) fn audience(rows: usize) -> Audience {

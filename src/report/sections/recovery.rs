@@ -3,7 +3,7 @@
 use crate::record::RecoveryRecord;
 use crate::report::build::Material;
 use crate::report::figure::many;
-use crate::report::{Banner, BannerLevel, Cell, Section, Value, columns};
+use crate::report::{Banner, BannerLevel, Cell, Section, Value};
 use crate::units::Tokens;
 
 /// What all searches of some cells brought back.
@@ -83,16 +83,5 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             setting(record)
         )
     });
-    Section::new(
-        "recovery",
-        "Recovery of what was lost",
-        "Items that did not survive whole, and of these those whose whole answer a search over \
-         the removed messages finds, bound to its key. By string matching, like survival: \
-         whether a model would search, and answer from what it finds, is not measured.",
-        columns(
-            "strategy | regained | share | tokens_each: tokens a question | tokens: tokens in all @1",
-        ),
-        rows,
-    )
-    .with_notes(note)
+    Section::new("recovery", rows).with_notes(note)
 }

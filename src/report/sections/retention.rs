@@ -9,18 +9,7 @@ use crate::metric::retention::{
 use crate::probe::ProbeKind;
 use crate::record::{Ailment, Arm, PlaceInPrompt};
 use crate::report::build::Material;
-use crate::report::{Cell, Column, Section, Value, columns};
-
-/// Columns of [`COMPACTIONS`], each with the rank in which it makes room. What no compaction came over is
-/// rarely lost, and what one came over tells most; the oldest that many strategies reach comes next.
-const AGES: [(&str, u8); COMPACTIONS.len()] = [
-    ("age_0", 5),
-    ("age_1", 0),
-    ("age_2", 4),
-    ("age_3_5", 2),
-    ("age_6_15", 1),
-    ("age_16", 3),
-];
+use crate::report::{Cell, Column, Section};
 
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
@@ -90,26 +79,8 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         cells.extend(words.map(|words| Cell::text(words.unwrap_or_else(|| "–".to_owned()))));
         Some(cells)
     });
-    let mut head = columns("strategy");
-    for (at, ((id, rank), (label, _))) in AGES.iter().zip(COMPACTIONS).enumerate() {
-        // An age that nothing reached takes up no room.
-        let mut cells = rows.iter().filter_map(|row| row.cells.get(at));
-        let is_met = cells.any(|cell| cell.value != Value::NotApplicable);
-        let rank = if is_met { *rank } else { Column::FILES_ONLY };
-        head.push(Column::new(id, format!("age {label}"), rank));
-    }
-    head.extend(columns("half_life: half-life | cliff @6 | drift @6"));
-    Section::new(
-        "retention",
-        "Retention by age",
-        "Share of planted items that survive, by age: how many calls changed the context since the \
-         value was said, with Wilson's interval for as many items as they are worth. Half-life is \
-         the age, in tokens of full history, from which on no more than half is left; a cliff is the deepest fall from one such age to the next; drift is \
-         what each further compaction adds or takes. All items together, each session as heavy as \
-         it has items; what was due after a death is left out, for nothing forgot it.",
-        head,
-        rows,
-    )
+    // An age that nothing reached takes up no room.
+    Section::new("retention", rows).hide_unmeasured()
 }
 
 /// The whole grid: kind × age × place.
@@ -145,20 +116,7 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         }
         rows
     });
-    Section::new(
-        "retention_grid",
-        "Retention by kind, age and place",
-        "Share of planted items that survive, by kind and by tokens of full history since the \
-         value was said; and the parts of it that stand in the system prompt or the tools \
-         (pinned), in a message as it was (kept), in one that was edited, in a summary, in \
-         something put back, and in something the strategy wrote.",
-        columns(
-            "strategy | kind | age: tokens since | survived | pinned | kept | edited | summary | \
-             restored | authored",
-        ),
-        rows,
-    )
-    .in_files()
+    Section::new("retention_grid", rows)
 }
 
 /// Summaries that are none, by what is wrong with them.
@@ -180,16 +138,8 @@ pub(super) fn health(material: &Material<'_>) -> Section {
         let cells = [summaries, unhealthy().count()].into_iter().chain(counts);
         is_any.then(|| cells.map(Cell::count).collect())
     });
-    let mut head = columns("strategy | summaries | unhealthy: none");
-    head.extend(Ailment::ALL.map(|ailment| Column::new(ailment.id(), ailment.name(), 0)));
-    Section::new(
-        "summary_health",
-        "Summaries that are none",
-        "What models wrote for compactions, applied or not, and what is wrong with it: \
-         one text can have several ailments.",
-        head,
-        rows,
-    )
+    let of_ailments = Ailment::ALL.map(|ailment| Column::new(ailment.id(), ailment.name(), 0));
+    Section::new("summary_health", rows).more_columns(of_ailments)
 }
 
 /// The first of these summaries, with their text.
@@ -211,12 +161,6 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
     });
     let rest = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
-    Section::new(
-        "unhealthy_summaries",
-        "Their texts",
-        "The beginning of each such text, as the model wrote it.",
-        columns("strategy | where | ailments: what is wrong | text"),
-        rows,
-    )
-    .with_notes((rest > 0).then(|| format!("and {rest} more, in the run folder's cells")))
+    Section::new("unhealthy_summaries", rows)
+        .with_notes((rest > 0).then(|| format!("and {rest} more, in the run folder's cells")))
 }

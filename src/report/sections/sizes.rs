@@ -3,7 +3,7 @@
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
 use crate::report::build::Material;
 use crate::report::figure::{self, many};
-use crate::report::{Banner, BannerLevel, Cell, Role, Section, columns};
+use crate::report::{Banner, BannerLevel, Cell, Role, Section};
 use crate::units::Tokens;
 
 /// One line on the sizes of all sessions, and a warning where an average mixes both.
@@ -81,23 +81,9 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let notes = warnings.chain(drops).chain(by_bill);
         notes.map(|note| format!("{}: {note}", entry.id))
     });
-    Section::new(
-        "sizes",
-        "Sizes of prompts",
-        "Prompts of the full history up to the first compaction, billed and replayed: the head is what \
-         no recording holds (system prompt, tools), text × the billed tokens for each counted one. \
-         Held out: the second half of the calls, replayed with what the first half tells, over \
-         its bill.",
-        columns(
-            "session | sizes | head | factor: text × | thinking: hidden thinking @2 | \
-             first: first billed @1 | first_replayed: replayed @1 | median: median billed @1 | \
-             median_replayed: replayed @1 | last: last billed | last_replayed: replayed | \
-             counted: counted/billed @1 | held_out: held out | window: native window @2",
-        ),
-        rows.collect(),
-    )
-    .shown_to(super::per_session::audience(recorded.len()))
-    .with_notes(notes)
+    Section::new("sizes", rows)
+        .shown_to(super::per_session::audience(recorded.len()))
+        .with_notes(notes)
 }
 
 fn cells(entry: &SessionEntry) -> Vec<Cell> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::Timing;
-use crate::report::{Cell, Column, Report, Role, Row, Section, Value, columns};
+use crate::report::{Cell, Column, Report, Role, Row, Section, Value};
 use crate::units::median;
 
 /// The measured times of a run, strategy by strategy; nothing where none belongs to a row of the
@@ -38,26 +38,12 @@ pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> 
     let rows: Vec<Row> = rows.collect();
     let mut modelled = rows.iter().flat_map(|row| row.cells.iter().rev().take(2));
     let is_modelled = modelled.any(|cell| cell.value != unknown());
-    let mut head = columns(
-        "strategy | cells @2 | cpu_p50: CPU p50 | cpu_p95: CPU p95 | cpu_total: CPU total | \
-         cell_cpu: with observers and probes @2 | modelled: modelled time @1 | \
-         modelled_background: modelled background @1",
-    );
-    let modelled = head.iter_mut().rev().take(2).filter(|_| !is_modelled);
-    modelled.for_each(|column| column.rank = Column::FILES_ONLY);
-    (!rows.is_empty()).then(|| {
-        Section::new(
-            "timings",
-            "Measured time of the strategies' own code",
-            "Processor time on the machine of this run, model calls left out: of one call in the \
-             median cell, of one call at the 95th percentile of the slowest cell, and of all calls \
-             of all cells. It differs from run to run. Modelled time is that of all calls, the agent's \
-             too, by the price file's latencies under the cache of the comparison; the two are \
-             never added.",
-            head,
-            rows,
-        )
-    })
+    let mut section = Section::new("timings", rows);
+    if !is_modelled {
+        let modelled = section.table.columns.iter_mut().rev().take(2);
+        modelled.for_each(|column| column.rank = Column::FILES_ONLY);
+    }
+    (!section.table.rows.is_empty()).then_some(section)
 }
 
 fn unknown() -> Value {

@@ -3,7 +3,7 @@
 use crate::metric::trail::{self, VERBS};
 use crate::record::{Arm, SummaryAtoms};
 use crate::report::build::Material;
-use crate::report::{Cell, Section, Value, columns};
+use crate::report::{Cell, Section, Value};
 use crate::stats::SampleSize;
 
 /// The artifact trail, by strategy and verb.
@@ -29,16 +29,7 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
             ]
         })
     });
-    Section::new(
-        "artifact_trail",
-        "Artifact trail by verb",
-        "Of the files of which prompts say that they were read, created, modified or deleted: \
-         how many of it is true, and how many of all that were, over all sessions and calls \
-         together.",
-        columns("strategy | verb | precision | recall | f1: F1"),
-        rows,
-    )
-    .in_files()
+    Section::new("artifact_trail", rows)
 }
 
 /// Names in summaries that nobody said, with examples.
@@ -65,13 +56,5 @@ pub(super) fn unsupported(material: &Material<'_>) -> Section {
             ]
         })
     });
-    Section::new(
-        "unsupported_atoms",
-        "Names in summaries that nobody said",
-        "Paths, identifiers, ids and numbers in texts that were written in place of messages, \
-         and how many of them stand nowhere in what was replaced.",
-        columns("strategy | summaries | atoms | unsupported | share | examples: such as"),
-        rows,
-    )
-    .in_files()
+    Section::new("unsupported_atoms", rows)
 }

@@ -1,0 +1,125 @@
+//! A section of a report: a table, and the texts around it.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cell, Column, Row, Table, Value, columns};
+
+/// One table, with what it says.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Section {
+    /// Its name in files.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Where it is shown.
+    pub audience: Audience,
+    /// The table.
+    pub table: Table,
+    /// What stands below it: legends, what was left out.
+    pub notes: Vec<String>,
+}
+
+/// Where a section is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Everywhere.
+    Everyone,
+    /// In files only: too long for a terminal.
+    Files,
+}
+
+/// The texts of a section.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Texts {
+    title: String,
+    about: String,
+    columns: String,
+    files_only: bool,
+}
+
+/// The texts of all sections, by id.
+static TEXTS: LazyLock<BTreeMap<String, Texts>> =
+    LazyLock::new(|| toml::from_str(include_str!("sections.toml")).unwrap_or_default());
+
+impl Section {
+    /// A section with the texts of this id in `sections.toml`.
+    pub(crate) fn new(id: &'static str, rows: impl IntoIterator<Item = Row>) -> Self {
+        static NONE: LazyLock<Texts> = LazyLock::new(Texts::default);
+        let texts = TEXTS.get(id).unwrap_or(&NONE);
+        Self {
+            id,
+            title: texts.title.clone(),
+            about: texts.about.clone(),
+            audience: if texts.files_only {
+                Audience::Files
+            } else {
+                Audience::Everyone
+            },
+            table: Table {
+                columns: columns(&texts.columns),
+                rows: rows.into_iter().collect(),
+            },
+            notes: Vec::new(),
+        }
+    }
+
+    /// Puts a value in the place of `{name}` in title and text.
+    pub(crate) fn fill(mut self, name: &str, value: &str) -> Self {
+        let place = format!("{{{name}}}");
+        self.title = self.title.replace(&place, value);
+        self.about = self.about.replace(&place, value);
+        self
+    }
+
+    /// Adds columns whose number depends on the run.
+    pub(crate) fn more_columns(mut self, more: impl IntoIterator<Item = Column>) -> Self {
+        self.table.columns.extend(more);
+        self
+    }
+
+    /// Leaves columns out, with their cells.
+    pub(crate) fn without(mut self, ids: &[&str]) -> Self {
+        let Table { columns, rows } = &mut self.table;
+        for id in ids {
+            let Some(at) = columns.iter().position(|column| column.id == *id) else {
+                continue;
+            };
+            columns.remove(at);
+            for row in rows.iter_mut() {
+                row.cells.remove(at - 1);
+            }
+        }
+        self
+    }
+
+    /// Keeps columns without any measured value out of terminals.
+    pub(crate) fn hide_unmeasured(mut self) -> Self {
+        let Table { columns, rows } = &mut self.table;
+        let is_unmeasured =
+            |cell: &Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
+        for (at, column) in columns.iter_mut().skip(1).enumerate() {
+            let mut cells = rows.iter().filter_map(|row| row.cells.get(at));
+            if cells.all(is_unmeasured) {
+                column.rank = Column::FILES_ONLY;
+            }
+        }
+        self
+    }
+
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    pub(crate) fn shown_to(self, audience: Audience) -> Self {
+        Self { audience, ..self }
+    }
+}
