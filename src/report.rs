@@ -1,15 +1,16 @@
-//! Reports: what a run found, as plain data first and as bytes second.
+//! Reports: what a command found, as plain data first and as bytes second.
 //!
-//! [`Report::of`] computes everything from the records; a [`Renderer`] only lays it out. A number
-//! in a report always carries the n it rests on, and an interval where it is an estimate. Texts in
-//! a report are as they were recorded: they come from sessions, so each renderer escapes them
-//! (see [`escape`]).
+//! [`Report::of`] computes a run's report from the records; comparisons and sweeps make the same type.
+//! A [`Format`] only lays it out. A number in a report always carries the n it rests on, and an
+//! interval where it is an estimate. Texts in a report are as they were recorded: they come from
+//! sessions, so each format escapes them (see [`escape`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
 use crate::record::{
     Arm, CellRecord, CompactionChange, CompactionEvent, Manifest, ModelEntry, ProbeRecord, Timing,
@@ -17,30 +18,33 @@ use crate::record::{
 use crate::stats::ConfidenceInterval;
 
 pub mod arm;
-pub mod bmf;
+mod bmf;
 mod build;
 mod columns;
+pub mod comparison;
 pub mod controls;
 pub mod cost;
-pub mod csv;
+mod csv;
 pub mod escape;
 pub(crate) mod figure;
-pub mod html;
+mod format;
+pub(crate) mod github;
+mod html;
 pub mod json;
-pub mod jsonl;
-pub mod junit;
+mod junit;
 pub(crate) mod layout;
 pub mod markdown;
 #[cfg(feature = "parquet")]
-pub mod parquet;
-pub mod plot;
+mod parquet;
+mod plot;
 mod section;
 mod sections;
-pub(crate) mod table;
+pub(crate) mod sweep;
+mod table;
 pub mod terminal;
-pub mod versus;
 
 pub use controls::{Controls, InvalidRun};
+pub use format::{Artifact, Format, Kind, RenderError, endings, format};
 pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
@@ -51,12 +55,14 @@ pub(crate) use table::{Range, columns};
 pub const FORMAT_VERSION: u32 = 1;
 
 /// What a run found.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Report {
     /// The heading.
     pub title: String,
     /// What was run.
-    pub run: Run,
+    #[schemars(required)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
     /// Planned, finished and missing cells.
     pub coverage: Coverage,
     /// Whether ceiling, floor and decoys are where they must be.
@@ -68,6 +74,12 @@ pub struct Report {
     pub banners: Vec<Banner>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
+    /// What was run or compared, in lines for people.
+    #[serde(skip)]
+    pub lines: Vec<String>,
+    /// What the report is about.
+    #[serde(skip)]
+    pub subject: Subject,
     /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
     /// which would repeat what the run folder holds; formats with one row per cell write them.
     #[serde(skip)]
@@ -84,6 +96,18 @@ pub struct Report {
     /// What was asked and what the answer is, by session, probe and how far the session was.
     #[serde(skip)]
     pub(crate) questions: BTreeMap<(String, String, u8), (String, String)>,
+}
+
+/// What a report is about, with what formats need beside the tables.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Subject {
+    /// A run.
+    #[default]
+    Run,
+    /// Strategies against each other, or against a baseline.
+    Comparison(Box<comparison::Comparisons>),
+    /// Many settings of one strategy.
+    Sweep(Box<Sweep>),
 }
 
 /// One probe item of one cell.
@@ -219,55 +243,6 @@ impl Report {
         self.controls.check()
     }
 
-    /// What was run, in two lines for people.
-    pub(crate) fn summary_lines(&self) -> [String; 2] {
-        let run = &self.run;
-        let coverage = &self.coverage;
-        let judges = run.judges.iter();
-        let judges: Vec<String> = judges
-            .map(|(name, said)| format!("{name}, {said}"))
-            .collect();
-        let judge = if judges.is_empty() {
-            "none".to_owned()
-        } else {
-            judges.join("; ")
-        };
-        [
-            format!(
-                "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
-                figure::many(run.sessions, "session", "sessions"),
-                figure::many(run.strategies, "strategy", "strategies"),
-                coverage.recorded,
-                coverage.planned,
-                run.window,
-                self.window_sizes(),
-                run.counter,
-                run.seed
-            ),
-            format!(
-                "summariser {}, reader {}, judge {judge}; run {}, proctor {}",
-                run.summariser.name, run.reader.name, run.fingerprint, run.proctor
-            ),
-        ]
-    }
-
-    /// The windows that a mode without a number came to: ` (80.0k tokens)`, or nothing where the mode
-    /// says it.
-    fn window_sizes(&self) -> String {
-        let windows = self.series.iter().filter_map(|cell| cell.window);
-        let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
-        let is_said = |size: &u64| self.run.window.starts_with(&size.to_string());
-        match (sizes.first(), sizes.last()) {
-            (Some(least), Some(most)) if least < most => format!(
-                " ({} to {} tokens)",
-                figure::tokens(*least),
-                figure::tokens(*most)
-            ),
-            (Some(size), _) if !is_said(size) => format!(" ({} tokens)", figure::tokens(*size)),
-            (Some(_) | None, _) => String::new(),
-        }
-    }
-
     /// The rows of the comparison.
     pub(crate) fn compared(&self) -> &[Row] {
         self.section("comparison")
@@ -287,98 +262,21 @@ impl Report {
         }
     }
 
+    /// The comparisons that it is about; none in reports of runs and sweeps.
+    pub(crate) fn comparisons(&self) -> &[comparison::GatedComparison] {
+        match &self.subject {
+            Subject::Comparison(it) => &it.comparisons,
+            Subject::Run | Subject::Sweep(_) => &[],
+        }
+    }
+
     /// The section of this name.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }
 }
 
-/// Lays a report out as bytes. It opens no file and reads no environment.
-pub trait Renderer {
-    /// The format's name, which is the extension of its files.
-    fn format(&self) -> &'static str;
-
-    /// Lays the report out.
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError>;
-}
-
-/// A file that a renderer made.
-///
-/// The first one is the report itself; others stand beside it, under its name and an ending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
-    /// Its name, without a folder: `report`, then the ending.
-    pub name: String,
-    /// What stands in it.
-    pub bytes: Vec<u8>,
-}
-
-/// Why a report could not be laid out.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RenderError {
-    /// The report could not be written as JSON.
-    #[error("cannot write the report as JSON")]
-    Json(#[source] serde_json::Error),
-    /// The report could not be written as CSV.
-    #[error("cannot write the report as CSV")]
-    Csv(#[source] ::csv::Error),
-    /// The report could not be written as Parquet.
-    #[cfg(feature = "parquet")]
-    #[error("cannot write the report as Parquet")]
-    Parquet(#[source] ::parquet::errors::ParquetError),
-    /// The report could not be written as HTML.
-    #[error("cannot write the report as HTML: {0}")]
-    Html(String),
-    /// A plot could not be drawn.
-    #[error("cannot draw the plot: {0}")]
-    Plot(String),
-}
-
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
 pub fn tokens_in_words(tokens: u64) -> String {
     figure::tokens(tokens)
-}
-
-/// Makes a renderer.
-type Make = fn() -> Box<dyn Renderer>;
-
-/// Formats that can be written to a file, by extension.
-const RENDERERS: &[(&str, Make)] = &[
-    ("bmf.json", || Box::new(bmf::Bmf)),
-    ("csv", || Box::new(csv::Csv)),
-    ("html", || Box::new(html::Html)),
-    ("json", || Box::new(json::Json)),
-    ("jsonl", || Box::new(jsonl::JsonLines)),
-    ("junit.xml", || Box::new(junit::Junit)),
-    ("md", || Box::new(markdown::Markdown)),
-    #[cfg(feature = "parquet")]
-    ("parquet", || Box::new(parquet::Parquet)),
-    ("txt", || {
-        Box::new(terminal::Terminal::plain(terminal::FILE_WIDTH))
-    }),
-];
-
-/// The renderer for a file of this name, told by its ending; the comparison ignores case.
-///
-/// Pictures say which in front of it, and may say no more: `report.tokens.svg`, `savings.svg`.
-pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
-    if let Some(plot) = plot::for_file(&plot::OF_RUN, file) {
-        return Some(Box::new(plot::PlotRenderer(plot)));
-    }
-    let name = file.to_ascii_lowercase();
-    // Of `.bmf.json` and `.json` the longer one is meant.
-    RENDERERS
-        .iter()
-        .filter(|(known, _)| name.ends_with(&format!(".{known}")))
-        .max_by_key(|(known, _)| known.len())
-        .map(|(_, make)| make())
-}
-
-/// The endings [`renderer`] knows, without the dot, in the order of help texts.
-pub fn endings() -> impl Iterator<Item = String> {
-    let texts = RENDERERS
-        .iter()
-        .map(|(extension, _)| (*extension).to_owned());
-    texts.chain(plot::OF_RUN.iter().map(|(name, _)| format!("{name}.svg")))
 }

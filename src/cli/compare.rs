@@ -1,9 +1,9 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
-use super::versus::{self, Alone, Files, How, Printed, Side};
+use super::versus::{self, Alone, How, Printed, Side};
 use super::{Exit, Stop};
 use crate::compare::family::Family;
-use crate::report::versus::Versus;
+use crate::report::comparison::Comparisons;
 
 /// Arguments of `proctor compare`.
 #[derive(Debug, clap::Args)]
@@ -33,26 +33,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let files = Files {
-        comparison_output: args.output.clone(),
-    };
-    files.check_ungated()?;
+    versus::check_ungated(&args.output)?;
     let sides: Vec<Side> = args
         .sides
         .iter()
         .map(|typed| Side::find(typed, &args.how.baselines))
         .collect::<Result<_, _>>()?;
     let firsts = if args.all_pairs { sides.len() - 1 } else { 1 };
-    let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
+    let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
     for (at, baseline) in sides.iter().enumerate().take(firsts) {
         for candidate in &sides[at + 1..] {
             let found =
                 versus::compare(baseline, candidate, &args.how, None, Alone::Told, args.seed)?;
-            versed.extend(found.versed);
+            comparisons.extend(found.comparisons);
             mismatches.extend(found.mismatches);
         }
     }
-    if versed.is_empty() {
+    if comparisons.is_empty() {
         return Err(Stop::new(Exit::NothingSelected, "nothing to compare").into());
     }
     let family = if args.all_pairs {
@@ -60,7 +57,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         Family::OneBaseline
     };
-    versus::adjust(&mut versed, family, args.seed);
-    let versus = Versus::new(versed, mismatches, None);
-    versus::show(&versus, None, None, &files, Printed::facts(args.json))
+    versus::adjust(&mut comparisons, family, args.seed);
+    let comparisons = Comparisons::new(comparisons, mismatches, None);
+    versus::show(comparisons, &args.output, Printed::facts(args.json))
 }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::versus::{self, Alone, Compared, Files, How, Printed, Side};
-use super::{Exit, Stop, say};
+use super::versus::{self, Alone, How, Printed, Side};
+use super::{Exit, Stop, report, say};
 use crate::compare::gate::Rules;
 use crate::record::journal::Run;
+use crate::report::Kind;
+use crate::report::comparison::Comparisons;
 use crate::report::escape::plain;
-use crate::report::versus::Versus;
 use crate::scenario::{GateSetting, read_gate};
 use crate::settings::{Place, SettingError, Table, with_suggestion};
 use crate::stats::gate::Target;
@@ -61,10 +62,7 @@ pub(super) struct Asked {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let files = Files {
-        comparison_output: args.output.clone(),
-    };
-    files.check()?;
+    report::check(Kind::Comparison, &args.output)?;
     let setting = match &args.rules {
         Some(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| {
@@ -89,7 +87,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         &args.how,
         &rules,
         args.seed,
-        &files,
+        &args.output,
         Printed::facts(args.json),
     )?;
     Ok(if valid { exit } else { Exit::ControlsFailed })
@@ -102,10 +100,10 @@ pub(super) fn against(
     how: &How,
     rules: &Rules,
     seed: u64,
-    files: &Files,
+    files: &[PathBuf],
     printed: Printed,
 ) -> anyhow::Result<Exit> {
-    let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
+    let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
     let sides: Vec<Side> = baselines
         .iter()
         .flatten()
@@ -114,19 +112,17 @@ pub(super) fn against(
     for (at, baseline) in sides.iter().enumerate() {
         // What is new since the anchor is held by the baseline.
         let alone = if at == 0 { Alone::Refused } else { Alone::Told };
-        let Compared {
-            versed: found,
-            mismatches: differ,
-        } = versus::compare(baseline, candidate, how, rules.target, alone, seed)?;
-        versed.extend(found);
-        mismatches.extend(differ);
+        let found = versus::compare(baseline, candidate, how, rules.target, alone, seed)?;
+        comparisons.extend(found.comparisons);
+        mismatches.extend(found.mismatches);
     }
-    versus::gate(&mut versed, &sides, rules);
-    let ending = rules.ending(versed.iter().filter_map(|one| one.gated.as_ref()));
-    let versus = Versus::new(versed, mismatches, Some(ending));
-    let exit = versus::show(&versus, Some(rules), Some(ending), files, printed)?;
-    let why = versus.why().map(|why| format!(": {why}"));
-    let why = plain(&why.unwrap_or_default());
+    versus::gate(&mut comparisons, &sides, rules);
+    let ending = rules.ending(comparisons.iter().filter_map(|one| one.gated.as_ref()));
+    let mut comparisons = Comparisons::new(comparisons, mismatches, Some(ending));
+    comparisons.fails_on_inconclusive = rules.fail_on_inconclusive;
+    let why = comparisons.why();
+    let exit = versus::show(comparisons, files, printed)?;
+    let why = why.map_or(String::new(), |why| plain(&format!(": {why}")));
     match exit {
         Exit::GateFailed => say(&format!("the gate failed{why}")),
         Exit::GateInconclusive => say(&format!(

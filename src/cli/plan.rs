@@ -13,7 +13,6 @@ use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinki
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
-use crate::report::table::columns;
 use crate::report::{Cell, Report, Role, Row, Section, tokens_in_words};
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
@@ -238,20 +237,7 @@ fn calls(forecast: &Forecast) -> Section {
         AS_BILLED => "the scheme of each session's bill".to_owned(),
         scheme => format!("`{scheme}`"),
     };
-    Section::new(
-        "plan_calls",
-        "Calls and tokens",
-        format!(
-            "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
-             writes under {scheme}. Where a live model writes, its output is a range, and so is \
-             what later prompts carry of it."
-        ),
-        columns(
-            "strategy | agent_calls: agent's calls @1 | strategy_calls: own calls | input | \
-             read: cache read | written: cache written | output: own output @2",
-        ),
-        rows.collect(),
-    )
+    Section::new("plan_calls", rows).fill("scheme", &scheme)
 }
 
 /// The cost of each strategy under each scheme.
@@ -273,30 +259,24 @@ fn costs(forecast: &Forecast) -> Section {
         let dollars = cost
             .dollars
             .map(|span| range(span, |dollars| dollars.to_string()));
-        let mut cells = vec![
+        let cells = vec![
             Cell::text(bill),
             Cell::text(&*cost.scheme),
             tokens(cost.input_equivalents),
+            Cell::text(dollars.unwrap_or("unknown".to_owned())),
         ];
-        cells.extend(is_priced.then(|| Cell::text(dollars.unwrap_or("unknown".to_owned()))));
         Some(row(arm, cells))
     });
-    let section = Section::new(
-        "plan_costs",
-        "Cost under every cache scheme",
-        "In input tokens: what as many uncached ones would cost, without what the agent writes; in \
-         dollars with it, where a price file knows the sessions' models. Least, expected and most \
-         where a live model writes.",
-        columns(if is_priced {
-            "strategy | bill @1 | scheme | cost: input equivalents | dollars @1"
-        } else {
-            "strategy | bill @1 | scheme | cost: input equivalents"
-        }),
-        rows.collect(),
-    );
     let unpriced =
         "dollars: unknown, for no price file knows the sessions' models (`cache.model` names one)";
-    section.with_notes((!is_priced).then(|| unpriced.to_owned()))
+    let section = Section::new("plan_costs", rows);
+    if is_priced {
+        section
+    } else {
+        section
+            .without(&["dollars"])
+            .with_notes([unpriced.to_owned()])
+    }
 }
 
 /// `1.2k`, or `0 to 3.4k, expected 1.2k`.

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::{Exit, Stop, print, say, terminal};
 use crate::record::journal::{Run, timings, write_whole};
-use crate::report::{Renderer, Report, endings, renderer};
+use crate::report::{Format, Kind, Report, endings, format, json};
 
 /// Arguments of `proctor report`.
 #[derive(Debug, clap::Args)]
@@ -71,61 +71,57 @@ fn runs_in(folder: &Path) -> Vec<String> {
 
 /// Prints the report, for people or for programs.
 pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<()> {
-    if !is_json {
-        return show(report);
+    if is_json {
+        print(&json::render(report)?)
+    } else {
+        print(&terminal().render(report))
     }
-    for artifact in crate::report::json::Json.render(report)? {
-        print(&String::from_utf8_lossy(&artifact.bytes))?;
+}
+
+/// Refuses an ending that nothing writes and a folder that is not there, before any work is done.
+pub(super) fn check(kind: Kind, files: &[PathBuf]) -> anyhow::Result<()> {
+    for path in files {
+        format_of(kind, path)?;
+        has_folder(path)?;
     }
     Ok(())
 }
 
-/// Prints the report for people.
-pub(super) fn show(report: &Report) -> anyhow::Result<()> {
-    for artifact in terminal().render(report)? {
-        print(&String::from_utf8_lossy(&artifact.bytes))?;
+/// Writes a report to files.
+pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
+    for path in files {
+        for (at, artifact) in format_of(kind, path)?.render(report)?.iter().enumerate() {
+            let path = match at {
+                0 => path.clone(),
+                // `out.csv` has `out.probes.csv` beside it.
+                _ => path.with_extension(&artifact.ending),
+            };
+            write_whole(&path, &artifact.bytes)?;
+            say(&format!("wrote `{}`", path.display()));
+        }
     }
     Ok(())
 }
 
 impl Output {
-    /// Refuses an ending that nothing writes and a folder that is not there, before any work is done.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        for path in &self.output {
-            renderer_of(path)?;
-            has_folder(path)?;
-        }
-        Ok(())
+        check(Kind::Run, &self.output)
     }
 
     /// Writes the files. The exit code says whether the controls held, those of the judges
     /// among them.
     pub(super) fn write(&self, report: &Report) -> anyhow::Result<Exit> {
-        for path in &self.output {
-            for (at, artifact) in renderer_of(path)?.render(report)?.iter().enumerate() {
-                let path = match at {
-                    0 => path.clone(),
-                    _ => beside(path, &artifact.name),
-                };
-                write_whole(&path, &artifact.bytes)?;
-                say(&format!("wrote `{}`", path.display()));
-            }
-        }
-        match report.controls() {
-            Ok(()) if report.unfit_judges.is_empty() => Ok(Exit::Done),
-            Ok(()) => {
-                say(&format!(
-                    "error: unfit as a judge, by answers whose verdict is known: {}; its verdicts do \
-                     not count",
-                    report.unfit_judges.join(", ")
-                ));
-                Ok(Exit::ControlsFailed)
-            }
-            Err(invalid) => {
-                say(&format!("error: {invalid}"));
-                Ok(Exit::ControlsFailed)
-            }
-        }
+        write(Kind::Run, report, &self.output)?;
+        let problem = match report.controls() {
+            Ok(()) if report.unfit_judges.is_empty() => return Ok(Exit::Done),
+            Ok(()) => format!(
+                "unfit as a judge, by answers whose verdict is known: {}; its verdicts do not count",
+                report.unfit_judges.join(", ")
+            ),
+            Err(invalid) => invalid.to_string(),
+        };
+        say(&format!("error: {problem}"));
+        Ok(Exit::ControlsFailed)
     }
 }
 
@@ -143,36 +139,30 @@ pub(super) fn has_folder(path: &Path) -> anyhow::Result<()> {
     Err(Stop::new(Exit::NotWritten, problem).into())
 }
 
-/// Where a further artifact goes: `out.csv` and `report.probes.csv` make `out.probes.csv`.
-fn beside(path: &Path, name: &str) -> PathBuf {
-    let mut file = path.file_stem().unwrap_or_default().to_owned();
-    file.push(name.strip_prefix("report").unwrap_or(name));
-    path.with_file_name(file)
-}
-
-fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {
+/// The format of a file, by its ending.
+pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Format> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    renderer(&name).ok_or_else(|| {
+    format(kind, &name).ok_or_else(|| {
+        let shown = path.display();
         if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {
-            let problem = format!(
-                "this build writes no Parquet, and so not `{}`",
-                path.display()
-            );
+            let problem = format!("this build writes no Parquet, and so not `{shown}`");
             return Stop::new(Exit::Usage, problem)
                 .with_hint(
                     "build it with `--features parquet`, or write `.csv`: the columns are the same",
                 )
                 .into();
         }
-        let endings: Vec<String> = endings().map(|ending| format!("`.{ending}`")).collect();
-        Stop::new(
-            Exit::Usage,
-            format!("nothing writes a report to `{}`", path.display()),
-        )
-        .with_hint(format!(
-            "the file's ending must be one of {}",
-            endings.join(", ")
-        ))
-        .into()
+        let what = match kind {
+            Kind::Run => "report",
+            Kind::Comparison => "comparison",
+            Kind::Sweep => "sweep",
+        };
+        let endings: Vec<String> = endings(kind).map(|ending| format!("`.{ending}`")).collect();
+        Stop::new(Exit::Usage, format!("nothing writes a {what} to `{shown}`"))
+            .with_hint(format!(
+                "the file's ending must be one of {}",
+                endings.join(", ")
+            ))
+            .into()
     })
 }

@@ -15,7 +15,7 @@ use super::{Exit, Stop, batch, gate, report, say, stop, stop_with, walk};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
-use crate::report::Report;
+use crate::report::{Kind, Report};
 use crate::runner::{self, Connected, Outcome, Plan, Progress, Workers};
 use crate::scenario::GateSetting;
 
@@ -99,7 +99,7 @@ impl AgainstBaseline {
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
     fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        self.files.check()?;
+        report::check(Kind::Comparison, &self.files.comparison_output)?;
         gate::rules(setting, &self.asked)?;
         if let Some(name) = &self.baseline_lenient
             && !self.is_there(name)
@@ -158,7 +158,7 @@ impl AgainstBaseline {
             } else {
                 Printed::Nothing
             };
-            let (how, files) = (&self.how, &self.files);
+            let (how, files) = (&self.how, &self.files.comparison_output);
             let seed = run.manifest.seed;
             let gated = gate::against(&candidate, &names, how, &rules, seed, files, printed)?;
             if exit == Exit::Done && self.gate {
@@ -276,7 +276,7 @@ fn replay(
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
     if human {
-        report::show(&made)?;
+        report::print_as(&made, false)?;
     }
     let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Record => record::schema(),
         What::Report => report::json::schema(),
         What::Baseline => compare::baseline::schema(),
-        What::Comparison => report::versus::schema(),
+        What::Comparison => report::comparison::schema(),
         What::Sweep => compare::sweep::schema(),
         What::Import => super::import::schema(),
     };

@@ -8,18 +8,14 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::Shown;
-use super::{
-    Exit, gate, json_text, models, print_json, prompts, prose, say, stop, stop_with,
-    terminal_width, walk, write_output,
-};
+use super::{Exit, gate, models, prompts, report, say, stop, stop_with, walk};
 use crate::compare::sweep::{
-    Confirmation, Objective, Recommendation, Sweep, Tried, better_half, broken, judge,
+    Confirmation, Objective, Recommendation, Tried, better_half, broken, judge,
 };
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
-use crate::report::html;
-use crate::report::plot::{self, Plot};
+use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table};
@@ -29,7 +25,7 @@ use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
 
 mod grid;
-mod text;
+mod preset;
 
 use grid::Axis;
 
@@ -126,8 +122,7 @@ struct Running<'a> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let outputs = args.output.iter().map(|path| Output::of(path));
-    let outputs = outputs.collect::<anyhow::Result<Vec<Output>>>()?;
+    report::check(Kind::Sweep, &args.output)?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if matches!(args.keeps.as_str(), "survival" | "action_support") {
         // Answers are not scored, so no reader is asked.
@@ -174,7 +169,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let tried = running.on("tune", &points, &tune)?;
     let mut sweep = judge(&tried, tune, confirm, &args.saves, &args.keeps);
     if sweep.points.iter().all(|point| !point.on_front) {
-        tell(&sweep, args)?;
+        report::print_as(&sweep::report(sweep), args.json)?;
         let problem = "no setting can be recommended: each is broken, or nothing was measured";
         return stop(Exit::NothingSelected, problem);
     }
@@ -220,14 +215,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for (recommendation, (_, winner)) in sweep.recommendations.iter().zip(&winners) {
         let path = preset_path(args, sweep.recommendations.len(), &recommendation.window);
         let name = &whole.manifest().scenario;
-        let preset = text::preset(&sweep, recommendation, winner, name, seed);
+        let preset = preset::text(&sweep, recommendation, winner, name, seed);
         write_whole(&path, preset.as_bytes())?;
         written.push(path);
     }
-    tell(&sweep, args)?;
-    for (path, output) in args.output.iter().zip(&outputs) {
-        write_output(path, &output.bytes(&sweep)?)?;
-    }
+    let made = sweep::report(sweep);
+    report::print_as(&made, args.json)?;
+    report::write(Kind::Sweep, &made, &args.output)?;
     for path in written {
         let path = path.display();
         say(&format!(
@@ -266,48 +260,6 @@ fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
     let suffix = suffix.replace(|letter| !is_kept(letter), "-");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{suffix}.toml"))
-}
-
-/// A format of a file.
-enum Output {
-    Html,
-    Json,
-    Text,
-    Picture(Plot<Sweep>),
-}
-
-impl Output {
-    /// The format of a file, by its name; found before any work is done.
-    fn of(path: &Path) -> anyhow::Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let picture = plot::for_file(&plot::OF_SWEEP, &name);
-        let output = match ending.to_str() {
-            Some("html") => Some(Self::Html),
-            Some("json") => Some(Self::Json),
-            Some("txt") => Some(Self::Text),
-            _ => picture.map(Self::Picture),
-        };
-        let problem = || format!("nothing writes a sweep to `{}`", path.display());
-        let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, heat.svg";
-        output.map_or_else(|| stop_with(Exit::Usage, problem(), hint), Ok)
-    }
-
-    fn bytes(&self, sweep: &Sweep) -> anyhow::Result<Vec<u8>> {
-        Ok(match self {
-            Self::Json => json_text(sweep)?.into_bytes(),
-            Self::Html => html::sweep(sweep)?,
-            Self::Text => text::render(sweep, None).into_bytes(),
-            Self::Picture((_, scene)) => plot::svg(&scene(sweep))?.into_bytes(),
-        })
-    }
-}
-
-fn tell(sweep: &Sweep, args: &Args) -> anyhow::Result<()> {
-    if args.json {
-        return print_json(sweep);
-    }
-    prose::say(&text::render(sweep, terminal_width()))
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.

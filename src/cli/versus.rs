@@ -8,17 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::report::has_folder;
-use super::{Exit, Stop, environment, print, prose, say};
+use super::{Exit, Stop, environment, report, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::family::{self, Family};
-use crate::compare::gate::{Ending, Rules, judge};
+use crate::compare::gate::{Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
-use crate::record::journal::{Run, write_whole};
+use crate::record::journal::Run;
 use crate::record::{Arm, End};
-use crate::report::plot;
-use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
-use crate::report::{Renderer as _, Report};
+use crate::report::comparison::{Comparisons, Ended, GatedComparison};
+use crate::report::{Kind, Report, github, markdown};
 use crate::stats::gate::Target;
 
 /// Why a run is no baseline: what it scored would be compared with as if it were whole and valid.
@@ -188,7 +186,7 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Base
 
 /// The strategies of two sides, each with the one whose place it takes, compared.
 pub(super) struct Compared {
-    pub(super) versed: Vec<Versed>,
+    pub(super) comparisons: Vec<GatedComparison>,
     pub(super) mismatches: Vec<Mismatch>,
 }
 
@@ -278,17 +276,17 @@ pub(super) fn compare(
             ));
         }
     }
-    let versed: Vec<Versed> = pairs
+    let comparisons: Vec<GatedComparison> = pairs
         .pairs
         .iter()
-        .map(|(sample, other)| Versed {
+        .map(|(sample, other)| GatedComparison {
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
             gated: None,
             comparison: Comparison::of(sample, other, settings),
         })
         .collect();
-    if versed.is_empty() {
+    if comparisons.is_empty() {
         let problem = format!(
             "`{}` and `{}` have no strategy to compare",
             baseline.name, candidate.name
@@ -300,7 +298,10 @@ pub(super) fn compare(
         );
         return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
     }
-    Ok(Compared { versed, mismatches })
+    Ok(Compared {
+        comparisons,
+        mismatches,
+    })
 }
 
 fn listed(source: &Source) -> String {
@@ -310,9 +311,9 @@ fn listed(source: &Source) -> String {
 }
 
 /// Gates comparisons, all of them one family: the noise is that of the baseline each was made with.
-pub(super) fn gate(versed: &mut [Versed], baselines: &[Side], rules: &Rules) {
-    let family = versed.len();
-    for one in versed {
+pub(super) fn gate(comparisons: &mut [GatedComparison], baselines: &[Side], rules: &Rules) {
+    let family = comparisons.len();
+    for one in comparisons {
         let stored = baselines
             .iter()
             .find(|side| side.name == one.baseline_source)
@@ -353,15 +354,15 @@ pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]
 }
 
 /// Adjusts p values over comparisons of the same strategy.
-pub(super) fn adjust(versed: &mut [Versed], family: Family, seed: u64) {
-    let mut names: Vec<String> = versed
+pub(super) fn adjust(comparisons: &mut [GatedComparison], family: Family, seed: u64) {
+    let mut names: Vec<String> = comparisons
         .iter()
         .map(|one| one.comparison.baseline.clone())
         .collect();
     names.sort();
     names.dedup();
     for name in names {
-        let mut group: Vec<&mut Comparison> = versed
+        let mut group: Vec<&mut Comparison> = comparisons
             .iter_mut()
             .map(|one| &mut one.comparison)
             .filter(|comparison| comparison.baseline == name)
@@ -372,132 +373,79 @@ pub(super) fn adjust(versed: &mut [Versed], family: Family, seed: u64) {
 
 /// Prints and writes a comparison; the exit code says how the gate ended.
 pub(super) fn show(
-    versus: &Versus,
-    rules: Option<&Rules>,
-    ending: Option<Ending>,
-    files: &Files,
+    comparisons: Comparisons,
+    files: &[PathBuf],
     printed: Printed,
 ) -> anyhow::Result<Exit> {
+    let exit = match comparisons.ending {
+        None | Some(Ended::Passed) => Exit::Done,
+        Some(Ended::Failed) => Exit::GateFailed,
+        Some(Ended::Inconclusive) => Exit::GateInconclusive,
+    };
+    let in_workflow = environment("GITHUB_ACTIONS").is_some();
+    let told = in_workflow.then(|| {
+        (
+            github::outputs(&comparisons),
+            github::annotations(&comparisons),
+        )
+    });
+    let report = comparisons.report();
     match printed {
-        Printed::Text => prose::say(&text::render(versus))?,
-        Printed::Json => print(&versus.to_json()?)?,
+        Printed::Text => report::print_as(&report, false)?,
+        Printed::Json => report::print_as(&report, true)?,
         Printed::Nothing => {}
     }
-    let inconclusive_fails = rules.is_some_and(|rules| rules.fail_on_inconclusive);
-    for path in &files.comparison_output {
-        if ending.is_none() {
-            gated_only(path)?;
+    report::write(Kind::Comparison, &report, files)?;
+    if let Some((outputs, annotations)) = told {
+        append_to("GITHUB_STEP_SUMMARY", &markdown::render(&report)?)?;
+        append_to("GITHUB_OUTPUT", &outputs)?;
+        // The runner obeys such lines on either stream; standard output is for results.
+        annotations.lines().for_each(say);
+    }
+    Ok(exit)
+}
+
+/// Refuses files that nothing writes where nothing is gated, before any work is done: a suite of no tests
+/// reads as a success.
+pub(super) fn check_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
+    report::check(Kind::Comparison, files)?;
+    for path in files {
+        if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
+            let problem = format!(
+                "`{}` would hold no test: nothing is gated here",
+                path.display()
+            );
+            return Err(Stop::new(Exit::Usage, problem)
+                .with_hint("`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one")
+                .into());
         }
-        write_whole(path, &rendered(versus, path, inconclusive_fails)?)?;
-        say(&format!("wrote `{}`", path.display()));
     }
-    if environment("GITHUB_ACTIONS").is_some() {
-        tell_github(versus)?;
-    }
-    Ok(match ending {
-        None | Some(Ending::Passed) => Exit::Done,
-        Some(Ending::Failed) => Exit::GateFailed,
-        Some(Ending::Inconclusive) => Exit::GateInconclusive,
-    })
-}
-
-/// Refuses a file that says how a gate ended where nothing is gated: a suite of no tests reads as a success.
-fn gated_only(path: &Path) -> anyhow::Result<()> {
-    if self::ending(path)? != ".junit.xml" {
-        return Ok(());
-    }
-    let problem = format!(
-        "`{}` would hold no test: nothing is gated here",
-        path.display()
-    );
-    Err(Stop::new(Exit::Usage, problem)
-        .with_hint("`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one")
-        .into())
-}
-
-impl Files {
-    /// Refuses an ending that nothing writes, before any work is done.
-    pub(super) fn check(&self) -> anyhow::Result<()> {
-        self.comparison_output
-            .iter()
-            .try_for_each(|path| ending(path).and_then(|_| has_folder(path)))
-    }
-
-    /// The same where nothing is gated.
-    pub(super) fn check_ungated(&self) -> anyhow::Result<()> {
-        self.check()?;
-        self.comparison_output
-            .iter()
-            .try_for_each(|path| gated_only(path))
-    }
-}
-
-const ENDINGS: [&str; 6] = [".junit.xml", ".bmf.json", ".json", ".md", ".txt", ".svg"];
-
-fn ending(path: &Path) -> anyhow::Result<&'static str> {
-    let name = path.to_string_lossy().to_ascii_lowercase();
-    ENDINGS
-        .into_iter()
-        .find(|ending| name.ends_with(ending))
-        .ok_or_else(|| {
-            let problem = format!("nothing writes a comparison to `{}`", path.display());
-            Stop::new(Exit::Usage, problem)
-                .with_hint(format!(
-                    "the file's ending must be one of {}",
-                    ENDINGS.join(", ")
-                ))
-                .into()
-        })
-}
-
-fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::Result<Vec<u8>> {
-    let text = match ending(path)? {
-        ".svg" => plot::svg(&plot::forest::scene(versus))?,
-        ".junit.xml" => junit::render(versus, inconclusive_fails),
-        ".bmf.json" => bmf::render(versus),
-        ".json" => versus.to_json()?,
-        ".md" => markdown::render(versus),
-        _ => text::render(versus),
-    };
-    Ok(text.into_bytes())
+    Ok(())
 }
 
 /// The report of a run that is compared with nothing, as the summary of its step.
 pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
-    let path = environment("GITHUB_ACTIONS").and_then(|_| environment("GITHUB_STEP_SUMMARY"));
-    let Some(path) = path else { return Ok(()) };
-    let mut text = String::new();
-    for artifact in crate::report::markdown::Markdown.render(report)? {
-        text.push_str(&String::from_utf8_lossy(&artifact.bytes));
+    if environment("GITHUB_ACTIONS").is_none() {
+        return Ok(());
     }
-    append(&path, "GITHUB_STEP_SUMMARY", &markdown::cut(text))
+    append_to(
+        "GITHUB_STEP_SUMMARY",
+        &markdown::cut(markdown::render(report)?),
+    )
 }
 
-fn append(path: &str, variable: &str, text: &str) -> anyhow::Result<()> {
+/// Appends to the file that a variable of the workflow names.
+fn append_to(variable: &str, text: &str) -> anyhow::Result<()> {
+    let Some(path) = environment(variable) else {
+        return Ok(());
+    };
     let mut options = OpenOptions::new();
-    let file = options.create(true).append(true).open(path);
+    let file = options.create(true).append(true).open(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| {
             let problem = format!("cannot write `{path}` ({variable}): {error}");
             Stop::new(Exit::NotWritten, problem).into()
         })
-}
-
-/// Summary, outputs and annotations, where a workflow asks for them.
-fn tell_github(versus: &Versus) -> anyhow::Result<()> {
-    for (variable, text) in [
-        ("GITHUB_STEP_SUMMARY", markdown::render(versus)),
-        ("GITHUB_OUTPUT", github::outputs(versus)),
-    ] {
-        if let Some(path) = environment(variable) {
-            append(&path, variable, &text)?;
-        }
-    }
-    // The runner obeys such lines on either stream; standard output stays for results.
-    for line in github::annotations(versus).lines() {
-        say(line);
-    }
-    Ok(())
 }
 
 /// Whether the controls of a run held: a run that says nothing passes no gate.

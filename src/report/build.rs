@@ -10,7 +10,7 @@ use crate::report::arm::{Anchors, ArmSummary};
 use crate::report::plot::series::CellSeries;
 use crate::report::{
     Banner, BannerLevel, Cell, CellCompaction, Controls, Coverage, ItemOutcome, Report, Row, Run,
-    Section, controls::ControlFailure, sections,
+    Section, Subject, controls::ControlFailure, figure, sections,
 };
 
 /// The reference's name in records.
@@ -112,23 +112,31 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
             row.marks.push(mark.to_owned());
         }
     }
+    let run = Run {
+        proctor: manifest.proctor.clone(),
+        fingerprint: manifest.fingerprint.clone(),
+        scenario: manifest.scenario.clone(),
+        sessions: manifest.sessions.len(),
+        strategies: manifest.strategies.len(),
+        repeats: manifest.repeats,
+        counter: manifest.counter.clone(),
+        window: manifest.window.clone(),
+        seed: manifest.seed,
+        summariser: manifest.summariser.clone(),
+        reader: manifest.reader.clone(),
+        judge: manifest.judge.clone(),
+        judges: sections::models::judges(manifest),
+    };
+    let series = material
+        .cells
+        .iter()
+        .filter_map(|cell| CellSeries::of(cell));
+    let series: Vec<CellSeries> = series.collect();
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
-        run: Run {
-            proctor: manifest.proctor.clone(),
-            fingerprint: manifest.fingerprint.clone(),
-            scenario: manifest.scenario.clone(),
-            sessions: manifest.sessions.len(),
-            strategies: manifest.strategies.len(),
-            repeats: manifest.repeats,
-            counter: manifest.counter.clone(),
-            window: manifest.window.clone(),
-            seed: manifest.seed,
-            summariser: manifest.summariser.clone(),
-            reader: manifest.reader.clone(),
-            judge: manifest.judge.clone(),
-            judges: sections::models::judges(manifest),
-        },
+        lines: lines(&run, &coverage, &series),
+        subject: Subject::Run,
+        run: Some(run),
         coverage,
         controls,
         unfit_judges: sections::models::unfit(&material),
@@ -136,13 +144,55 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         sections,
         items: items(&material),
         compactions: compactions(&material),
-        series: material
-            .cells
-            .iter()
-            .filter_map(|cell| CellSeries::of(cell))
-            .collect(),
+        series,
         questions: questions(&material),
         cells: material.summaries,
+    }
+}
+
+/// What was run, in two lines for people.
+fn lines(run: &Run, coverage: &Coverage, series: &[CellSeries]) -> Vec<String> {
+    let judges = run.judges.iter();
+    let judges: Vec<String> = judges
+        .map(|(name, fitness)| format!("{name}, {fitness}"))
+        .collect();
+    let judge = if judges.is_empty() {
+        "none".to_owned()
+    } else {
+        judges.join("; ")
+    };
+    vec![
+        format!(
+            "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
+            figure::many(run.sessions, "session", "sessions"),
+            figure::many(run.strategies, "strategy", "strategies"),
+            coverage.recorded,
+            coverage.planned,
+            run.window,
+            window_sizes(run, series),
+            run.counter,
+            run.seed
+        ),
+        format!(
+            "summariser {}, reader {}, judge {judge}; run {}, proctor {}",
+            run.summariser.name, run.reader.name, run.fingerprint, run.proctor
+        ),
+    ]
+}
+
+/// The windows of a mode that names no number: ` (80.0k tokens)`.
+fn window_sizes(run: &Run, series: &[CellSeries]) -> String {
+    let windows = series.iter().filter_map(|cell| cell.window);
+    let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
+    let tokens = figure::tokens;
+    match (sizes.first(), sizes.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!(" ({} to {} tokens)", tokens(*least), tokens(*most))
+        }
+        (Some(size), _) if !run.window.starts_with(&size.to_string()) => {
+            format!(" ({} tokens)", tokens(*size))
+        }
+        (Some(_) | None, _) => String::new(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::record::Arm;
 /// 100 % under `full`. An empty context holds none: it is 0 % under `empty`. Values that were
 /// never planted stand in neither: decoys are 0 % under both. Kinds found by words or paths
 /// (`constraint`, `artifact`) are no controls, because a system prompt may well hold some.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "controls", rename_all = "snake_case")]
 pub enum Controls {
     /// They are.
@@ -24,6 +24,7 @@ pub enum Controls {
         items: usize,
     },
     /// Nothing was planted, or neither control was run yet.
+    #[default]
     NotMeasured,
     /// They are not: no number of this run may be believed.
     Failed {

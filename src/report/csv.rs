@@ -1,35 +1,19 @@
 //! CSV: one row per cell, and beside it one row per probe item, for spreadsheets and data frames.
+//!
+//! What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
+//! neutralised: a spreadsheet would run one that begins with `=`.
 
 use crate::report::columns::{self, Column, Read};
-use crate::report::{Artifact, RenderError, Renderer, Report, escape};
+use crate::report::{RenderError, Report, escape};
 
-/// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item; `columns.rs` lists the columns.
-///
-/// What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
-/// neutralised: a spreadsheet would run one that begins with `=`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Csv;
-
-/// What stands where nobody measured.
+/// The value of a cell that nobody measured.
 const NOT_MEASURED: &str = "NA";
 
-impl Renderer for Csv {
-    fn format(&self) -> &'static str {
-        "csv"
-    }
-
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        Ok(vec![
-            Artifact {
-                name: "report.csv".to_owned(),
-                bytes: table(&columns::cells(), &report.cells)?,
-            },
-            Artifact {
-                name: "report.probes.csv".to_owned(),
-                bytes: table(&columns::items(), &report.items)?,
-            },
-        ])
-    }
+pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
+    Ok([
+        table(&columns::cells(), &report.cells)?,
+        table(&columns::items(), &report.items)?,
+    ])
 }
 
 fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {

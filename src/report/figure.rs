@@ -2,7 +2,7 @@
 
 use crate::probe::Outcome;
 use crate::record::Fate;
-use crate::report::{Cell, Range, Row, Value};
+use crate::report::{Cell, Range, Value};
 use crate::stats::{Estimate, SampleSize, wilson};
 
 /// The sign of negative numbers.
@@ -89,16 +89,6 @@ pub(crate) fn bounds(cell: &Cell) -> Option<(f64, f64)> {
 /// `n=6/120`: sessions, and the items in them.
 pub(crate) fn n(n: SampleSize) -> String {
     format!("n={}/{}", n.sessions, n.items)
-}
-
-/// The n that at least half of the cells of a column have: it stands in the heading, and a cell with
-/// another prints its own. Where they differ the heading has none.
-pub(crate) fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
-    let at = at.checked_sub(1)?;
-    let sizes: Vec<SampleSize> = rows.iter().filter_map(|row| row.cells.get(at)?.n).collect();
-    let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
-    let most = sizes.iter().rev().max_by_key(|n| often(n))?;
-    (2 * often(most) >= sizes.len()).then_some(*most)
 }
 
 /// What became of a planted value, in a word.

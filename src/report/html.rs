@@ -12,18 +12,15 @@ use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
 use crate::report::plot::{Scene, cache, pareto, savings, svg, tokens};
 use crate::report::{
-    Artifact, Cell, Column, ItemOutcome, RenderError, Renderer, Report, Role, Row, Section, Value,
-    figure,
+    Cell, Column, ItemOutcome, RenderError, Report, Role, Row, Section, Subject, Value, figure,
+    format,
 };
 
 mod compactions;
 mod retention;
-mod sweep;
 mod template;
 
-use template::{Packed, render};
-
-pub use sweep::sweep;
+use template::Packed;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;
@@ -35,50 +32,56 @@ const ITEMS: usize = 20_000;
 const PLACED: &[&str] = &["comparison", "findings", "metrics"];
 
 /// Writes the report as one self-contained page.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Html;
-
-impl Renderer for Html {
-    fn format(&self) -> &'static str {
-        "html"
+pub(super) fn render(report: &Report) -> Result<String, RenderError> {
+    match &report.subject {
+        Subject::Run => template::render("run.html", of_run(report)?),
+        Subject::Comparison(_) | Subject::Sweep(_) => {
+            let pictures: Result<Vec<Json>, RenderError> = format::pictures(report)
+                .map(|scene| picture(&scene))
+                .collect();
+            let page = json!({
+                "title": report.title,
+                "lines": report.lines,
+                "pictures": pictures?,
+                "sections": report.sections.iter().map(view).collect::<Vec<_>>(),
+            });
+            template::render("report.html", page)
+        }
     }
+}
 
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let mut sessions: Vec<&str> = report.series.iter().map(|it| it.session.as_str()).collect();
-        sessions.dedup();
-        let timelines = sessions.iter().take(TIMELINES).map(|session| {
-            let scene = tokens::of_session(report, session);
-            let picture = scene.as_ref().map(picture).transpose()?;
-            Ok(json!({ "session": session, "picture": picture }))
-        });
-        let items = report.items.iter().take(ITEMS);
-        let tables = report.sections.iter();
-        let tables = tables.filter(|section| !PLACED.contains(&section.id));
-        let section = |id: &str| report.section(id).map(view);
-        let page = json!({
-            "title": report.title,
-            "lines": report.summary_lines(),
-            "banners": report.banners,
-            "comparison": section("comparison"),
-            "pictures": pictures(&[savings::scene, pareto::scene, cache::scene].map(|it| it(report)))?,
-            "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
-            "sessions": sessions.len(),
-            "retention": retention::tables(report),
-            "items": report.items.len(),
-            "most_items": ITEMS,
-            "evidence": Packed::data(items.map(|item| columns_of(report, item)))?,
-            "compactions": report.compactions.len(),
-            "most_compactions": compactions::MOST,
-            "changes": compactions::data(report)?,
-            "findings": section("findings"),
-            "tables": tables.map(view).collect::<Vec<_>>(),
-            "metrics": section("metrics"),
-        });
-        Ok(vec![Artifact {
-            name: "report.html".to_owned(),
-            bytes: render("run.html", page)?,
-        }])
-    }
+fn of_run(report: &Report) -> Result<Json, RenderError> {
+    let mut sessions: Vec<&str> = report.series.iter().map(|it| it.session.as_str()).collect();
+    sessions.dedup();
+    let timelines = sessions.iter().take(TIMELINES).map(|session| {
+        let scene = tokens::of_session(report, session);
+        let picture = scene.as_ref().map(picture).transpose()?;
+        Ok(json!({ "session": session, "picture": picture }))
+    });
+    let pictures = [savings::scene, pareto::scene, cache::scene].map(|scene| scene(report));
+    let items = report.items.iter().take(ITEMS);
+    let tables = report.sections.iter();
+    let tables = tables.filter(|section| !PLACED.contains(&section.id));
+    let section = |id: &str| report.section(id).map(view);
+    Ok(json!({
+        "title": report.title,
+        "lines": report.lines,
+        "banners": report.banners,
+        "comparison": section("comparison"),
+        "pictures": pictures.iter().map(picture).collect::<Result<Vec<Json>, RenderError>>()?,
+        "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
+        "sessions": sessions.len(),
+        "retention": retention::tables(report),
+        "items": report.items.len(),
+        "most_items": ITEMS,
+        "evidence": Packed::data(items.map(|item| columns_of(report, item)))?,
+        "compactions": report.compactions.len(),
+        "most_compactions": compactions::MOST,
+        "changes": compactions::data(report)?,
+        "findings": section("findings"),
+        "tables": tables.map(view).collect::<Vec<_>>(),
+        "metrics": section("metrics"),
+    }))
 }
 
 /// A picture; its colours follow the page's by rules of the style.
@@ -88,10 +91,6 @@ fn picture(scene: &Scene) -> Result<Json, RenderError> {
     Ok(json!({ "title": scene.title, "inner": inner }))
 }
 
-fn pictures<const N: usize>(scenes: &[Scene; N]) -> Result<Vec<Json>, RenderError> {
-    scenes.iter().map(picture).collect()
-}
-
 /// A section as the template of tables shows it. A column in which nothing was measured has nothing to show.
 fn view(section: &Section) -> Json {
     let table = &section.table;
@@ -99,14 +98,9 @@ fn view(section: &Section) -> Json {
         |column: &Column| column.rank != Column::FILES_ONLY || section.id != "comparison";
     let columns = table.columns.iter().enumerate();
     let head = columns.filter(|(at, column)| *at == 0 || is_shown(column));
-    let head = head.map(|(at, column)| {
-        let mut cells = table
-            .rows
-            .iter()
-            .filter_map(|row| row.cells.get(at.checked_sub(1)?));
-        let is_text = cells.any(|cell| matches!(cell.value, Value::Text(_)));
-        json!({ "label": column.label, "is_text": is_text })
-    });
+    let head = head.map(
+        |(at, column)| json!({ "label": column.label, "is_text": at > 0 && table.is_text(at) }),
+    );
     // A row that takes part in no ranking stands back where any does.
     let ranks = table.rows.iter().any(|row| row.ranked);
     let row = |row: &Row| {

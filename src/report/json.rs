@@ -1,19 +1,13 @@
-//! JSON: the whole report, exact, for programs.
+//! JSON, exact, for programs: the whole report, and line by line the metrics of each cell.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use crate::report::{Artifact, FORMAT_VERSION, RenderError, Renderer, Report, escape};
+use crate::metric::CellSummary;
+use crate::report::{FORMAT_VERSION, RenderError, Report, Subject, escape};
 
-/// Writes the report as one JSON object, keys in the order of [`Report`].
-///
-/// Numbers are exact: shares are fractions of 1, tokens are whole. A value is `not_measured` where
-/// nobody measured it, and `not_applicable` where there is nothing to measure.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Json;
-
-/// A JSON Schema (draft 2020-12) of what [`Json`] writes.
+/// A JSON Schema (draft 2020-12) of a run's report as JSON.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings
@@ -34,23 +28,39 @@ struct File<'a> {
     report: &'a Report,
 }
 
-impl Renderer for Json {
-    fn format(&self) -> &'static str {
-        "json"
-    }
-
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let file = File {
+/// Writes the report as one JSON object, keys in the order of [`Report`]; of a comparison or a sweep what
+/// was computed.
+///
+/// Numbers are exact: shares are fractions of 1, tokens are whole. A value is `not_measured` where
+/// nobody measured it, and `not_applicable` where there is nothing to measure.
+pub fn render(report: &Report) -> Result<String, RenderError> {
+    let text = match &report.subject {
+        Subject::Run => serde_json::to_string_pretty(&File {
             format: "proctor-report",
             version: FORMAT_VERSION,
             report,
-        };
-        let mut text =
-            escape::json(&serde_json::to_string_pretty(&file).map_err(RenderError::Json)?);
-        text.push('\n');
-        Ok(vec![Artifact {
-            name: "report.json".to_owned(),
-            bytes: text.into_bytes(),
-        }])
-    }
+        }),
+        Subject::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),
+        Subject::Sweep(sweep) => serde_json::to_string_pretty(sweep),
+    };
+    Ok(escape::json(&text.map_err(RenderError::Json)?) + "\n")
+}
+
+/// The metrics of one cell.
+#[derive(Serialize)]
+struct Line<'a> {
+    run: &'a str,
+    cell: &'a CellSummary,
+}
+
+/// Writes one line per cell: [`CellSummary`] with the run's fingerprint in front.
+///
+/// What nobody measured is `null`; shares are computed from the counts beside them.
+pub(super) fn lines(report: &Report) -> Result<String, RenderError> {
+    let run = report.run.as_ref().map_or("", |run| &run.fingerprint);
+    let line = |cell| {
+        let line = serde_json::to_string(&Line { run, cell }).map_err(RenderError::Json)?;
+        Ok(escape::json(&line) + "\n")
+    };
+    report.cells.iter().map(line).collect()
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, Wish};
 use crate::report::{
-    Artifact, Audience, BannerLevel, Cell, Column, RenderError, Renderer, Report, Row, Section,
-    Table, Value, escape, figure,
+    Audience, BannerLevel, Cell, Column, RenderError, Report, Section, Subject, Table, Value,
+    escape, figure,
 };
 use crate::stats::SampleSize;
 
@@ -20,51 +20,70 @@ const WIDTH: usize = 120;
 /// Prose wraps: it asks for no more.
 const PROSE: usize = 24;
 
+/// GitHub refuses comments of 65,536 characters.
+const MOST_CHARACTERS: usize = 65_000;
+
+/// The last line of a comment that was cut.
+const CUT: &str =
+    "\n*The rest is left out: a comment holds 65,000 characters. The JSON has everything.*\n";
+
 /// Writes the report as GitHub Markdown: every section.
 ///
-/// Columns of which there is something to say and which do not fit 120 characters stand in tables of their
-/// own that are folded, and so do sections for files. What nobody measured takes no column: it is named.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Markdown;
-
-impl Renderer for Markdown {
-    fn format(&self) -> &'static str {
-        "md"
+/// Columns that do not fit 120 characters are in folded tables of their own, and sections for files are
+/// folded. What nobody measured takes no column: it is named. A comparison is never longer than a comment
+/// may be.
+pub fn render(report: &Report) -> Result<String, RenderError> {
+    let mut out = format!("# {}\n\n", escape::markdown(&report.title));
+    for banner in &report.banners {
+        let kind = match banner.level {
+            BannerLevel::Invalid => "CAUTION",
+            BannerLevel::Warning => "WARNING",
+            BannerLevel::Note => "NOTE",
+        };
+        let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
     }
-
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let mut out = format!("# {}\n\n", escape::markdown(&report.title));
-        for banner in &report.banners {
-            let kind = match banner.level {
-                BannerLevel::Invalid => "CAUTION",
-                BannerLevel::Warning => "WARNING",
-                BannerLevel::Note => "NOTE",
-            };
-            let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
-        }
-        for line in report.summary_lines() {
-            let _ = writeln!(out, "- {}", escape::markdown(&line));
-        }
-        for section in &report.sections {
-            write_section(&mut out, section);
-        }
-        Ok(vec![Artifact {
-            name: "report.md".to_owned(),
-            bytes: out.into_bytes(),
-        }])
+    for line in &report.lines {
+        let _ = writeln!(out, "- {}", escape::markdown(line));
     }
+    for section in &report.sections {
+        write_section(&mut out, section);
+    }
+    Ok(match report.subject {
+        Subject::Comparison(_) => cut(out),
+        Subject::Run | Subject::Sweep(_) => out,
+    })
+}
+
+/// Cuts a text that is longer than a comment may be at the end of a line, and closes an open fold.
+pub(crate) fn cut(text: String) -> String {
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text;
+    }
+    let room = MOST_CHARACTERS - CUT.chars().count() - "\n</details>\n".len();
+    let mut kept = String::new();
+    let mut used = 0;
+    for line in text.split_inclusive('\n') {
+        used += line.chars().count();
+        if used > room {
+            break;
+        }
+        kept.push_str(line);
+    }
+    if kept.matches("<details>").count() > kept.matches("</details>").count() {
+        kept.push_str("\n</details>\n");
+    }
+    kept + CUT
 }
 
 fn write_section(out: &mut String, section: &Section) {
-    let _ = write!(
-        out,
-        "\n## {}\n\n{}\n\n",
-        escape::markdown(&section.title),
-        escape::markdown(&section.about)
-    );
+    let title = escape::markdown(&section.title);
+    let _ = write!(out, "\n## {title}\n\n");
+    if !section.about.is_empty() {
+        let _ = write!(out, "{}\n\n", escape::markdown(&section.about));
+    }
     let table = &section.table;
     let columns = Columns::of(table);
-    let is_folded = section.audience == Audience::Files;
+    let is_folded = section.audience == Audience::Files || table.rows.len() > section.most_rows;
     if is_folded {
         let rows = figure::many(table.rows.len(), "row", "rows");
         let _ = write!(out, "<details><summary>{rows}</summary>\n\n");
@@ -99,7 +118,8 @@ fn named(what: &str, labels: &[&str]) -> Option<String> {
     (!labels.is_empty()).then(|| format!("{what}: {}", labels.join(", ")))
 }
 
-/// Which columns stand where.
+/// Which columns are in which table.
+#[derive(Default)]
 struct Columns<'a> {
     /// The first table's, without the names.
     first: Vec<usize>,
@@ -107,74 +127,58 @@ struct Columns<'a> {
     further: Vec<Vec<usize>>,
     /// Labels of those that nobody measured.
     missing: Vec<&'a str>,
-    /// Labels of those that are aside because they are zero everywhere.
+    /// Labels of those that are left out because they are zero everywhere.
     zero: Vec<&'a str>,
 }
 
 impl<'a> Columns<'a> {
     fn of(table: &'a Table) -> Self {
-        let mut missing = Vec::new();
-        let mut zero = Vec::new();
-        let mut shown = vec![true];
-        let mut wishes = Vec::new();
-        for (at, column) in table.columns.iter().enumerate() {
-            wishes.push(wish(table, at, column));
-            let Some(at) = at.checked_sub(1) else {
-                continue;
-            };
-            let cells = || table.rows.iter().filter_map(|row| row.cells.get(at));
-            let nothing =
-                |cell: &Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
-            let is_missing = !table.rows.is_empty() && cells().all(nothing);
-            let is_zero = column.rank == Column::FILES_ONLY
-                && cells().all(|cell| nothing(cell) || cell.value == Value::Count(0));
-            match (is_missing, is_zero) {
-                (true, _) => missing.push(column.label.as_str()),
-                (false, true) => zero.push(column.label.as_str()),
-                (false, false) => {}
+        let mut found = Self::default();
+        let nothing = |cell: &Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
+        let nothing_or_zero = |cell: &Cell| nothing(cell) || cell.value == Value::Count(0);
+        let mut shown = vec![0];
+        for (at, column) in table.columns.iter().enumerate().skip(1) {
+            if !table.rows.is_empty() && table.cells(at).all(nothing) {
+                found.missing.push(&column.label);
+            } else if column.rank == Column::FILES_ONLY && table.cells(at).all(nothing_or_zero) {
+                found.zero.push(&column.label);
+            } else {
+                shown.push(at);
             }
-            shown.push(!(is_missing || is_zero));
         }
-        let wanted: Vec<usize> = (0..wishes.len()).filter(|at| shown[*at]).collect();
-        let wishes: Vec<Wish> = wanted.iter().map(|at| wishes[*at]).collect();
-        let fits: Vec<bool> = layout::columns(&wishes, WIDTH)
-            .iter()
-            .map(Option::is_some)
+        let wishes: Vec<Wish> = shown.iter().map(|at| wish(table, *at)).collect();
+        let widths = layout::columns(&wishes, WIDTH);
+        let fits: Vec<bool> = widths.iter().map(Option::is_some).collect();
+        let fitting = shown.iter().zip(&fits).skip(1);
+        found.first = fitting
+            .filter(|(_, fits)| **fits)
+            .map(|(at, _)| *at)
             .collect();
-        let fitting = wanted.iter().zip(&fits).skip(1);
-        let further = layout::further(&wishes, &fits, WIDTH);
-        Self {
-            first: fitting
-                .filter(|(_, fits)| **fits)
-                .map(|(at, _)| *at)
-                .collect(),
-            further: further
-                .into_iter()
-                .map(|table| table.into_iter().map(|at| wanted[at]).collect())
-                .collect(),
-            missing,
-            zero,
-        }
+        let further = layout::further(&wishes, &fits, WIDTH).into_iter();
+        found.further = further
+            .map(|table| table.into_iter().map(|at| shown[at]).collect())
+            .collect();
+        found
     }
 }
 
 /// How wide a column is where headings and prose wrap and numbers do not.
-fn wish(table: &Table, at: usize, column: &Column) -> Wish {
-    let shared = figure::shared_n(&table.rows, at);
-    let cells = table.rows.iter().map(|row| match at.checked_sub(1) {
-        None => layout::narrowest(&row.name, PROSE, PROSE),
-        Some(at) => row.cells.get(at).map_or(0, |cell| match &cell.value {
-            Value::Text(text) => layout::width(text).min(PROSE),
-            _ => lines(cell, shared)
-                .iter()
-                .map(|line| layout::width(line))
-                .max()
-                .unwrap_or(0),
-        }),
+fn wish(table: &Table, at: usize) -> Wish {
+    let column = &table.columns[at];
+    let shared = table.shared_n(at);
+    let names = table.rows.iter().filter(|_| at == 0);
+    let names = names.map(|row| layout::narrowest(&row.name, PROSE, PROSE));
+    let cells = table.cells(at).map(|cell| match &cell.value {
+        Value::Text(text) => layout::width(text).min(PROSE),
+        _ => {
+            let lines = lines(cell, shared);
+            let widths = lines.iter().map(|line| layout::width(line));
+            widths.max().unwrap_or(0)
+        }
     });
     let head = layout::narrowest(&column.label, PROSE, PROSE);
     let n = shared.map_or(0, |n| layout::width(&figure::n(n)));
-    let widest = cells.chain([head, n]).max().unwrap_or(0);
+    let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
     Wish {
         // Here nothing is too long to come last.
         rank: column.rank.min(Wish::NEVER - 1),
@@ -191,22 +195,15 @@ fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
     let _ = write!(out, "| {} ", label(0));
     for at in columns {
         let _ = write!(out, "| {}", label(*at));
-        if let Some(n) = figure::shared_n(&table.rows, *at) {
+        if let Some(n) = table.shared_n(*at) {
             let _ = write!(out, "<br>{}", figure::n(n));
         }
         out.push(' ');
     }
     out.push_str("|\n| :-- ");
     for at in columns {
-        let is_text = |row: &Row| {
-            let cell = row.cells.get(at - 1);
-            cell.is_some_and(|cell| matches!(cell.value, Value::Text(_)))
-        };
-        out.push_str(if table.rows.iter().any(is_text) {
-            "| :-- "
-        } else {
-            "| --: "
-        });
+        let is_text = table.is_text(*at);
+        out.push_str(if is_text { "| :-- " } else { "| --: " });
     }
     out.push_str("|\n");
     for row in &table.rows {
@@ -215,9 +212,8 @@ fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
             let _ = write!(out, "<br>*{}*", escape::markdown(mark));
         }
         for at in columns {
-            let shared = figure::shared_n(&table.rows, *at);
             let cell = row.cells.get(at - 1);
-            let words = cell.map(|cell| in_words(cell, shared));
+            let words = cell.map(|cell| in_words(cell, table.shared_n(*at)));
             let _ = write!(out, " | {}", words.unwrap_or_default());
         }
         out.push_str(" |\n");
@@ -243,4 +239,18 @@ fn lines(cell: &Cell, head: Option<SampleSize>) -> Vec<String> {
     }
     lines.extend(cell.n.filter(|n| Some(*n) != head).map(figure::n));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_is_never_too_long_and_closes_what_it_opens() {
+        let line = "<details>| ein | zwei | drei | ∆ |\n";
+        let text = cut(line.to_owned() + &"| ein | zwei | drei | ∆ |\n".repeat(5_000));
+        assert!(text.chars().count() <= MOST_CHARACTERS);
+        assert!(text.contains("</details>") && text.ends_with(CUT));
+        assert_eq!(cut("short\n".to_owned()), "short\n");
+    }
 }

@@ -12,40 +12,21 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
 use super::columns::{self, Column, Read};
-use super::{Artifact, RenderError, Renderer, Report};
-
-/// Writes `report.parquet` with one row per cell, and `report.probes.parquet` with one per probe item: the
-/// same columns as CSV.
-///
-/// What nobody measured is null. Texts are as they were recorded: nothing that reads Parquet obeys them.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Parquet;
+use super::{RenderError, Report};
 
 /// What a file says of its writer.
 const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 
-impl Renderer for Parquet {
-    fn format(&self) -> &'static str {
-        "parquet"
-    }
-
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let artifact = |name: &str, bytes: Result<Vec<u8>, ParquetError>| {
-            let bytes = bytes.map_err(RenderError::Parquet)?;
-            let name = name.to_owned();
-            Ok(Artifact { name, bytes })
-        };
-        Ok(vec![
-            artifact(
-                "report.parquet",
-                table("cells", &columns::cells(), &report.cells),
-            )?,
-            artifact(
-                "report.probes.parquet",
-                table("items", &columns::items(), &report.items),
-            )?,
-        ])
-    }
+/// Writes the tables of cells and of probe items: the same columns as CSV.
+///
+/// What nobody measured is null. Texts are as they were recorded: nothing that reads Parquet obeys them.
+pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
+    let cells = table("cells", &columns::cells(), &report.cells);
+    let items = table("items", &columns::items(), &report.items);
+    Ok([
+        cells.map_err(RenderError::Parquet)?,
+        items.map_err(RenderError::Parquet)?,
+    ])
 }
 
 fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {

@@ -23,6 +23,9 @@ pub struct Section {
     pub table: Table,
     /// What stands below it: legends, what was left out.
     pub notes: Vec<String>,
+    /// A terminal shows at most so many rows.
+    #[serde(skip)]
+    pub(crate) most_rows: usize,
 }
 
 /// Where a section is shown.
@@ -68,6 +71,7 @@ impl Section {
                 rows: rows.into_iter().collect(),
             },
             notes: Vec::new(),
+            most_rows: usize::MAX,
         }
     }
 
@@ -77,6 +81,11 @@ impl Section {
         self.title = self.title.replace(&place, value);
         self.about = self.about.replace(&place, value);
         self
+    }
+
+    /// Shows only the first rows on a terminal.
+    pub(crate) fn at_most(self, most_rows: usize) -> Self {
+        Self { most_rows, ..self }
     }
 
     /// Adds columns whose number depends on the run.

@@ -147,6 +147,29 @@ impl Column {
 }
 
 impl Table {
+    /// The cells of a column; none of the first, which holds the rows' names.
+    pub(crate) fn cells(&self, at: usize) -> impl Iterator<Item = &Cell> {
+        let at = at.checked_sub(1);
+        self.rows.iter().filter_map(move |row| row.cells.get(at?))
+    }
+
+    /// Whether a column holds words.
+    pub(crate) fn is_text(&self, at: usize) -> bool {
+        at == 0
+            || self
+                .cells(at)
+                .any(|cell| matches!(cell.value, Value::Text(_)))
+    }
+
+    /// The n that at least half of the cells of a column have: the heading shows it, and a cell with
+    /// another prints its own. Where they differ the heading has none.
+    pub(crate) fn shared_n(&self, at: usize) -> Option<SampleSize> {
+        let sizes: Vec<SampleSize> = self.cells(at).filter_map(|cell| cell.n).collect();
+        let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
+        let most = sizes.iter().rev().max_by_key(|n| often(n))?;
+        (2 * often(most) >= sizes.len()).then_some(*most)
+    }
+
     /// The cell of a row in the column of this name; nothing in the first column, the rows' names.
     pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
         let at = self.columns.iter().position(|it| it.id == column)?;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, GAP, Wish, wrap};
 use crate::report::{
-    Artifact, Audience, BannerLevel, Cell, Column, RenderError, Renderer, Report, Role, Row,
-    Section, Value, escape, figure,
+    Audience, BannerLevel, Cell, Column, RenderError, Report, Role, Row, Section, Table, Value,
+    escape, figure,
 };
 use crate::stats::SampleSize;
 
@@ -62,6 +62,32 @@ impl Terminal {
         self.color
     }
 
+    /// Lays the report out.
+    pub fn render(self, report: &Report) -> String {
+        let mut out = String::new();
+        self.write_lines(&mut out, Style::Heading, "", &report.title);
+        for line in &report.lines {
+            self.write_lines(&mut out, Style::Dim, "", line);
+        }
+        if !report.banners.is_empty() {
+            out.push('\n');
+        }
+        for banner in &report.banners {
+            let (style, sign) = match banner.level {
+                BannerLevel::Invalid => (Style::Alarm, "!! "),
+                BannerLevel::Warning => (Style::Caution, "! "),
+                BannerLevel::Note => (Style::Plain, "- "),
+            };
+            self.write_lines(&mut out, style, sign, &banner.text);
+        }
+        for section in &report.sections {
+            if section.audience == Audience::Everyone {
+                self.write_section(&mut out, section);
+            }
+        }
+        out
+    }
+
     /// One section alone, a blank line before it.
     pub fn section(self, section: &Section) -> String {
         let mut out = String::new();
@@ -70,7 +96,7 @@ impl Terminal {
     }
 
     fn paint(self, style: Style, text: &str) -> String {
-        if self.color && !text.trim().is_empty() {
+        if self.color && style != Style::Plain && !text.trim().is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())
         } else {
             text.to_owned()
@@ -103,38 +129,6 @@ impl Style {
     }
 }
 
-impl Renderer for Terminal {
-    fn format(&self) -> &'static str {
-        "txt"
-    }
-
-    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let mut out = String::new();
-        self.write_lines(&mut out, Style::Heading, "", &report.title);
-        for line in report.summary_lines() {
-            self.write_lines(&mut out, Style::Dim, "", &line);
-        }
-        out.push('\n');
-        for banner in &report.banners {
-            let (style, sign) = match banner.level {
-                BannerLevel::Invalid => (Style::Alarm, "!! "),
-                BannerLevel::Warning => (Style::Caution, "! "),
-                BannerLevel::Note => (Style::Plain, "- "),
-            };
-            self.write_lines(&mut out, style, sign, &banner.text);
-        }
-        for section in &report.sections {
-            if section.audience == Audience::Everyone {
-                self.write_section(&mut out, section);
-            }
-        }
-        Ok(vec![Artifact {
-            name: "report.txt".to_owned(),
-            bytes: out.into_bytes(),
-        }])
-    }
-}
-
 /// Lines of one cell, each with its style.
 type Lines = Vec<(Style, String)>;
 
@@ -158,9 +152,16 @@ impl Terminal {
     fn write_section(self, out: &mut String, section: &Section) {
         out.push('\n');
         self.write_lines(out, Style::Heading, "", &section.title);
-        self.write_lines(out, Style::Dim, "", &section.about);
+        if !section.about.is_empty() {
+            self.write_lines(out, Style::Dim, "", &section.about);
+        }
         out.push('\n');
         let left_out = self.write_table(out, section);
+        let more = section.table.rows.len().saturating_sub(section.most_rows);
+        if more > 0 {
+            let text = format!("… and {more} more");
+            self.write_lines(out, Style::Dim, "", &text);
+        }
         if !left_out.is_empty() {
             let text = format!("not shown at this width: {}", left_out.join(", "));
             self.write_lines(out, Style::Dim, "", &text);
@@ -177,63 +178,42 @@ impl Terminal {
     /// Writes the table, and returns the labels of the columns that did not fit.
     fn write_table(self, out: &mut String, section: &Section) -> Vec<String> {
         let table = &section.table;
-        let shared: Vec<Option<SampleSize>> = (0..table.columns.len())
-            .map(|at| figure::shared_n(&table.rows, at))
-            .collect();
-        let heads: Vec<Lines> = table
-            .columns
+        let columns = 0..table.columns.len();
+        let shared: Vec<Option<SampleSize>> =
+            columns.clone().map(|at| table.shared_n(at)).collect();
+        let heads: Vec<Lines> = table.columns.iter().zip(&shared).map(head_lines).collect();
+        let of_row = |row: &Row| -> Vec<Lines> {
+            let cells = row.cells.iter().zip(shared.iter().skip(1));
+            let cells = cells.map(|(cell, n)| cell_lines(cell, *n));
+            std::iter::once(name_lines(row)).chain(cells).collect()
+        };
+        let rows: Vec<Vec<Lines>> = table
+            .rows
             .iter()
-            .zip(&shared)
-            .map(|(column, n)| {
-                let mut lines = vec![(Style::Heading, escape::short(&column.label, LONGEST_TEXT))];
-                lines.extend(n.map(|n| (Style::Dim, figure::n(n))));
-                lines
-            })
+            .take(section.most_rows)
+            .map(of_row)
             .collect();
-        let rows: Vec<Vec<Lines>> =
-            table
-                .rows
-                .iter()
-                .map(|row| {
-                    std::iter::once(name_lines(row))
-                        .chain(row.cells.iter().enumerate().map(|(at, cell)| {
-                            cell_lines(cell, shared.get(at + 1).copied().flatten())
-                        }))
-                        .collect()
-                })
-                .collect();
         let wishes = self.wishes(&table.columns, &heads, &rows);
         let widths = layout::columns(&wishes, self.width);
-        let is_text: Vec<bool> = (0..table.columns.len())
-            .map(|at| {
-                at == 0
-                    || table.rows.iter().any(|row| {
-                        let value = row.cells.get(at - 1).map(|cell| &cell.value);
-                        matches!(value, Some(Value::Text(_)))
-                    })
-            })
-            .collect();
+        let is_text: Vec<bool> = columns.map(|at| table.is_text(at)).collect();
         self.write_row(out, &heads, &widths, &is_text);
         let total: usize = widths.iter().flatten().map(|width| width + GAP).sum();
-        let rule = "─".repeat(total.saturating_sub(GAP));
-        let _ = writeln!(out, "{}", self.paint(Style::Dim, &rule));
+        let rule = self.paint(Style::Dim, &"─".repeat(total.saturating_sub(GAP)));
+        let _ = writeln!(out, "{rule}");
         let mut last = None;
         for (row, lines) in table.rows.iter().zip(&rows) {
-            // Reference and floor stand apart from what is compared with them.
+            // A line divides reference and floor from what is compared with them.
             let control = matches!(row.role, Role::Reference | Role::Floor);
             if last == Some(true) && !control {
-                let _ = writeln!(out, "{}", self.paint(Style::Dim, &rule));
+                let _ = writeln!(out, "{rule}");
             }
             last = Some(control);
             self.write_row(out, lines, &widths, &is_text);
         }
-        table
-            .columns
-            .iter()
-            .zip(&widths)
-            .enumerate()
+        let left_out = table.columns.iter().zip(&widths).enumerate();
+        left_out
             .filter(|(_, (column, width))| width.is_none() && column.rank != Column::FILES_ONLY)
-            .map(|(at, (column, _))| match same_value(&table.rows, at) {
+            .map(|(at, (column, _))| match same_value(table, at) {
                 Some(value) => format!("{} ({value} in every row)", column.label),
                 None => column.label.clone(),
             })
@@ -261,64 +241,60 @@ impl Terminal {
             .iter()
             .zip(widths)
             .zip(text)
-            .filter_map(|((lines, width), text)| {
+            .filter_map(|((lines, width), is_text)| {
                 let width = (*width)?;
-                let wrapped = lines
-                    .iter()
-                    .flat_map(|(style, line)| {
-                        wrap(line, width).into_iter().map(|line| (*style, line))
-                    })
-                    .collect();
-                Some((width, *text, wrapped))
+                let lines = lines.iter().flat_map(|(style, line)| {
+                    let lines = wrap(line, width).into_iter();
+                    lines.map(|line| (*style, line))
+                });
+                Some((width, *is_text, lines.collect()))
             })
             .collect();
         let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
         for at in 0..height.unwrap_or(0) {
-            let mut shown = String::new();
-            for (index, (width, is_text, lines)) in columns.iter().enumerate() {
-                if index > 0 {
-                    shown.push_str(&" ".repeat(GAP));
-                }
-                let (style, line) = match lines.get(at) {
-                    Some((style, line)) => (*style, line.as_str()),
-                    None => (Style::Plain, ""),
+            let shown = columns.iter().map(|(width, is_text, lines)| {
+                let Some((style, line)) = lines.get(at) else {
+                    return " ".repeat(*width);
                 };
                 let blanks = " ".repeat(width.saturating_sub(layout::width(line)));
-                let line = match style {
-                    Style::Plain => line.to_owned(),
-                    _ => self.paint(style, line),
-                };
+                let line = self.paint(*style, line);
                 if *is_text {
-                    shown.push_str(&line);
-                    shown.push_str(&blanks);
+                    line + &blanks
                 } else {
-                    shown.push_str(&blanks);
-                    shown.push_str(&line);
+                    blanks + &line
                 }
-            }
+            });
+            let shown = shown.collect::<Vec<_>>().join(&" ".repeat(GAP));
             let _ = writeln!(out, "{}", shown.trim_end());
         }
     }
 }
 
+/// The report as a text file.
+pub(super) fn file(report: &Report) -> Result<String, RenderError> {
+    Ok(Terminal::plain(FILE_WIDTH).render(report))
+}
+
 /// The value that all cells of a column hold, a count or a share, those without one left out.
-fn same_value(rows: &[Row], at: usize) -> Option<String> {
-    let at = at.checked_sub(1)?;
-    let mut values = rows
-        .iter()
-        .filter_map(|row| row.cells.get(at))
-        .filter(|cell| cell.value != Value::NotApplicable)
-        .map(|cell| match cell.value {
-            Value::Count(_) | Value::Percent(_) => Some(figure::value(&cell.value)),
-            _ => None,
-        });
-    let first = values.next()??;
-    let mut others = values.peekable();
+fn same_value(table: &Table, at: usize) -> Option<String> {
+    let cells = table
+        .cells(at)
+        .filter(|cell| cell.value != Value::NotApplicable);
+    let values = cells.map(|cell| match cell.value {
+        Value::Count(_) | Value::Percent(_) => Some(figure::value(&cell.value)),
+        _ => None,
+    });
+    let mut values: Vec<String> = values.collect::<Option<_>>()?;
     // One row is not every row.
-    others.peek()?;
-    others
-        .all(|value| value.as_ref() == Some(&first))
-        .then_some(first)
+    let is_several = values.len() > 1;
+    values.dedup();
+    (is_several && values.len() == 1).then(|| values.remove(0))
+}
+
+fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
+    let label = (Style::Heading, escape::short(&column.label, LONGEST_TEXT));
+    let n = n.map(|n| (Style::Dim, figure::n(n)));
+    std::iter::once(label).chain(n).collect()
 }
 
 fn name_lines(row: &Row) -> Lines {

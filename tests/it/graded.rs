@@ -165,7 +165,7 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
             .all(|entry| entry.kind == ModelKind::Scripted)
     );
     // Both reader and judge are named as what they are, and the numbers are accuracy.
-    assert_eq!(report.run.reader.kind, ModelKind::Scripted);
+    assert_eq!(report.run.unwrap().reader.kind, ModelKind::Scripted);
     let banners: Vec<&str> = report
         .banners
         .iter()

@@ -20,10 +20,10 @@ use proctor::record::{
     UnseenResults, Violation,
 };
 use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary};
-use proctor::report::json::Json;
-use proctor::report::markdown::Markdown;
+use proctor::report::json;
+use proctor::report::markdown;
 use proctor::report::terminal::Terminal;
-use proctor::report::{self, BannerLevel, Cell, Controls, Renderer, Report, Value};
+use proctor::report::{self, BannerLevel, Cell, Controls, Kind, Report, Value};
 use proctor::session::ground_truth::Importance;
 use proctor::stats::SampleSize;
 use proctor::units::{Tokens, Usage};
@@ -387,12 +387,6 @@ fn run() -> (Manifest, Vec<CellRecord>) {
     (manifest, cells)
 }
 
-fn text(renderer: &dyn Renderer, report: &Report) -> String {
-    let artifacts = renderer.render(report).unwrap();
-    assert_eq!(artifacts.len(), 1);
-    String::from_utf8(artifacts[0].bytes.clone()).unwrap()
-}
-
 /// The value of a strategy in a column of the comparison.
 fn figure<'a>(report: &'a Report, strategy: &str, column: &str) -> &'a Cell {
     let table = &report.section("comparison").unwrap().table;
@@ -725,8 +719,8 @@ fn a_run_whose_controls_are_off_is_invalid() {
         assert_eq!(error, format!("the run is invalid: {expected}"));
         assert_eq!(report.banners[0].level, BannerLevel::Invalid);
         for shown in [
-            text(&Terminal::plain(80), &report),
-            text(&Markdown, &report),
+            Terminal::plain(80).render(&report),
+            markdown::render(&report).unwrap(),
         ] {
             assert!(shown.contains("INVALID"));
         }
@@ -792,15 +786,15 @@ fn scripted_answers_are_watermarked_in_every_format() {
     manifest.reader = model("script", ModelKind::Scripted);
     let report = Report::of(&manifest, &cells);
     for shown in [
-        text(&Terminal::plain(80), &report),
-        text(&Markdown, &report),
-        text(&Json, &report),
+        Terminal::plain(80).render(&report),
+        markdown::render(&report).unwrap(),
+        json::render(&report).unwrap(),
     ] {
         assert!(shown.contains("answers scripted, not a result of a model"));
     }
     assert_eq!(figure(&report, "none", "extract").value, Value::NotMeasured);
     close(share(figure(&report, "full", "accuracy")), 1.0);
-    assert!(text(&Terminal::plain(80), &report).contains("(scripted)"));
+    assert!(Terminal::plain(80).render(&report).contains("(scripted)"));
 }
 
 #[test]
@@ -831,9 +825,9 @@ fn nothing_that_was_recorded_is_obeyed() {
         }
     }
     let report = Report::of(&manifest, &cells);
-    let json = text(&Json, &report);
-    let markdown = text(&Markdown, &report);
-    let terminal = text(&Terminal::plain(80), &report);
+    let json = json::render(&report).unwrap();
+    let markdown = markdown::render(&report).unwrap();
+    let terminal = Terminal::plain(80).render(&report);
     for (format, shown) in [("json", &json), ("md", &markdown), ("txt", &terminal)] {
         assert!(
             !shown.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
@@ -858,13 +852,13 @@ fn a_run_without_cells_is_a_report_all_the_same() {
         figure(&report, "none", "completion").value,
         Value::NotMeasured
     );
-    insta::assert_snapshot!("no_cells", text(&Terminal::plain(80), &report));
+    insta::assert_snapshot!("no_cells", Terminal::plain(80).render(&report));
     let nothing = Report::of(&manifest(&[], &[]), &[]);
     assert_eq!(nothing.coverage.planned, 0);
     for shown in [
-        text(&Terminal::plain(1), &nothing),
-        text(&Markdown, &nothing),
-        text(&Json, &nothing),
+        Terminal::plain(1).render(&nothing),
+        markdown::render(&nothing).unwrap(),
+        json::render(&nothing).unwrap(),
     ] {
         assert!(!shown.contains("NaN"));
     }
@@ -874,7 +868,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
 fn a_pull_request_shows_what_matters_and_folds_the_rest() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    let shown = text(&Markdown, &report);
+    let shown = markdown::render(&report).unwrap();
     let comparison = shown.split("\n## ").nth(1).unwrap();
     let heads: Vec<Vec<&str>> = comparison
         .lines()
@@ -917,7 +911,7 @@ fn what_was_not_planted_is_said_in_one_line_and_takes_no_column() {
     let comparison = &report.section("comparison").unwrap().table;
     assert!(comparison.rows.iter().all(|row| row.name != "empty"));
     for width in [80, 140] {
-        let shown = text(&Terminal::plain(width), &report);
+        let shown = Terminal::plain(width).render(&report);
         let line = "survival: not measured (nothing was planted in these sessions)";
         assert_eq!(shown.matches("not measured").count(), 1, "{shown}");
         assert!(shown.contains(line), "{shown}");
@@ -973,7 +967,7 @@ fn broken_strategies_do_not_lead_the_list_of_losses() {
             Value::Text("observation-masking".to_owned())
         );
     }
-    let shown = text(&Terminal::plain(80), &report);
+    let shown = Terminal::plain(80).render(&report);
     let list = shown
         .split("\nLost\n")
         .nth(1)
@@ -1003,13 +997,17 @@ fn terminals_of_any_width_hold_the_report() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
     for width in 60..200 {
-        for line in text(&Terminal::plain(width), &report).lines() {
+        for line in Terminal::plain(width).render(&report).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
-    assert!(text(&Terminal::new(80, true), &report).contains("\u{1b}[32m"));
-    insta::assert_snapshot!("terminal_80", text(&Terminal::plain(80), &report));
-    insta::assert_snapshot!("terminal_140", text(&Terminal::plain(140), &report));
+    assert!(
+        Terminal::new(80, true)
+            .render(&report)
+            .contains("\u{1b}[32m")
+    );
+    insta::assert_snapshot!("terminal_80", Terminal::plain(80).render(&report));
+    insta::assert_snapshot!("terminal_140", Terminal::plain(140).render(&report));
 }
 
 #[test]
@@ -1029,17 +1027,27 @@ fn the_guide_explains_every_column_of_the_comparison() {
 fn files_hold_everything() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    insta::assert_snapshot!("markdown", text(&Markdown, &report));
-    insta::assert_snapshot!("json", text(&Json, &report));
-    for ending in report::endings() {
-        let renderer = report::renderer(&format!("out.{ending}")).unwrap();
-        assert!(ending.ends_with(renderer.format()));
-        let artifacts = renderer.render(&report).unwrap();
-        assert_eq!(artifacts[0].name, format!("report.{ending}"));
+    insta::assert_snapshot!("markdown", markdown::render(&report).unwrap());
+    insta::assert_snapshot!("json", json::render(&report).unwrap());
+    for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
+        for ending in report::endings(kind) {
+            let format = report::format(kind, &format!("out.{ending}")).unwrap();
+            let artifacts = format.render(&report).unwrap();
+            assert_eq!(artifacts[0].ending, ending);
+        }
     }
-    assert!(report::renderer("out.MD").is_some());
-    assert!(report::renderer("out.docx").is_none());
-    assert!(report::renderer("md").is_none());
+    for (name, ending) in [
+        ("out.MD", Some("md")),
+        ("out.bmf.json", Some("bmf.json")),
+        ("a.b.SAVINGS.SVG", Some("savings.svg")),
+        ("tokens.svg", Some("tokens.svg")),
+        ("out.svg", None),
+        ("out.docx", None),
+        ("md", None),
+    ] {
+        let found = report::format(Kind::Run, name).map(|format| format.ending);
+        assert_eq!(found, ending, "{name}");
+    }
 }
 
 #[test]

@@ -436,7 +436,7 @@ fn a_gate_says_first_why_it_ends_as_it_does() {
     let folder = folder();
     let output = run(
         folder.path(),
-        None,
+        Some("1000"),
         &[
             "gate",
             "two",
@@ -451,6 +451,7 @@ fn a_gate_says_first_why_it_ends_as_it_does() {
     let first = text.lines().next().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     let last = said.lines().last().unwrap();
+    let (_, first) = first.split_once("Proctor: ").unwrap();
     let (verdict, why) = first.split_once(": ").unwrap();
     assert!(text.contains(&format!("verdict: {verdict}")), "{text}");
     if output.status.code() == Some(100) {

@@ -14,14 +14,14 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("page.html", include_str!("page.html")),
     ("macros.html", include_str!("macros.html")),
     ("run.html", include_str!("run.html")),
-    ("sweep.html", include_str!("sweep.html")),
+    ("report.html", include_str!("report.html")),
 ];
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// Fills a template. Every value is escaped, but for those that the template marks as safe.
-pub(super) fn render(template: &str, page: impl Serialize) -> Result<Vec<u8>, RenderError> {
+pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, RenderError> {
     let filled = || -> Result<String, Error> {
         let mut templates = Environment::new();
         let mut syntax = SyntaxConfig::builder();
@@ -48,8 +48,7 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<Vec<u8>, Re
             page => Serde(page),
         })
     };
-    let text = filled().map_err(|error| RenderError::Html(error.to_string()))?;
-    Ok(text.into_bytes())
+    filled().map_err(|error| RenderError::Html(error.to_string()))
 }
 
 /// A text, from wherever: nothing in it is markup, in an element or an attribute.

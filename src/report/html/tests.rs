@@ -77,8 +77,7 @@ fn page() -> String {
         serde_json::from_value(cell).unwrap()
     };
     let report = Report::of(&manifest, &[cell("full"), cell(HOSTILE)]);
-    let artifacts = Html.render(&report).unwrap();
-    String::from_utf8(artifacts[0].bytes.clone()).unwrap()
+    render(&report).unwrap()
 }
 
 #[test]

@@ -13,6 +13,11 @@ const HEIGHT: f64 = 280.0;
 /// Mean survival by age: the places along the axis are those of [`TOKENS`].
 type Curve = Vec<(f64, f64)>;
 
+/// Survival of all planted items together.
+pub(crate) fn all_kinds(report: &Report) -> Scene {
+    scene(report, None)
+}
+
 /// Survival by age, for every strategy: all planted items together, or those of one kind.
 pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     let title = match kind {

@@ -7,8 +7,9 @@ use super::scene::{
 };
 use crate::compare::{Kind, MetricDifference};
 use crate::metric::Direction;
-use crate::report::versus::{self, Versed, Versus};
-use crate::stats::gate::{Target, Verdict};
+use crate::report::Report;
+use crate::report::comparison::{self, GatedComparison};
+use crate::stats::gate::Verdict;
 
 const LEFT: f64 = 244.0;
 const RIGHT: f64 = 500.0;
@@ -16,7 +17,7 @@ const ROW: f64 = 22.0;
 
 /// A difference with its interval, in the unit of the panel.
 struct Found<'a> {
-    one: &'a Versed,
+    one: &'a GatedComparison,
     title: &'a Title,
     metric: &'a MetricDifference,
     at: f64,
@@ -24,18 +25,18 @@ struct Found<'a> {
 }
 
 /// What changed, metric by metric.
-pub(crate) fn scene(versus: &Versus) -> Scene {
+pub(crate) fn scene(report: &Report) -> Scene {
+    let comparisons = report.comparisons();
     let mut scene = Scene::new("Differences, candidate − baseline");
-    let mut y = legend(&mut scene, versus);
-    let titles = titles(versus);
-    let shared = shared_baseline(versus);
+    let mut y = legend(&mut scene, comparisons);
+    let titles = titles(comparisons);
+    let shared = shared_baseline(comparisons);
     if let Some(baseline) = shared {
         y = scene.note(y, &format!("baseline: {baseline}"));
     }
     let mut same: Vec<&str> = Vec::new();
-    for metric in metrics(versus) {
-        let rows: Vec<Found<'_>> = versus
-            .comparisons
+    for metric in metrics(comparisons) {
+        let rows: Vec<Found<'_>> = comparisons
             .iter()
             .zip(&titles)
             .filter_map(|(one, title)| found(one, title, metric))
@@ -64,16 +65,16 @@ pub(crate) fn scene(versus: &Versus) -> Scene {
     for name in whole {
         y = scene.note(y, name);
     }
-    if versus.comparisons.is_empty() {
+    if comparisons.is_empty() {
         y = scene.note(y + 6.0, "nothing was compared");
     }
     scene.ends_at(y + 8.0);
     scene
 }
 
-fn legend(scene: &mut Scene, versus: &Versus) -> f64 {
+fn legend(scene: &mut Scene, comparisons: &[GatedComparison]) -> f64 {
     let dot = |color, text| Key::dot(text, color, false);
-    let is_gated = versus.comparisons.iter().any(|one| one.gated.is_some());
+    let is_gated = comparisons.iter().any(|one| one.gated.is_some());
     let mut keys = if is_gated {
         use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
         let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
@@ -99,12 +100,9 @@ fn color(verdict: Option<Verdict>) -> Color {
 }
 
 /// The metrics that some comparison has, in the order of tables.
-fn metrics(versus: &Versus) -> Vec<&'static str> {
+fn metrics(comparisons: &[GatedComparison]) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
-    let all = versus
-        .comparisons
-        .iter()
-        .flat_map(|one| &one.comparison.metrics);
+    let all = comparisons.iter().flat_map(|one| &one.comparison.metrics);
     for metric in all {
         if !names.contains(&metric.metric) {
             names.push(metric.metric);
@@ -113,33 +111,19 @@ fn metrics(versus: &Versus) -> Vec<&'static str> {
     names
 }
 
-fn found<'a>(one: &'a Versed, title: &'a Title, name: &str) -> Option<Found<'a>> {
+fn found<'a>(one: &'a GatedComparison, title: &'a Title, name: &str) -> Option<Found<'a>> {
     let metric = one.comparison.metric(name)?;
-    let exact = one.comparison.target == Target::Suite
-        && metric
-            .bounds
-            .is_some_and(|bounds| bounds.deviation.is_none());
-    let (at, between) = match (metric.kind, &metric.ratio) {
-        (Kind::Amount, Some(ratio)) => {
-            let interval = ratio.geometric.confidence_interval;
-            let ends = interval.map(|it| (libm::log(it.lower_bound), libm::log(it.upper_bound)));
-            (libm::log(ratio.geometric.point_estimate), ends)
-        }
-        (Kind::Amount, None) => return None,
-        (Kind::Probes | Kind::Share | Kind::Count, _) => {
-            let ends = metric.bounds.map(|it| match metric.direction {
-                Direction::Higher | Direction::Neutral => (it.interval_lower, it.interval_upper),
-                Direction::Lower => (-it.interval_upper, -it.interval_lower),
-            });
-            (metric.paired.by_session.point_estimate, ends)
-        }
+    let between = comparison::ends(metric, one.comparison.target);
+    let at = match (metric.kind, &metric.ratio) {
+        (Kind::Amount, ratio) => libm::log(ratio.as_ref()?.geometric.point_estimate),
+        (Kind::Probes | Kind::Share | Kind::Count, _) => metric.paired.by_session.point_estimate,
     };
     at.is_finite().then(|| Found {
         one,
         title,
         metric,
         at,
-        between: between.filter(|(low, high)| !exact && low.is_finite() && high.is_finite()),
+        between: between.filter(|(low, high)| low.is_finite() && high.is_finite()),
     })
 }
 
@@ -150,33 +134,32 @@ struct Title {
 }
 
 /// The baseline, where all comparisons have the same.
-fn shared_baseline(versus: &Versus) -> Option<&str> {
-    let first = versus.comparisons.first()?;
-    let same = |one: &Versed| {
+fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
+    let first = comparisons.first()?;
+    let same = |one: &GatedComparison| {
         one.baseline_source == first.baseline_source
             && one.comparison.baseline == first.comparison.baseline
     };
-    let is_shared = versus.comparisons.iter().all(same);
+    let is_shared = comparisons.iter().all(same);
     is_shared.then_some(first.comparison.baseline.as_str())
 }
 
 /// The candidates; with the baseline where there are several, with the sources where both are the same,
 /// and with numbers where a name is too long.
-fn titles(versus: &Versus) -> Vec<Title> {
-    let shared = shared_baseline(versus).is_some();
-    let name = |one: &Versed| {
+fn titles(comparisons: &[GatedComparison]) -> Vec<Title> {
+    let shared = shared_baseline(comparisons).is_some();
+    let name = |one: &GatedComparison| {
         if shared {
             one.comparison.candidate.clone()
         } else {
             one.title()
         }
     };
-    let names: Vec<String> = versus
-        .comparisons
+    let names: Vec<String> = comparisons
         .iter()
         .map(|one| {
             let own = name(one);
-            let all = versus.comparisons.iter();
+            let all = comparisons.iter();
             match (all.filter(|other| name(other) == own).count(), shared) {
                 (0 | 1, _) => own,
                 (_, true) => format!("{own} ({})", one.candidate_source),
@@ -263,11 +246,11 @@ fn axis(scene: &mut Scene, panel: &Panel, kind: Kind) {
     let [left, upper, right, lower] = panel.edges;
     let shown = |value: f64| match kind {
         Kind::Probes | Kind::Share => {
-            let text = versus::signed(value * 100.0, 1);
+            let text = comparison::signed(value * 100.0, 1);
             text.trim_end_matches(".0").to_owned()
         }
         Kind::Count => {
-            let text = versus::signed(value, 2);
+            let text = comparison::signed(value, 2);
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
         Kind::Amount => format!("×{:.2}", libm::exp(value)),
@@ -317,8 +300,8 @@ fn line(
     scene.dot((x(row.at), y), 4.5, color, row.between.is_none());
     let mut words = format!(
         "{} {}",
-        versus::change(row.metric),
-        versus::interval(row.metric, row.one.comparison.target)
+        comparison::change(row.metric),
+        comparison::interval(row.metric, row.one.comparison.target)
     );
     if let Some(verdict) = verdict {
         words = format!("{words} {verdict}");

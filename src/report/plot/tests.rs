@@ -5,7 +5,19 @@ mod compared;
 use super::scene::{Anchor, Shape, text_width};
 use super::*;
 use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};
+use crate::report::Report;
 use crate::units::Tokens;
+
+/// A picture of a run: its name, and how it is drawn.
+type Plot = (&'static str, fn(&Report) -> Scene);
+
+const OF_RUN: [Plot; 5] = [
+    ("tokens", tokens::scene),
+    ("cache", cache::scene),
+    ("savings", savings::scene),
+    ("pareto", pareto::scene),
+    ("retention", curves::all_kinds),
+];
 
 /// A run of so many sessions and strategies, all of a different kind.
 fn report(sessions: usize, strategies: &[&str]) -> Report {
@@ -142,7 +154,7 @@ fn edges(shape: &Shape) -> Option<([f64; 4], &str)> {
 }
 
 #[track_caller]
-fn check((name, scene): Plot<Report>, sessions: usize, strategies: &[&str]) {
+fn check((name, scene): Plot, sessions: usize, strategies: &[&str]) {
     apart(name, &scene(&report(sessions, strategies)));
 }
 
@@ -185,9 +197,8 @@ fn no_label_overlaps_another_or_sticks_out() {
 #[test]
 fn a_picture_of_nothing_is_one_all_the_same() {
     let empty = report(0, &[]);
-    for plot in OF_RUN {
-        let made = PlotRenderer(plot).render(&empty).unwrap();
-        assert!(made[0].bytes.len() > 200, "{}", plot.0);
+    for (plot, scene) in OF_RUN {
+        assert!(svg(&scene(&empty)).unwrap().len() > 200, "{plot}");
     }
 }
 
@@ -213,22 +224,6 @@ fn names_are_written_and_not_obeyed() {
 }
 
 #[test]
-fn the_name_of_a_file_says_which_picture_it_is() {
-    for (name, expected) in [
-        ("out.tokens.svg", Some("tokens")),
-        ("a.b.SAVINGS.SVG", Some("savings")),
-        ("out.svg", None),
-        ("tokens.svg", Some("tokens")),
-        ("out.bars.svg", None),
-        ("out.tokens.png", None),
-        ("svg", None),
-    ] {
-        let found = for_file(&OF_RUN, name).map(|(name, _)| name);
-        assert_eq!(found, expected, "{name}");
-    }
-}
-
-#[test]
 fn where_many_strategies_end_at_once_their_ends_stand_in_the_legend() {
     let end = |cell: &mut CellRecord| {
         if cell.arm == Arm::Strategy {
@@ -241,11 +236,11 @@ fn where_many_strategies_end_at_once_their_ends_stand_in_the_legend() {
             };
         }
     };
-    let one = tokens_of(&report_of(1, &MANY, end));
+    let one = tokens::scene(&report_of(1, &MANY, end));
     apart("one session", &one);
     let ended = texts(&one).filter(|text| text.ends_with(", ended at 12"));
     assert_eq!(ended.count(), MANY.len());
-    let three = tokens_of(&report_of(3, &MANY, end));
+    let three = tokens::scene(&report_of(3, &MANY, end));
     apart("three sessions", &three);
     assert!(texts(&three).any(|text| text.starts_with("the session ended there")));
 }
@@ -274,16 +269,12 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
         );
         assert!(!calls.contains(&"1"), "{plot}: {calls:?}");
     }
-    let scene = tokens_of(&report_of(1, &["codex"], single));
+    let scene = tokens::scene(&report_of(1, &["codex"], single));
     let points = scene
         .shapes
         .iter()
         .filter(|shape| matches!(shape, Shape::Dot { hollow: false, .. }));
     assert_eq!(points.count(), 2, "full history and the strategy");
-}
-
-fn tokens_of(report: &Report) -> Scene {
-    tokens::scene(report, tokens::MOST_PANELS)
 }
 
 /// What stands in a picture.

@@ -11,7 +11,7 @@ use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
 
 /// Sessions that one picture shows: the longest ones.
-pub(crate) const MOST_PANELS: usize = 6;
+const MOST_PANELS: usize = 6;
 
 const LEFT: f64 = 88.0;
 const RIGHT: f64 = 780.0;
@@ -21,7 +21,7 @@ const PANEL: f64 = 190.0;
 const MARKED_FROM: f64 = 0.1;
 
 /// One panel for each of the longest sessions.
-pub(crate) fn scene(report: &Report, most: usize) -> Scene {
+pub(crate) fn scene(report: &Report) -> Scene {
     let mut sessions: Vec<(&str, usize)> = Vec::new();
     for series in &report.series {
         if series.arm == Arm::Reference {
@@ -30,7 +30,7 @@ pub(crate) fn scene(report: &Report, most: usize) -> Scene {
     }
     let all = sessions.len();
     sessions.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
-    sessions.truncate(most);
+    sessions.truncate(MOST_PANELS);
     let named: Vec<&str> = sessions.into_iter().map(|(session, _)| session).collect();
     draw(report, &named, all)
 }

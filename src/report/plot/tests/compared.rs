@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::apart;
 use super::scene::Shape;
-use super::{OF_SWEEP, Scene, for_file, front, heat, svg};
+use super::{Scene, front, heat, svg};
 use crate::compare::gate::{Rules, judge as gate};
 use crate::compare::sweep::{Sweep, Tried, judge};
 use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
 use crate::record::Importance;
-use crate::report::versus::{Versed, Versus};
+use crate::report::comparison::{self, Comparisons, GatedComparison};
 use crate::stats::gate::Target;
 
 const SESSIONS: usize = 6;
@@ -101,7 +101,10 @@ const GRIDS: [&[(&str, usize)]; 6] = [
 fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
     for grid in GRIDS {
         let sweep = sweep(grid);
-        for (plot, scene) in OF_SWEEP {
+        for (plot, scene) in [
+            ("front", front::scene as fn(&Sweep) -> Scene),
+            ("heat", heat::scene),
+        ] {
             apart(&format!("{plot} of {grid:?}"), &scene(&sweep));
         }
     }
@@ -151,7 +154,7 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
     assert_eq!(texts.iter().filter(|text| **text == "×").count(), 2);
 }
 
-fn versus(names: &[&str], gated: bool) -> Versus {
+fn versus(names: &[&str], gated: bool) -> Comparisons {
     let settings = Settings {
         target: Target::Population,
         chance: Chance::Everywhere,
@@ -165,14 +168,14 @@ fn versus(names: &[&str], gated: bool) -> Versus {
             &sample(name, 0.2 + turn, 0.98 - turn, 0),
             settings,
         );
-        Versed {
+        GatedComparison {
             baseline_source: "old".to_owned(),
             candidate_source: "new".to_owned(),
             gated: gated.then(|| gate(&comparison, &Rules::default(), &|_| 0.0, 1)),
             comparison,
         }
     });
-    Versus::new(versed.collect(), Vec::new(), None)
+    Comparisons::new(versed.collect(), Vec::new(), None)
 }
 
 #[test]
@@ -186,12 +189,12 @@ fn a_forest_has_a_row_for_each_difference_and_nothing_overlaps() {
     for names in [&[][..], &["codex"], &["codex", "codex", "none"], &long] {
         for gated in [false, true] {
             let versus = versus(names, gated);
-            let scene = super::forest::scene(&versus);
+            let scene = super::forest::scene(&versus.clone().report());
             apart(&format!("forest of {names:?}"), &scene);
             let texts = texts(&scene);
             for one in &versus.comparisons {
                 let metric = one.comparison.metric("survival").unwrap();
-                let interval = crate::report::versus::interval(metric, Target::Population);
+                let interval = comparison::interval(metric, Target::Population);
                 let shown = texts.iter().any(|text| text.contains(&interval));
                 assert!(shown, "{interval}: {texts:?}");
             }
@@ -209,7 +212,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let forest_of = versus(&[hostile], true);
     let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
     let scenes = [
-        super::forest::scene(&forest_of),
+        super::forest::scene(&forest_of.report()),
         front::scene(&grid),
         heat::scene(&grid),
     ];
@@ -217,19 +220,5 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
         let text = svg(&scene).unwrap();
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
         assert!(!text.contains("<script"), "{text}");
-    }
-}
-
-#[test]
-fn the_name_of_a_file_says_which_picture_of_a_sweep_it_is() {
-    for (name, expected) in [
-        ("pareto.svg", Some("pareto")),
-        ("a.b.HEAT.SVG", Some("heat")),
-        ("sweep.svg", None),
-        ("heat.png", None),
-        ("heat", None),
-    ] {
-        let found = for_file(&OF_SWEEP, name).map(|(name, _)| name);
-        assert_eq!(found, expected, "{name}");
     }
 }

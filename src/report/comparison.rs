@@ -1,0 +1,435 @@
+//! Comparisons as reports: what changed, how sure that is, and the verdict of the gate.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+
+use super::junit::{Case, Outcome, Suite};
+use super::{Banner, BannerLevel, Cell, Report, Role, Row, Section, Subject, figure};
+use crate::compare::gate::{CONFIRM, Ending, Gated, GatedMetric};
+use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
+use crate::record::OWN_MECHANISM;
+use crate::stats::gate::Verdict;
+
+mod difference;
+
+use difference::{basis, level, margin, paired, warnings};
+pub(crate) use difference::{change, ends, interval, signed};
+
+/// Version of the comparison as JSON.
+///
+/// 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A section names at most so many hard breaks; a change that loses much loses hundreds.
+const MOST_BREAKS: usize = 8;
+
+/// A terminal shows at most so many probes that changed.
+const MOST_CHANGED: usize = 10;
+
+/// Several comparisons, and how the gate ended over all of them.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Comparisons {
+    /// Always `proctor-comparison`.
+    pub format: &'static str,
+    /// [`FORMAT_VERSION`].
+    pub version: u32,
+    /// What differs between the sides and was allowed to.
+    pub mismatches: Vec<Mismatch>,
+    /// The verdict over everything; nothing where nothing was gated.
+    pub ending: Option<Ended>,
+    /// The comparisons, in the order of the command line.
+    pub comparisons: Vec<GatedComparison>,
+    /// Whether `inconclusive` fails.
+    #[serde(skip)]
+    pub(crate) fails_on_inconclusive: bool,
+}
+
+/// One comparison with the names of its sides.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct GatedComparison {
+    /// Where the baseline comes from, as typed.
+    pub baseline_source: String,
+    /// Where the candidate comes from, as typed.
+    pub candidate_source: String,
+    /// What changed.
+    pub comparison: Comparison,
+    /// What the gate says; nothing where nothing was gated.
+    pub gated: Option<Gated>,
+}
+
+/// How a gate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Nothing speaks against the change.
+    Passed,
+    /// Something regressed.
+    Failed,
+    /// Something is inconclusive, and that was to fail.
+    Inconclusive,
+}
+
+impl From<Ending> for Ended {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Passed => Self::Passed,
+            Ending::Failed => Self::Failed,
+            Ending::Inconclusive => Self::Inconclusive,
+        }
+    }
+}
+
+/// A JSON Schema (draft 2020-12) of a comparison as JSON.
+pub fn schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Comparisons>()
+        .to_value()
+}
+
+impl Comparisons {
+    /// Puts comparisons together.
+    pub fn new(
+        comparisons: Vec<GatedComparison>,
+        mismatches: Vec<Mismatch>,
+        ending: Option<Ending>,
+    ) -> Self {
+        Self {
+            format: "proctor-comparison",
+            version: FORMAT_VERSION,
+            mismatches,
+            ending: ending.map(Ended::from),
+            comparisons,
+            fails_on_inconclusive: false,
+        }
+    }
+
+    /// The report: the verdict with its reason as the title, and three tables for each comparison.
+    pub fn report(self) -> Report {
+        let differs = |mismatch: &Mismatch| Banner {
+            level: BannerLevel::Warning,
+            text: format!(
+                "differs: {}: {} in the baseline, {} in the candidate",
+                mismatch.what, mismatch.baseline, mismatch.candidate
+            ),
+        };
+        Report {
+            title: self.title(),
+            banners: self.mismatches.iter().map(differs).collect(),
+            sections: self.comparisons.iter().flat_map(sections).collect(),
+            subject: Subject::Comparison(Box::new(self)),
+            ..Report::default()
+        }
+    }
+
+    fn title(&self) -> String {
+        let Some(verdict) = self.verdict() else {
+            return "Proctor: compared, nothing gated".to_owned();
+        };
+        let sign = match (self.ending, verdict) {
+            (Some(Ended::Failed), _) => "❌",
+            // It passes unless asked to fail, and is no success either.
+            (Some(Ended::Inconclusive), _) | (_, Verdict::Inconclusive) => "❔",
+            (Some(Ended::Passed) | None, _) => "✅",
+        };
+        let why = self.why().map(|why| format!(": {why}"));
+        format!("{sign} Proctor: {verdict}{}", why.unwrap_or_default())
+    }
+
+    /// The worst verdict of all; nothing where nothing was gated.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let gated = self.comparisons.iter().filter_map(|one| one.gated.as_ref());
+        gated.map(|gated| gated.verdict).max()
+    }
+
+    /// Why the verdict is what it is, in one line: the first hard break, or the metric that decided.
+    pub fn why(&self) -> Option<String> {
+        let mut hard = self.comparisons.iter().flat_map(|one| {
+            let lines = one.gated.iter().flat_map(hard_breaks);
+            lines.map(move |line| format!("{}: {line}", one.title()))
+        });
+        if let Some(first) = hard.next() {
+            return Some(match hard.count() {
+                0 => first,
+                more => format!("{first} (and {more} more)"),
+            });
+        }
+        let (one, gated) = self.deciding()?;
+        let metric = one.comparison.metric(gated.metric)?;
+        Some(format!(
+            "{}: {} {} {}, margin {}",
+            one.title(),
+            gated.metric,
+            change(metric),
+            interval(metric, one.comparison.target),
+            margin(metric.kind, gated.margin)
+        ))
+    }
+
+    /// The metric whose verdict decided: the worst, and of these the first.
+    pub(crate) fn deciding(&self) -> Option<(&GatedComparison, &GatedMetric)> {
+        let all = self.comparisons.iter().flat_map(|one| {
+            let metrics = one.gated.iter().flat_map(|gated| &gated.metrics);
+            metrics.map(move |metric| (one, metric))
+        });
+        all.rev().max_by_key(|(_, metric)| metric.verdict)
+    }
+
+    /// Each comparison as a suite of tests: one for what may never happen, and one per gated metric.
+    pub(crate) fn suites(&self) -> Vec<Suite> {
+        let suite = |one: &GatedComparison| {
+            let gated = one.gated.as_ref()?;
+            let broken = hard_breaks(gated);
+            let kept = ["nothing of high importance was lost".to_owned()];
+            let mut cases = vec![if broken.is_empty() {
+                self.case("hard breaks", Verdict::NonInferior, kept.into())
+            } else {
+                self.case("hard breaks", Verdict::Regressed, broken)
+            }];
+            let unconfirmed = unconfirmed(gated);
+            if !unconfirmed.is_empty() {
+                cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
+            }
+            cases.extend(gated.metrics.iter().filter_map(|gated| {
+                let metric = one.comparison.metric(gated.metric)?;
+                let reason = gated.reason.iter().map(|reason| format!(" · {reason}"));
+                let says = format!(
+                    "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
+                    change(metric),
+                    interval(metric, one.comparison.target),
+                    margin(metric.kind, gated.margin),
+                    gated.verdict,
+                    paired(metric),
+                    basis(metric, one.comparison.target),
+                    metric.evaluator,
+                    one.comparison.seed,
+                    reason.collect::<String>()
+                );
+                Some(self.case(gated.metric, gated.verdict, vec![says]))
+            }));
+            let name = one.title();
+            Some(Suite { name, cases })
+        };
+        self.comparisons.iter().filter_map(suite).collect()
+    }
+
+    fn case(&self, name: &str, verdict: Verdict, messages: Vec<String>) -> Case {
+        let outcome = match verdict {
+            Verdict::Improved | Verdict::NonInferior => Outcome::Passed,
+            Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
+            Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
+        };
+        Case {
+            name: name.to_owned(),
+            outcome,
+            messages,
+        }
+    }
+}
+
+impl GatedComparison {
+    /// The heading of its table: the strategy, or both where they differ.
+    pub(crate) fn title(&self) -> String {
+        let (baseline, candidate) = (&self.comparison.baseline, &self.comparison.candidate);
+        if baseline == candidate {
+            candidate.clone()
+        } else {
+            format!("{candidate} against {baseline}")
+        }
+    }
+
+    /// Says of a side that it uses a mechanism of its provider alone; a stored baseline holds only its name.
+    fn own_mechanism(&self) -> Option<String> {
+        let is_own = |name: &&String| {
+            name.starts_with("claude-code-cached-micro") && !name.contains("micro.mode=")
+        };
+        let sides = [&self.comparison.candidate, &self.comparison.baseline];
+        let own = sides.into_iter().find(is_own)?;
+        Some(format!("note: {own}: {OWN_MECHANISM}"))
+    }
+
+    /// What the gate says of a metric.
+    pub(crate) fn gated_metric(&self, name: &str) -> Option<&GatedMetric> {
+        let metrics = &self.gated.as_ref()?.metrics;
+        metrics.iter().find(|metric| metric.metric == name)
+    }
+
+    /// Whether the two sides came out the same in everything.
+    fn is_unchanged(&self) -> bool {
+        let zero = |metric: &MetricDifference| {
+            metric.paired.counts.wins + metric.paired.counts.losses == 0
+        };
+        self.comparison.metrics.iter().all(zero) && self.comparison.broken_rules.is_empty()
+    }
+
+    /// What looking at several comparisons at once asks of each; nothing where all is exact.
+    fn correction(&self) -> Option<String> {
+        let gated = self.gated.as_ref().filter(|gated| gated.family > 1)?;
+        let estimated = |metric: &MetricDifference| {
+            metric.bounds.is_some_and(|bounds| bounds.error.is_some())
+                && self.gated_metric(metric.metric).is_some()
+        };
+        self.comparison.metrics.iter().any(estimated).then(|| {
+            format!(
+                "one of {} gated together: `improved` and `regressed` are said at a level of 5 %/{}",
+                gated.family, gated.family
+            )
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let comparison = &self.comparison;
+        let mut notes: Vec<String> = self.own_mechanism().into_iter().collect();
+        if self.is_unchanged() {
+            let sessions = comparison.coverage.paired_sessions;
+            notes.push(format!(
+                "no change in any metric over {}",
+                figure::many(sessions, "session", "sessions")
+            ));
+        }
+        if let Some(gated) = &self.gated {
+            let broken = hard_breaks(gated);
+            let shown = broken.iter().take(MOST_BREAKS);
+            notes.extend(shown.map(|line| format!("hard break: {line}")));
+            if broken.len() > MOST_BREAKS {
+                let more = broken.len() - MOST_BREAKS;
+                notes.push(format!("… and {more} more hard breaks"));
+            }
+            notes.extend(unconfirmed(gated));
+            notes.extend(self.correction());
+        }
+        notes.extend(comparison.metrics.iter().flat_map(warnings));
+        let findings = comparison.slices.iter().filter(|slice| slice.is_finding);
+        notes.extend(findings.map(|slice| {
+            let difference = signed(slice.difference.point_estimate * 100.0, 1);
+            format!(
+                "exploratory: survival of {} {difference} pts (false discovery rate 0.10)",
+                slice.kind
+            )
+        }));
+        notes.extend(
+            self.gated
+                .iter()
+                .map(|gated| format!("verdict: {}", gated.verdict)),
+        );
+        notes
+    }
+}
+
+/// The tables of one comparison: what changed, what that rests on, and probe by probe.
+fn sections(one: &GatedComparison) -> Vec<Section> {
+    let comparison = &one.comparison;
+    let row = |name: &str, cells: Vec<Cell>| Row {
+        name: name.to_owned(),
+        role: Role::Other,
+        marks: Vec::new(),
+        ranked: false,
+        cells,
+    };
+    let differences = comparison.metrics.iter().map(|metric| {
+        let gated = one.gated_metric(metric.metric);
+        let verdict = gated.map(|gated| match &gated.reason {
+            Some(reason) => format!("{}: {reason}", gated.verdict),
+            None => gated.verdict.to_string(),
+        });
+        let margin = gated.map(|gated| margin(metric.kind, gated.margin));
+        let cells = [
+            level(metric, metric.baseline),
+            level(metric, metric.candidate),
+            change(metric),
+            interval(metric, comparison.target),
+            margin.unwrap_or_else(|| "–".to_owned()),
+            verdict.unwrap_or_else(|| "–".to_owned()),
+        ];
+        row(metric.metric, cells.map(Cell::text).into())
+    });
+    let basis = comparison.metrics.iter().map(|metric| {
+        let cells = [
+            paired(metric),
+            basis(metric, comparison.target),
+            metric.evaluator.to_owned(),
+        ];
+        row(metric.metric, cells.map(Cell::text).into())
+    });
+    let changed = comparison.changed.iter().map(|probe| {
+        let importance = if probe.high_importance {
+            " (high importance)"
+        } else {
+            ""
+        };
+        let cells = [
+            probe.session.clone(),
+            probe.kind.clone(),
+            probe.metric.to_owned(),
+            format!("{:.2}", probe.baseline),
+            format!("{:.2}", probe.candidate),
+            probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),
+        ];
+        let name = format!("{}{importance}", probe.probe);
+        row(&name, cells.map(Cell::text).into())
+    });
+    let title = one.title();
+    let named = |section: Section| section.fill("strategy", &title);
+    let mut sections = vec![
+        named(Section::new("differences", differences))
+            .fill("baseline", &one.baseline_source)
+            .fill("candidate", &one.candidate_source)
+            .fill("target", comparison.target.name())
+            .with_notes(one.notes()),
+        named(Section::new("basis", basis)).fill("seed", &comparison.seed.to_string()),
+        named(Section::new("changed_probes", changed)).at_most(MOST_CHANGED),
+    ];
+    sections.retain(|section| !section.table.rows.is_empty());
+    sections
+}
+
+fn death(death: &NewDeath) -> String {
+    let at = death.at.as_deref().unwrap_or("a call that is not known");
+    let ((before, old), (after, new)) = (death.baseline, death.candidate);
+    if (old, new) == (1, 1) {
+        return format!(
+            "session {} died at {at}, under the candidate only",
+            death.session
+        );
+    }
+    format!(
+        "session {} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}",
+        death.session
+    )
+}
+
+/// Possible hard breaks that may be chance: only repeats would show.
+fn unconfirmed(gated: &Gated) -> Vec<String> {
+    let deaths = gated.unconfirmed_deaths.iter().map(death);
+    let lost = gated.unconfirmed.iter().map(|probe| {
+        format!(
+            "lost {} probe {} of session {} ({})",
+            probe.kind, probe.probe, probe.session, probe.metric
+        )
+    });
+    let why = format!("not confirmed: {CONFIRM} repeats on each side would tell it from chance");
+    let lines = deaths.chain(lost);
+    lines.map(|line| format!("{line}; {why}")).collect()
+}
+
+/// One line per hard break, the probe named with where it was lost.
+fn hard_breaks(gated: &Gated) -> Vec<String> {
+    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
+    lines.extend(gated.lost.iter().map(|probe| {
+        let place = probe.lost_at.as_deref().unwrap_or("an unknown place");
+        format!(
+            "lost {} probe {} of session {} ({}): {} under the baseline, {} now; lost at {place}",
+            probe.kind, probe.probe, probe.session, probe.metric, probe.baseline, probe.candidate
+        )
+    }));
+    lines.extend(gated.broken_rules.iter().map(|rule| {
+        format!(
+            "broke rule {} in session {}, which the baseline keeps: the provider would refuse the prompt",
+            rule.rule, rule.session
+        )
+    }));
+    lines.extend(gated.coverage.clone());
+    lines
+}

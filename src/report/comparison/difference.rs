@@ -1,0 +1,196 @@
+//! How a difference is written: its change, its interval, and what it rests on.
+
+use crate::compare::{Kind, MetricDifference};
+use crate::metric::Direction;
+use crate::report::figure;
+use crate::stats::gate::Target;
+use crate::stats::power;
+
+/// The factor, the digits and the unit in which differences of a kind are written.
+fn scale(kind: Kind) -> (f64, usize, &'static str) {
+    match kind {
+        Kind::Probes | Kind::Share => (100.0, 1, " pts"),
+        Kind::Count | Kind::Amount => (1.0, 2, ""),
+    }
+}
+
+/// A number of this kind with its sign: `−3.1 pts`, `+2.0`, `×0.92`.
+pub(crate) fn change(metric: &MetricDifference) -> String {
+    if let (Kind::Amount, Some(ratio)) = (metric.kind, &metric.ratio) {
+        return format!("×{:.3}", ratio.geometric.point_estimate);
+    }
+    let (factor, digits, unit) = scale(metric.kind);
+    let difference = metric.paired.by_session.point_estimate;
+    format!("{}{unit}", signed(difference * factor, digits))
+}
+
+/// Whether the difference is exact on these sessions.
+fn is_exact(metric: &MetricDifference) -> bool {
+    metric
+        .bounds
+        .is_some_and(|bounds| bounds.deviation.is_none())
+}
+
+/// The interval of candidate − baseline; of an amount, of the logarithm of candidate/baseline.
+pub(crate) fn ends(metric: &MetricDifference, target: Target) -> Option<(f64, f64)> {
+    let bounds = metric.bounds?;
+    if target == Target::Suite && is_exact(metric) {
+        return None;
+    }
+    // Bounds are turned so that higher is better.
+    Some(match metric.direction {
+        Direction::Higher | Direction::Neutral => (bounds.interval_lower, bounds.interval_upper),
+        Direction::Lower => (-bounds.interval_upper, -bounds.interval_lower),
+    })
+}
+
+/// The interval of a change, in the same unit; `exact` where it has none.
+pub(crate) fn interval(metric: &MetricDifference, target: Target) -> String {
+    let Some((low, high)) = ends(metric, target) else {
+        let is_known = metric.bounds.is_some();
+        return if is_known { "exact" } else { "no interval" }.to_owned();
+    };
+    if metric.kind == Kind::Amount && metric.ratio.is_some() {
+        return format!("[{:.3}, {:.3}]", libm::exp(low), libm::exp(high));
+    }
+    let (factor, digits, _) = scale(metric.kind);
+    let [low, high] = [low, high].map(|end| signed(end * factor, digits));
+    format!("[{low}, {high}]")
+}
+
+/// `+2.7`, `−3.1`, `0.0`.
+pub(crate) fn signed(value: f64, digits: usize) -> String {
+    let text = format!("{:.digits$}", value.abs());
+    if text.bytes().all(|byte| matches!(byte, b'0' | b'.')) {
+        text
+    } else if value < 0.0 {
+        format!("−{text}")
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// A margin as it is written: `5 pts`, `5 %` of an amount, `0`.
+pub(super) fn margin(kind: Kind, margin: f64) -> String {
+    let number = format!("{:.2}", margin * 100.0);
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    match kind {
+        Kind::Probes | Kind::Share => format!("{number} pts"),
+        Kind::Amount => format!("{number} %"),
+        Kind::Count => format!("{margin}"),
+    }
+}
+
+/// A level of a metric: `61.2 %`, `12.3k`.
+pub(super) fn level(metric: &MetricDifference, value: f64) -> String {
+    match metric.kind {
+        Kind::Probes | Kind::Share => figure::percent(value),
+        Kind::Count => format!("{value:.2}"),
+        Kind::Amount => format!("{value:.0}"),
+    }
+}
+
+/// What was paired: `20 sessions, 398 of 400 probes paired, wins/ties/losses 31/324/43`.
+pub(super) fn paired(metric: &MetricDifference) -> String {
+    let paired = &metric.paired;
+    let n = paired.by_session.n;
+    let mut text = figure::many(n.sessions, "session", "sessions");
+    if metric.kind == Kind::Probes {
+        text += &format!(
+            ", {} of {} probes paired",
+            n.items,
+            n.items + paired.unscored
+        );
+    }
+    let counts = paired.counts;
+    let (wins, ties, losses) = (counts.wins, counts.ties, counts.losses);
+    format!("{text}, wins/ties/losses {wins}/{ties}/{losses}")
+}
+
+/// How the interval was made: `t(19), clustered by session · MDE 8.1`.
+pub(super) fn basis(metric: &MetricDifference, target: Target) -> String {
+    let mut parts = Vec::new();
+    let is_population = target == Target::Population;
+    if is_exact(metric) {
+        parts.push("exact on this suite".to_owned());
+    } else {
+        if is_population {
+            let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
+            parts.push(format!("t({freedom}), clustered by session"));
+        } else if let Some(suite) = &metric.suite {
+            let (freedom, repeats) = (suite.freedom, suite.repeats);
+            parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
+        }
+        let is_share = matches!(metric.kind, Kind::Probes | Kind::Share);
+        if let Some(drawn) = metric
+            .paired
+            .bootstrap
+            .filter(|_| is_population && is_share)
+        {
+            let ends = [drawn.lower_bound, drawn.upper_bound];
+            let [low, high] = ends.map(|end| signed(end * 100.0, 1));
+            parts.push(format!("bootstrap [{low}, {high}]"));
+        }
+        if let Some(p) = metric.adjusted_p {
+            let test = match metric.suite {
+                Some(_) => "permutation",
+                None => "sign flip",
+            };
+            parts.push(format!("{test} p {p:.3}"));
+        }
+        parts.extend(detectable(metric));
+    }
+    parts.join(" · ")
+}
+
+/// `MDE 8.1`: the smallest difference that would have been seen, in the unit of the change; of an amount
+/// in percent.
+fn detectable(metric: &MetricDifference) -> Option<String> {
+    let is_ratio =
+        metric.kind == Kind::Amount && (metric.suite.is_some() || metric.ratio.is_some());
+    let found = match (&metric.suite, &metric.ratio) {
+        (Some(suite), _) => suite.detectable()?,
+        (None, Some(ratio)) if is_ratio => {
+            let error = ratio.geometric.standard_error?;
+            power::detectable(error, ratio.geometric.n.sessions)?
+        }
+        (None, _) => metric.paired.detectable?,
+    };
+    if is_ratio {
+        return Some(format!("MDE {:.1} %", libm::expm1(found) * 100.0));
+    }
+    let (factor, ..) = scale(metric.kind);
+    Some(format!("MDE {:.1}", found * factor))
+}
+
+/// What must be said beside a metric: weights that matter, totals that contradict, pairs without score.
+pub(super) fn warnings(metric: &MetricDifference) -> Vec<String> {
+    let mut found = Vec::new();
+    let (name, paired) = (metric.metric, &metric.paired);
+    let points = |share: f64| signed(share * 100.0, 1);
+    if metric.kind == Kind::Probes && paired.weights_matter {
+        found.push(format!(
+            "warning: {name}: {} pts with every probe weighing the same, {} pts with every session; long \
+             sessions differ from short ones",
+            points(paired.by_probe.point_estimate),
+            points(paired.by_session.point_estimate)
+        ));
+    }
+    if let Some(ratio) = metric.ratio.filter(|ratio| ratio.contradict) {
+        found.push(format!(
+            "warning: {name}: the ratio of totals is ×{:.3} and points the other way: long sessions differ \
+             from short ones",
+            ratio.of_totals
+        ));
+    }
+    if let Some((low, high)) = paired.bounds {
+        found.push(format!(
+            "warning: {name}: {} pairs were not scored; at worst and at best for the candidate they make it \
+             {} to {} pts",
+            paired.unscored,
+            points(low),
+            points(high)
+        ));
+    }
+    found
+}

@@ -1,0 +1,180 @@
+//! The formats that reports are written in, by the endings of their files.
+
+use super::plot::{Scene, cache, curves, forest, front, heat, pareto, savings, svg, tokens};
+use super::{Report, Subject, bmf, csv, html, json, junit, markdown, terminal};
+
+/// A format of reports. It opens no file and reads no environment.
+#[derive(Debug)]
+pub struct Format {
+    /// The ending of its files, without the dot.
+    pub ending: &'static str,
+    kinds: &'static [Kind],
+    render: Render,
+}
+
+/// A file that a format made.
+///
+/// The first one is the report itself; others stand beside it, under its name with another ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// The ending of its name, without the dot.
+    pub ending: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a report could not be laid out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The report could not be written as JSON.
+    #[error("cannot write the report as JSON")]
+    Json(#[source] serde_json::Error),
+    /// The report could not be written as CSV.
+    #[error("cannot write the report as CSV")]
+    Csv(#[source] ::csv::Error),
+    /// The report could not be written as Parquet.
+    #[cfg(feature = "parquet")]
+    #[error("cannot write the report as Parquet")]
+    Parquet(#[source] ::parquet::errors::ParquetError),
+    /// The report could not be written as HTML.
+    #[error("cannot write the report as HTML: {0}")]
+    Html(String),
+    /// A plot could not be drawn.
+    #[error("cannot draw the plot: {0}")]
+    Plot(String),
+}
+
+/// How a report becomes bytes.
+#[derive(Debug)]
+enum Render {
+    Text(fn(&Report) -> Result<String, RenderError>),
+    Picture(fn(&Report) -> Scene),
+    /// The tables of cells and of probe items.
+    Tables(fn(&Report) -> Result<[Vec<u8>; 2], RenderError>),
+}
+
+use Render::{Picture, Tables, Text};
+
+/// What reports are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A run.
+    Run,
+    /// Strategies against each other, or against a baseline.
+    Comparison,
+    /// Many settings of one strategy.
+    Sweep,
+}
+
+use Kind::{Comparison, Run, Sweep};
+
+/// All formats, in the order of help texts.
+const FORMATS: &[Format] = &[
+    Format::new("bmf.json", &[Run, Comparison], Text(bmf::render)),
+    Format::new("csv", &[Run], Tables(csv::render)),
+    Format::new("html", &[Run, Sweep], Text(html::render)),
+    Format::new("json", &[Run, Comparison, Sweep], Text(json::render)),
+    Format::new("jsonl", &[Run], Text(json::lines)),
+    Format::new("junit.xml", &[Run, Comparison], Text(junit::render)),
+    Format::new("md", &[Run, Comparison], Text(markdown::render)),
+    #[cfg(feature = "parquet")]
+    Format::new("parquet", &[Run], Tables(super::parquet::render)),
+    Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),
+    Format::new("tokens.svg", &[Run], Picture(tokens::scene)),
+    Format::new("cache.svg", &[Run], Picture(cache::scene)),
+    Format::new("savings.svg", &[Run], Picture(savings::scene)),
+    Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
+    Format::new("retention.svg", &[Run], Picture(curves::all_kinds)),
+    Format::new(
+        "pareto.svg",
+        &[Sweep],
+        Picture(|report| of_sweep(report, front::scene)),
+    ),
+    Format::new(
+        "heat.svg",
+        &[Sweep],
+        Picture(|report| of_sweep(report, heat::scene)),
+    ),
+    Format::new("svg", &[Comparison], Picture(forest::scene)),
+];
+
+fn of_sweep(report: &Report, scene: fn(&crate::compare::sweep::Sweep) -> Scene) -> Scene {
+    match &report.subject {
+        Subject::Sweep(sweep) => scene(sweep),
+        Subject::Run | Subject::Comparison(_) => Scene::new("no sweep"),
+    }
+}
+
+/// The format of a file of this name, by its ending; the comparison ignores case. A picture may have
+/// nothing in front of its ending: `report.tokens.svg`, `savings.svg`.
+pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
+    let name = file.to_ascii_lowercase();
+    let is_named = |format: &&Format| {
+        let front = name.strip_suffix(format.ending);
+        let is_picture = matches!(format.render, Picture(_));
+        front.is_some_and(|front| front.ends_with('.') || (is_picture && front.is_empty()))
+    };
+    let formats = FORMATS.iter().filter(|format| format.kinds.contains(&kind));
+    // Of `.bmf.json` and `.json` the longer one is meant.
+    formats
+        .filter(is_named)
+        .max_by_key(|format| format.ending.len())
+}
+
+/// The endings that [`format`] knows, without the dot.
+pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
+    let formats = FORMATS
+        .iter()
+        .filter(move |format| format.kinds.contains(&kind));
+    formats.map(|format| format.ending)
+}
+
+/// The pictures of a report that its page shows without being asked.
+pub(super) fn pictures(report: &Report) -> impl Iterator<Item = Scene> {
+    let formats = FORMATS
+        .iter()
+        .filter(|format| format.kinds.contains(&report.subject.kind()));
+    formats.filter_map(move |format| match format.render {
+        Picture(scene) => Some(scene(report)),
+        Text(_) | Tables(_) => None,
+    })
+}
+
+impl Subject {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Run => Run,
+            Self::Comparison(_) => Comparison,
+            Self::Sweep(_) => Sweep,
+        }
+    }
+}
+
+impl Format {
+    const fn new(ending: &'static str, kinds: &'static [Kind], render: Render) -> Self {
+        Self {
+            ending,
+            kinds,
+            render,
+        }
+    }
+
+    /// Lays the report out.
+    pub fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
+        let artifact = |ending: &str, bytes| Artifact {
+            ending: ending.to_owned(),
+            bytes,
+        };
+        let ending = self.ending;
+        Ok(match self.render {
+            Text(text) => vec![artifact(ending, text(report)?.into_bytes())],
+            Picture(scene) => vec![artifact(ending, svg(&scene(report))?.into_bytes())],
+            Tables(tables) => {
+                let [cells, items] = tables(report)?;
+                let beside = format!("probes.{ending}");
+                vec![artifact(ending, cells), artifact(&beside, items)]
+            }
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Annotations and outputs of a GitHub workflow.
+
+use std::fmt::Write as _;
+
+use super::comparison::Comparisons;
+use super::escape::plain;
+use super::junit::Outcome;
+use crate::compare::Kind;
+use crate::stats::gate::Verdict;
+
+/// Workflow commands, one line each: an error per hard break and regressed metric, a warning per
+/// inconclusive one.
+pub(crate) fn annotations(comparisons: &Comparisons) -> String {
+    let mut out = String::new();
+    for suite in comparisons.suites() {
+        let title = property(&suite.name);
+        for case in &suite.cases {
+            let level = match case.outcome {
+                Outcome::Passed => continue,
+                Outcome::Failed(_) => "error",
+                Outcome::Skipped => "warning",
+            };
+            for message in &case.messages {
+                let message = data(&format!("{}: {message}", case.name));
+                let _ = writeln!(out, "::{level} title={title}::{message}");
+            }
+        }
+    }
+    out
+}
+
+/// Outputs of the step, `name=value` per line: `verdict`, and `delta` and `ci_low` of the metric that
+/// decided, in its own unit, turned so that higher is better; of an amount the share that is saved (below
+/// 0: spent more).
+pub(crate) fn outputs(comparisons: &Comparisons) -> String {
+    let verdict = comparisons.verdict().map_or("none", Verdict::name);
+    let mut out = format!("verdict={verdict}\n");
+    let deciding = comparisons.deciding().and_then(|(one, gated)| {
+        let metric = one.comparison.metric(gated.metric)?;
+        Some((metric, metric.bounds?))
+    });
+    if let Some((metric, bounds)) = deciding {
+        let in_its_unit = |value: f64| match metric.kind {
+            // 1 − ratio, of −ln(ratio); 0.0 turns −0 into 0.
+            Kind::Amount => 0.0 - libm::expm1(-value),
+            Kind::Probes | Kind::Share | Kind::Count => value,
+        };
+        let _ = write!(
+            out,
+            "metric={}\ndelta={}\nci_low={}\n",
+            metric.metric,
+            in_its_unit(bounds.difference),
+            in_its_unit(bounds.interval_lower)
+        );
+    }
+    out
+}
+
+/// The text of a workflow command, as its documentation asks: percent signs and line ends escaped.
+fn data(text: &str) -> String {
+    plain(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property of a workflow command: what ends one is escaped as well.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
