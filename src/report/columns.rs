@@ -7,7 +7,7 @@ use super::{ItemOutcome, figure};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, METRICS, Of};
-use crate::record::{Arm, LostAt};
+use crate::record::LostAt;
 use crate::units::Tokens;
 
 /// A column of rows made from `T`.
@@ -87,7 +87,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::text("session", |it| Some(it.session.clone())),
         Cell::text("strategy", |it| Some(it.strategy.clone())),
         Cell::count("repeat", |it| Some(it.repeat)),
-        Cell::text("arm", |it| Some(arm(it.arm))),
+        Cell::text("arm", |it| Some(figure::name_of(&it.arm))),
         Cell::count("calls_planned", |it| Some(it.completion.planned)),
         Cell::count("calls_reached", |it| Some(it.completion.reached)),
         Cell::count("died_at", |it| it.completion.died_at),
@@ -182,14 +182,12 @@ pub(crate) fn items() -> Vec<Item> {
         Item::text("session", |it| Some(it.session.clone())),
         Item::text("strategy", |it| Some(it.strategy.clone())),
         Item::count("repeat", |it| Some(it.repeat)),
-        Item::text("arm", |it| Some(arm(it.arm))),
+        Item::text("arm", |it| Some(figure::name_of(&it.arm))),
         Item::text("probe", |it| Some(it.probe.probe.clone())),
         Item::text("kind", |it| Some(it.probe.kind.name().to_owned())),
         Item::count("percent", |it| Some(it.probe.percent)),
         Item::count("call", |it| Some(it.probe.call)),
-        Item::text("fate", |it| {
-            Some(figure::fate(it.probe.survival.fate).to_owned())
-        }),
+        Item::text("fate", |it| Some(figure::name_of(&it.probe.survival.fate))),
         Item::number("survival", |it| Some(it.probe.survival.score)),
         Item::number("survival_compacted", |it| it.probe.survival.compacted_score),
         Item::count("lost_at_call", |it| Some(lost(it)?.call)),
@@ -200,8 +198,9 @@ pub(crate) fn items() -> Vec<Item> {
         }),
         Item::text("outcome", |it| {
             let scored = it.probe.verdict()?.scored();
-            let outcome = scored.map_or("unscored", |(_, outcome)| figure::outcome(outcome));
-            Some(outcome.to_owned())
+            Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
+                figure::name_of(&outcome)
+            }))
         }),
         Item::number("score", |it| Some(it.probe.verdict()?.scored()?.0)),
     ]
@@ -209,15 +208,6 @@ pub(crate) fn items() -> Vec<Item> {
 
 fn lost(item: &ItemOutcome) -> Option<&LostAt> {
     item.probe.survival.lost_at.as_ref()
-}
-
-fn arm(arm: Arm) -> String {
-    match arm {
-        Arm::Reference => "reference",
-        Arm::Floor => "floor",
-        Arm::Strategy => "strategy",
-    }
-    .to_owned()
 }
 
 /// The cost under the scheme of the comparison.

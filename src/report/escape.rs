@@ -37,17 +37,11 @@ pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            // A name after this sign notifies whoever bears it.
+            // A name after this sign notifies its owner.
             '@' => out.push_str("&#64;"),
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '!' | '|' | '~'
-            | '$' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
+            | '$' => out.extend(['\\', c]),
+            c => push_markup(&mut out, c),
         }
     }
     out
@@ -58,15 +52,22 @@ pub fn xml(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {
         match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
-            c => out.push(c),
+            c => push_markup(&mut out, c),
         }
     }
     out
+}
+
+/// Escapes the signs that open markup in every language.
+fn push_markup(out: &mut String, c: char) {
+    match c {
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '&' => out.push_str("&amp;"),
+        c => out.push(c),
+    }
 }
 
 /// JSON text with everything escaped that a terminal would obey, should somebody print it.

@@ -1,7 +1,7 @@
 //! Figures: how a value is written, the same in every format for people.
 
-use crate::probe::Outcome;
-use crate::record::Fate;
+use serde::Serialize;
+
 use crate::report::{Cell, Range, Value};
 use crate::stats::{Estimate, SampleSize, wilson};
 
@@ -91,30 +91,11 @@ pub(crate) fn n(n: SampleSize) -> String {
     format!("n={}/{}", n.sessions, n.items)
 }
 
-/// What became of a planted value, in a word.
-pub(super) fn fate(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Survived => "survived",
-        Fate::Partial => "partial",
-        Fate::Reachable => "reachable",
-        Fate::Unbound => "unbound",
-        Fate::Distorted => "distorted",
-        Fate::Stale => "stale",
-        Fate::Ambiguous => "ambiguous",
-        Fate::Lost => "lost",
-    }
-}
-
-/// In what way an answer is right or wrong, in a word.
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Right => "right",
-        Outcome::Partial => "partial",
-        Outcome::Wrong => "wrong",
-        Outcome::Stale => "stale",
-        Outcome::Misbound => "misbound",
-        Outcome::Abstained => "abstained",
-        Outcome::Invented => "invented",
+/// The name of a variant without data, as files write it.
+pub(super) fn name_of(variant: &impl Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(name)) => name,
+        Ok(_) | Err(_) => String::new(),
     }
 }
 

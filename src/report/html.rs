@@ -148,7 +148,7 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
     let key = (item.session.clone(), probe.probe.clone(), probe.percent);
     let none = || ("not recorded".to_owned(), "not recorded".to_owned());
     let (question, gold) = report.questions.get(&key).cloned().unwrap_or_else(none);
-    let mut left = figure::fate(probe.survival.fate).to_owned();
+    let mut left = figure::name_of(&probe.survival.fate);
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
     }
@@ -180,14 +180,14 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
         left,
         said,
         verdict,
-        figure::fate(probe.survival.fate).to_owned(),
+        figure::name_of(&probe.survival.fate),
     ]
 }
 
 fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Scored { score, outcome } => {
-            let word = figure::outcome(outcome);
+            let word = figure::name_of(&outcome);
             format!("{word}, {score:.2}")
         }
         Verdict::Unscored { .. } => "not scored".to_owned(),

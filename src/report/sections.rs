@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::{Direction, METRICS};
 use crate::probe::ProbeKind;
-use crate::record::{Arm, Level};
+use crate::record::Arm;
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
-use crate::report::{Cell, Column, Role, Row, Section, columns};
+use crate::report::{Cell, Column, Role, Row, Section, columns, figure};
 
 pub(super) mod answers;
 pub(super) mod comparison;
@@ -179,13 +179,9 @@ fn findings(material: &Material<'_>) -> Section {
         rules
             .into_iter()
             .map(|((level, rule), (count, sessions, first))| {
-                let level = match level.0 {
-                    Level::Warning => "warning",
-                    Level::Rejected => "rejected",
-                };
                 vec![
                     Cell::text(rule),
-                    Cell::text(level),
+                    Cell::text(figure::name_of(&level.0)),
                     Cell::count(count),
                     Cell::count(sessions.len()),
                     Cell::text(format!("call {}, {}", first.call, first.subject)),

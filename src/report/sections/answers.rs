@@ -245,8 +245,9 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
                 continue;
             }
             let text = texts().find(|text| text.probe == probe && text.percent == percent);
-            let outcome =
-                |of: Option<Outcome>| Cell::text(of.map_or("not graded", figure::outcome));
+            let outcome = |of: Option<Outcome>| {
+                Cell::text(of.map_or("not graded".to_owned(), |of| figure::name_of(&of)))
+            };
             let cells = vec![
                 Cell::text(format!("{probe} at {percent} %")),
                 Cell::text(found.kind.name()),

@@ -122,8 +122,8 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
             Cell::text(shortened(of_text(|text| &text.question))),
             Cell::text(shortened(of_text(|text| &text.gold))),
             Cell::text(shortened(one.answer)),
-            Cell::text(figure::outcome(one.rules.1)),
-            Cell::text(figure::outcome(one.judge.1)),
+            Cell::text(figure::name_of(&one.rules.1)),
+            Cell::text(figure::name_of(&one.judge.1)),
         ];
         row(one.session, Role::Strategy, cells)
     });
