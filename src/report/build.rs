@@ -251,11 +251,7 @@ fn planned<'a>(
     let mut plan: BTreeSet<CellKey> = BTreeSet::new();
     let mut known: BTreeSet<CellKey> = BTreeSet::new();
     for session in &manifest.sessions {
-        let key = |strategy: &str, repeat| CellKey {
-            session: session.id.clone(),
-            strategy: strategy.to_owned(),
-            repeat,
-        };
+        let key = |strategy: &str, repeat| key(&session.id, strategy, repeat);
         plan.insert(key(FULL, 0));
         if session.items > 0 {
             plan.insert(key(EMPTY, 0));
@@ -294,27 +290,20 @@ fn planned<'a>(
     (recorded, coverage)
 }
 
+fn key(session: &str, strategy: &str, repeat: u32) -> CellKey {
+    CellKey {
+        session: session.to_owned(),
+        strategy: strategy.to_owned(),
+        repeat,
+    }
+}
+
 fn material<'a>(
     manifest: &'a Manifest,
     recorded: &BTreeMap<CellKey, &'a CellRecord>,
 ) -> Material<'a> {
-    let reference = |cell: &CellRecord| {
-        let at = |repeat| {
-            let key = CellKey {
-                session: cell.session.clone(),
-                strategy: FULL.to_owned(),
-                repeat,
-            };
-            recorded.get(&key).copied()
-        };
-        at(cell.repeat).or_else(|| at(0))
-    };
-    let floor = |cell: &CellRecord| {
-        let key = CellKey {
-            session: cell.session.clone(),
-            strategy: EMPTY.to_owned(),
-            repeat: 0,
-        };
+    let of = |cell: &CellRecord, strategy, repeat| {
+        let key = key(&cell.session, strategy, repeat);
         recorded.get(&key).copied()
     };
     // Sessions in the order of the scenario; a cell of none of them is in no plan.
@@ -330,19 +319,17 @@ fn material<'a>(
         .iter()
         .map(|cell| {
             let beside = Beside {
-                full: reference(cell),
-                empty: floor(cell),
+                full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
+                empty: of(cell, EMPTY, 0),
             };
             CellSummary::beside(cell, beside, manifest.reader.kind)
         })
         .collect();
-    let of = |strategy: &str| -> Vec<&CellSummary> {
-        summaries
-            .iter()
-            .filter(|cell| cell.strategy == strategy)
-            .collect()
+    let cells_of = |strategy: &str| -> Vec<&CellSummary> {
+        let cells = summaries.iter();
+        cells.filter(|cell| cell.strategy == strategy).collect()
     };
-    let anchors = Anchors::of(&of(FULL), &of(EMPTY));
+    let anchors = Anchors::of(&cells_of(FULL), &cells_of(EMPTY));
     let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
         .into_iter()
         .chain(
@@ -352,7 +339,7 @@ fn material<'a>(
                 .map(|strategy| (Arm::Strategy, strategy.name.as_str())),
         );
     let arms = names
-        .map(|(arm, name)| (arm, ArmSummary::of(name, &of(name), anchors)))
+        .map(|(arm, name)| (arm, ArmSummary::of(name, &cells_of(name), anchors)))
         .collect();
     Material {
         manifest,
@@ -364,111 +351,79 @@ fn material<'a>(
 }
 
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
+    use ModelKind::{Deterministic, Scripted};
     let manifest = material.manifest;
+    let (summariser, reader) = (manifest.summariser.kind, manifest.reader.kind);
+    let judge = manifest.judge.as_ref().map(|judge| judge.kind);
+    let has_items = material.has_items();
+    let is_empty = coverage.recorded == 0;
+    let is_asked = material.cells.iter().any(|cell| was_asked(cell));
+    let mut arms = material.arms.iter();
+    let has_calls = arms.any(|(_, arm)| arm.model_calls.total().calls > 0);
+    let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
+    let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
     let mut banners = Vec::new();
-    let mut add = |level, text: String| banners.push(Banner { level, text });
     if let Controls::Failed { failures } = controls {
-        add(BannerLevel::Invalid, invalid(failures));
+        banners.push(Banner {
+            level: BannerLevel::Invalid,
+            text: invalid(failures),
+        });
     }
-    match manifest.reader.kind {
-        // Where nothing was planted nothing is graded, and the comparison says so.
-        ModelKind::Deterministic if material.has_items() || coverage.recorded == 0 => {
-            add(BannerLevel::Note, NO_MODEL.to_owned());
-        }
-        ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED.to_owned()),
-        ModelKind::Deterministic | ModelKind::Live => {}
-    }
-    let has_calls = material
-        .arms
-        .iter()
-        .any(|(_, arm)| arm.model_calls.total().calls > 0);
-    match manifest.summariser.kind {
-        ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED_SUMMARIES.to_owned()),
-        ModelKind::Deterministic if has_calls => add(BannerLevel::Note, RULES_SUMMARIES.to_owned()),
-        ModelKind::Deterministic | ModelKind::Live => {}
-    }
-    if manifest
-        .judge
-        .as_ref()
-        .is_some_and(|judge| judge.kind == ModelKind::Scripted)
-    {
-        add(BannerLevel::Warning, SCRIPTED_VERDICTS.to_owned());
-    }
-    for (level, text) in sections::models::uncalibrated(manifest) {
-        add(level, text);
-    }
-    for drifted in sections::models::drifted(material) {
-        add(BannerLevel::Warning, drifted);
-    }
-    if let Some(ceiling) = sections::answers::ceiling(material) {
-        add(BannerLevel::Note, ceiling);
-    }
-    if let Some(refused) = sections::answers::too_long(material) {
-        add(BannerLevel::Warning, refused);
-    }
-    if let Some(unjudged) = sections::answers::need_judge(material) {
-        add(BannerLevel::Warning, unjudged);
-    }
-    if let Some(faults) = &manifest.faults {
-        add(
-            BannerLevel::Warning,
-            format!("what went wrong, went wrong on purpose: {faults}"),
-        );
-    }
-    add(BannerLevel::Note, FIXED_TRAJECTORY.to_owned());
-    if coverage.recorded == 0 {
-        add(
-            BannerLevel::Warning,
-            "no cell was recorded: there is nothing to compare".to_owned(),
-        );
-    } else if material.has_items() && !material.cells.iter().any(|cell| was_asked(cell)) {
-        add(
-            BannerLevel::Note,
-            "no reader was asked: answers are not measured".to_owned(),
-        );
-    }
-    if coverage.outstanding > 0 {
-        add(
-            BannerLevel::Warning,
-            format!(
-                "{} of {} cells are outstanding: run the same command again to continue",
-                coverage.outstanding, coverage.planned
-            ),
-        );
-    }
-    if coverage.failed > 0 {
-        add(
-            BannerLevel::Warning,
-            format!(
-                "{} of {} cells failed: see the cells that ended early",
-                coverage.failed, coverage.planned
-            ),
-        );
-    }
-    if coverage.not_measurable > 0 {
-        add(
-            BannerLevel::Note,
-            format!(
-                "{} of {} cells are not measurable, and count in no number: see the cells that ended early",
-                coverage.not_measurable, coverage.planned
-            ),
-        );
-    }
+    // Where nothing was planted nothing is graded, and the comparison says so.
+    let is_searched = reader == Deterministic && (has_items || is_empty);
+    banners.extend(note(is_searched, NO_MODEL));
+    banners.extend(warning(reader == Scripted, SCRIPTED));
+    banners.extend(warning(summariser == Scripted, SCRIPTED_SUMMARIES));
+    banners.extend(note(
+        summariser == Deterministic && has_calls,
+        RULES_SUMMARIES,
+    ));
+    banners.extend(warning(judge == Some(Scripted), SCRIPTED_VERDICTS));
+    banners.extend(sections::models::uncalibrated(manifest));
+    banners.extend(
+        sections::models::drifted(material)
+            .into_iter()
+            .map(Banner::warning),
+    );
+    banners.extend(sections::answers::ceiling(material).map(Banner::note));
+    banners.extend(sections::answers::too_long(material).map(Banner::warning));
+    banners.extend(sections::answers::need_judge(material).map(Banner::warning));
+    let faults = manifest.faults.as_ref();
+    banners.extend(faults.map(|faults| {
+        Banner::warning(format!("what went wrong, went wrong on purpose: {faults}"))
+    }));
+    banners.push(Banner::note(FIXED_TRAJECTORY));
+    banners.extend(warning(
+        is_empty,
+        "no cell was recorded: there is nothing to compare",
+    ));
+    let is_unasked = !is_empty && has_items && !is_asked;
+    banners.extend(note(
+        is_unasked,
+        "no reader was asked: answers are not measured",
+    ));
+    let of_cells = |count: usize, what: &str| {
+        let text = format!("{count} of {} cells {what}", coverage.planned);
+        (count > 0).then_some(text)
+    };
+    let outstanding = "are outstanding: run the same command again to continue";
+    let failed = "failed: see the cells that ended early";
+    let not_measurable =
+        "are not measurable, and count in no number: see the cells that ended early";
+    banners.extend(of_cells(coverage.outstanding, outstanding).map(Banner::warning));
+    banners.extend(of_cells(coverage.failed, failed).map(Banner::warning));
+    banners.extend(of_cells(coverage.not_measurable, not_measurable).map(Banner::note));
     if coverage.unused > 0 {
-        add(
-            BannerLevel::Warning,
-            format!(
-                "{} records are not used: they repeat a cell or belong to none of this run",
-                coverage.unused
-            ),
-        );
+        banners.push(Banner::warning(format!(
+            "{} records are not used: they repeat a cell or belong to none of this run",
+            coverage.unused
+        )));
     }
-    if manifest.sessions.len() == 1 {
-        add(
-            BannerLevel::Note,
-            "one session: no number here has an interval".to_owned(),
-        );
-    }
+    let is_alone = manifest.sessions.len() == 1;
+    banners.extend(note(
+        is_alone,
+        "one session: no number here has an interval",
+    ));
     banners
 }
 

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
-use super::{Banner, BannerLevel, Cell, Report, Role, Row, Section, Subject, figure};
+use super::{Banner, Cell, Report, Role, Row, Section, Subject, figure};
 use crate::compare::gate::{CONFIRM, Ending, Gated, GatedMetric};
 use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
 use crate::record::OWN_MECHANISM;
@@ -108,12 +108,11 @@ impl Comparisons {
 
     /// The report: the verdict with its reason as the title, and three tables for each comparison.
     pub fn report(self) -> Report {
-        let differs = |mismatch: &Mismatch| Banner {
-            level: BannerLevel::Warning,
-            text: format!(
+        let differs = |mismatch: &Mismatch| {
+            Banner::warning(format!(
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
-            ),
+            ))
         };
         Report {
             title: self.title(),

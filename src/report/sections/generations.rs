@@ -6,7 +6,7 @@ use crate::record::{Arm, CellRecord};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::figure::many;
-use crate::report::{Banner, BannerLevel, Cell, Section};
+use crate::report::{Banner, Cell, Section};
 use crate::units::Tokens;
 
 /// From this compaction on, the later ones share a row.
@@ -32,9 +32,11 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
         (stuck > 0).then(|| format!("`{}` in {stuck} of {all}", arm.strategy))
     });
     let stuck: Vec<String> = stuck.collect();
-    (!stuck.is_empty()).then(|| Banner {
-        level: BannerLevel::Note,
-        text: format!("stuck at least once: {} ({STUCK_RULE})", stuck.join(", ")),
+    (!stuck.is_empty()).then(|| {
+        Banner::note(format!(
+            "stuck at least once: {} ({STUCK_RULE})",
+            stuck.join(", ")
+        ))
     })
 }
 

@@ -3,28 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::metric::cached_calls::by_purpose;
-use crate::model::{ModelKind, Purpose};
+use crate::model::ModelKind;
 use crate::probe::Verdict;
 use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{BannerLevel, Cell, Role, Row, Section};
+use crate::report::{Banner, Cell, Role, Row, Section, figure};
 use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
-
-fn name(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Agent => "agent",
-        Purpose::Compaction => "compaction",
-        Purpose::Background => "background",
-        Purpose::Recovery => "recovery",
-        Purpose::Probe => "probe",
-        Purpose::Qualification => "qualification",
-        Purpose::Judge => "judge",
-    }
-}
 
 /// Requests whose answers are kept, by purpose.
 pub(super) fn asked(material: &Material<'_>) -> Section {
@@ -38,7 +26,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
             Cell::count(kept.lost),
             Cell::tokens(kept.lost_tokens),
         ];
-        row(name(purpose), Role::Strategy, cells)
+        row(&figure::name_of(&purpose), Role::Strategy, cells)
     });
     Section::new("kept_answers", rows)
 }
@@ -186,34 +174,27 @@ pub(in crate::report) fn judges(manifest: &Manifest) -> BTreeMap<String, String>
         .collect()
 }
 
-/// What a reader of verdicts must know of live judges: that nobody compared them with people, or that the
-/// comparison is not enough.
-pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<(BannerLevel, String)> {
+/// Says of live judges that nobody compared them with people, or that the comparison is not enough.
+pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
     let mut judge = manifest.judge.iter();
     if !judge.any(|judge| judge.kind == ModelKind::Live) {
         return Vec::new();
     }
     let of_judge = |name: &str| {
         let found = calibration(manifest, name);
-        let (level, rest) = match found.map(|known| known.verdict) {
+        let says = |rest: &str| format!("judge {name} is {}: {rest}", in_words(found));
+        Some(match found.map(|known| known.verdict) {
             Some(Calibrated::Calibrated) => return None,
-            None => (
-                BannerLevel::Warning,
+            None => Banner::warning(says(
                 "nobody compared its verdicts with people's (`proctor calibrate`)",
-            ),
-            Some(Calibrated::Provisional) => (
-                BannerLevel::Note,
+            )),
+            Some(Calibrated::Provisional) => Banner::note(says(
                 "it agrees with people as far as it was compared with them",
-            ),
-            Some(Calibrated::Unfit) => (
-                BannerLevel::Warning,
+            )),
+            Some(Calibrated::Unfit) => Banner::warning(says(
                 "it does not agree with people, and its verdicts should not be believed",
-            ),
-        };
-        Some((
-            level,
-            format!("judge {name} is {}: {rest}", in_words(found)),
-        ))
+            )),
+        })
     };
     let names = judge_names(manifest).into_iter();
     names.filter_map(of_judge).collect()

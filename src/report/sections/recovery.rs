@@ -3,7 +3,7 @@
 use crate::record::RecoveryRecord;
 use crate::report::build::Material;
 use crate::report::figure::many;
-use crate::report::{Banner, BannerLevel, Cell, Section, Value};
+use crate::report::{Banner, Cell, Section, Value};
 use crate::units::Tokens;
 
 /// What all searches of some cells brought back.
@@ -50,17 +50,14 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
     let arms = material.arms.iter();
     let cells = arms.flat_map(|(_, arm)| material.cells_of(&arm.strategy));
     let all = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
-    (all.lost > 0).then(|| Banner {
-        level: BannerLevel::Note,
-        text: format!(
+    (all.lost > 0).then(|| Banner::note(format!(
             "recovery: a search over what was removed ({}) finds {} of {} lost items, for {} tokens \
              a question, by string matching",
             setting(record),
             all.regained,
             all.lost,
             all.mean_tokens()
-        ),
-    })
+        )))
 }
 
 /// Strategy by strategy.

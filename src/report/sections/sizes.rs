@@ -3,7 +3,7 @@
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
 use crate::report::build::Material;
 use crate::report::figure::{self, many};
-use crate::report::{Banner, BannerLevel, Cell, Role, Section};
+use crate::report::{Banner, Cell, Role, Section};
 use crate::units::Tokens;
 
 /// One line on the sizes of all sessions, and a warning where an average mixes both.
@@ -37,19 +37,13 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     if unknown > 0 {
         parts.push(format!("counted, head unknown ({})", of_sessions(unknown)));
     }
-    let mut banners = vec![Banner {
-        level: BannerLevel::Note,
-        text: format!("sizes: {}", parts.join("; ")),
-    }];
+    let mut banners = vec![Banner::note(format!("sizes: {}", parts.join("; ")))];
     if !billed.is_empty() && !counted.is_empty() {
-        banners.push(Banner {
-            level: BannerLevel::Warning,
-            text: format!(
+        banners.push(Banner::warning(format!(
                 "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",
                 billed.len(),
                 counted.len()
-            ),
-        });
+            )));
     }
     banners
 }

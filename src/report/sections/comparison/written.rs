@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::ModelKind;
 use crate::record::StrategyEntry;
 use crate::report::build::Material;
-use crate::report::{Banner, BannerLevel, Row};
+use crate::report::{Banner, Row};
 
 /// Knobs that only steer what a model writes.
 const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
@@ -89,12 +89,9 @@ pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
         names.collect::<Vec<_>>().join(", ")
     };
     let groups: Vec<String> = twins.iter().map(quoted).collect();
-    Some(Banner {
-        level: BannerLevel::Note,
-        text: format!(
-            "no best-mark between {}: they differ only in what a model would have written, and \
+    Some(Banner::note(format!(
+        "no best-mark between {}: they differ only in what a model would have written, and \
              no language model wrote summaries",
-            groups.join("; nor between ")
-        ),
-    })
+        groups.join("; nor between ")
+    )))
 }
