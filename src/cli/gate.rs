@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::versus::{self, Alone, How, Printed, Side};
-use super::{Exit, Stop, report, say};
+use super::{Exit, Stop, report, say, stop_with};
 use crate::compare::gate::Rules;
 use crate::record::journal::Run;
 use crate::report::Kind;
@@ -162,9 +162,11 @@ pub(super) fn rules(setting: &GateSetting, asked: &Asked) -> anyhow::Result<Rule
         });
         let Some((metric, margin)) = parsed else {
             let problem = format!("`--margin {typed}` names no margin");
-            return Err(Stop::new(Exit::Usage, problem)
-                .with_hint("write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`")
-                .into());
+            return stop_with(
+                Exit::Usage,
+                problem,
+                "write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`",
+            );
         };
         rules
             .set_margin(metric, margin)

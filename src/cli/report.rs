@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, print, say, terminal};
+use super::{Exit, Stop, print, say, stop, stop_with, terminal};
 use crate::record::journal::{Run, timings, write_whole};
 use crate::report::{Format, Kind, Report, endings, format, json};
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         } else {
             format!("the runs in it:\n  {}", runs.join("\n  "))
         };
-        return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
+        return stop_with(Exit::Invalid, problem, hint);
     }
     let run = Run::read(&args.run)
         .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
@@ -136,7 +136,7 @@ pub(super) fn has_folder(path: &Path) -> anyhow::Result<()> {
         path.display(),
         folder.display()
     );
-    Err(Stop::new(Exit::NotWritten, problem).into())
+    stop(Exit::NotWritten, problem)
 }
 
 /// The format of a file, by its ending.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment, report, say};
+use super::{Exit, Stop, environment, report, say, stop, stop_with};
 use crate::compare::baseline::Baseline;
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Rules, judge};
@@ -124,7 +124,7 @@ impl Side {
                     "a run says at its end which folder it wrote; `proctor baseline save RUN {place}` writes a \
                      baseline"
                 );
-                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+                return stop_with(Exit::Baseline, problem, hint);
             }
             let baseline = read_baseline(place, baselines)?;
             Self {
@@ -139,7 +139,7 @@ impl Side {
                 side.source.strategies = all;
                 let problem = format!("`{place}` has no strategy `{strategy}`");
                 let hint = format!("it has {}", listed(&side.source));
-                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+                return stop_with(Exit::Baseline, problem, hint);
             }
         }
         Ok(side)
@@ -220,7 +220,7 @@ pub(super) fn compare(
                 "`{}` and `{}` have no session in common",
                 baseline.name, candidate.name
             );
-            return Err(Stop::new(Exit::Baseline, problem).into());
+            return stop(Exit::Baseline, problem);
         }
     }
     if let Err(mixed) = old.same_reader(&new) {
@@ -263,7 +263,7 @@ pub(super) fn compare(
             "it has {}; name both sides, as in `RUN::STRATEGY`, or save the baseline again",
             listed(&old)
         );
-        return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+        return stop_with(Exit::Baseline, problem, hint);
     }
     for (names, has, lacks) in [
         (&pairs.baseline_alone, baseline, candidate),
@@ -296,7 +296,7 @@ pub(super) fn compare(
             listed(&old),
             listed(&new)
         );
-        return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+        return stop_with(Exit::Baseline, problem, hint);
     }
     Ok(Compared {
         comparisons,
@@ -415,9 +415,11 @@ pub(super) fn check_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
                 "`{}` would hold no test: nothing is gated here",
                 path.display()
             );
-            return Err(Stop::new(Exit::Usage, problem)
-                .with_hint("`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one")
-                .into());
+            return stop_with(
+                Exit::Usage,
+                problem,
+                "`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one",
+            );
         }
     }
     Ok(())
