@@ -215,6 +215,20 @@ pub enum BannerLevel {
     Note,
 }
 
+impl Banner {
+    /// What the numbers are.
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        let (level, text) = (BannerLevel::Note, text.into());
+        Self { level, text }
+    }
+
+    /// Why the numbers mean less than it seems.
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        let (level, text) = (BannerLevel::Warning, text.into());
+        Self { level, text }
+    }
+}
+
 impl Report {
     /// Computes the report of a run. Pure: the same records give the same report.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
