@@ -104,7 +104,7 @@ impl Ways {
 
 /// A fact that was not said yet.
 pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) -> PlantedFact {
-    let is_important = WORDS.bank("important").contains(&kind);
+    let is_important = !WORDS.bank(&format!("importance.{kind}")).is_empty();
     PlantedFact {
         id: format!("{kind}-{number:02}"),
         fact,

@@ -128,7 +128,8 @@ pub(crate) fn thought(random: &mut Random, topic: &Topic) -> String {
 
 /// A longer explanation, with a quotation of code where there is one.
 pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -> String {
-    let [findings, thoughts, next] = ["findings", "thoughts", "next"].map(|it| WORDS.bank(it));
+    let (findings, thoughts) = (WORDS.bank("findings"), WORDS.bank("thoughts"));
+    let next = WORDS.bank("next");
     let first = topic.say(random, &[findings, findings, findings, thoughts]);
     let second = topic.say(random, &[thoughts, findings, thoughts, findings, next]);
     if code.is_empty() {
