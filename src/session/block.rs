@@ -1,4 +1,4 @@
-//! What messages are made of: texts, tool uses and their results, and JSON as it was written.
+//! The blocks of messages: texts, tool uses and their results, and JSON as it was written.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ pub struct ToolUse {
     pub id: Arc<str>,
     /// The tool's name, as the product calls it.
     pub name: Arc<str>,
-    /// What kind of tool it is, so that a preset written for one product works on another's.
+    /// The class of the tool, so that a preset for one product works on another's recordings.
     pub class: ToolClass,
     /// The arguments, as recorded.
     pub input: JsonText,
@@ -200,7 +200,7 @@ fn without_layout(json: &str) -> String {
     text
 }
 
-/// What kind of tool it is. Importers map every tool of their product to one of these.
+/// The class of a tool. Importers map every tool of their product to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolClass {

@@ -75,7 +75,7 @@ pub const FORMAT: &str = "synthetic";
 pub const HEAD_TOKENS: Tokens = Tokens(7_400);
 
 impl Recipe {
-    /// How many rounds it has, or will have with so many tokens a round.
+    /// The number of rounds, estimated from `tokens_per_round` if the length is in tokens.
     fn rounds(&self, tokens_per_round: u64) -> u64 {
         match self.length {
             Length::Rounds(rounds) => u64::from(rounds),
@@ -124,9 +124,9 @@ impl std::fmt::Display for Length {
 /// A generated session with what was planted in it.
 #[derive(Debug, Clone)]
 pub struct Generated {
-    /// What the strategies see.
+    /// The session that strategies see.
     pub session: Session,
-    /// What they must not see.
+    /// The truth that they must not see.
     pub truth: GroundTruth,
 }
 

@@ -1,8 +1,8 @@
-//! What is known about a message beside what it says.
+//! Facts about a message besides its text.
 
 use serde::{Deserialize, Serialize};
 
-/// What an importer or generator knows about a message.
+/// A fact about a message that an importer or generator knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tag {

@@ -161,7 +161,7 @@ impl Content {
 }
 
 impl Planned {
-    /// What the user types to say it: a rule has words that lead over to it.
+    /// The text that the user types; a rule has an introduction.
     pub(crate) fn typed(&self, random: &mut Random, ways: Ways) -> String {
         let lines = self.content.shuffled(random).lines(random, ways, "said");
         let said = lines.join("\n");
@@ -226,7 +226,7 @@ struct Planner {
     planned: Vec<(u64, Planned)>,
 }
 
-/// All facts of a session of so many rounds, and the decoys.
+/// All facts of a session with that number of rounds, and the decoys.
 pub(crate) fn plan(
     family: &Family,
     recipe: &Recipe,
@@ -267,7 +267,7 @@ pub(crate) fn plan(
 }
 
 impl Planner {
-    /// How many are planted where one falls on so many rounds, up to a cap.
+    /// The number of facts for one every `per` rounds, up to a cap.
     fn scaled(&self, (per, cap): (u64, u64)) -> usize {
         let number = (self.rounds / per).min(cap) * self.percent / 100;
         usize::try_from(number).unwrap_or(0)

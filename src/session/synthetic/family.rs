@@ -30,7 +30,7 @@ pub struct Family {
     pub(crate) recalls: (u64, u64),
     /// and a rule.
     pub(crate) constraints: (u64, u64),
-    /// All facts are told by this thousandth of the session.
+    /// All facts are said by this thousandth of the session.
     #[serde(default = "the_end")]
     pub(crate) said_by: u64,
     /// Before so many requests of a hundred the person is away; otherwise no gap reaches five
@@ -60,7 +60,7 @@ pub(crate) type Weights = BTreeMap<Intent, u64>;
 pub(crate) struct Tasks {
     /// The fewest and the most rounds between two requests.
     pub(crate) rounds: (u64, u64),
-    /// Whether the person interrupts a task to tell something.
+    /// Whether the user interrupts a task to say a fact.
     pub(crate) interrupts: bool,
     /// Rounds in which a huge result is shown, in percent.
     #[serde(default)]
@@ -111,7 +111,7 @@ pub(crate) struct TimelinePlan {
     /// The part of the chapter, in percent, in which counts are printed.
     pub(crate) counted: (u64, u64),
     pub(crate) counts: Counts,
-    /// Of a hundred revisions the person types so many; tools print the others.
+    /// The percentage of revisions that the user types; tools print the others.
     pub(crate) typed: u64,
     /// Keys that are revised over the whole session, at most.
     #[serde(default)]
@@ -159,18 +159,18 @@ pub(crate) struct PhaseWords {
     /// The system prompt.
     pub(crate) system: &'static str,
     pub(crate) openings: Bank,
-    /// What the person throws in between.
+    /// Remarks of the user between requests.
     pub(crate) remarks: Bank,
     /// How the agent reports at the end of a phase.
     pub(crate) reports: Bank,
     pub(crate) farewells: Bank,
-    /// What the agent says when it marks results as not needed.
+    /// The agent's sentences when it marks results as not needed.
     pub(crate) snipping: Bank,
-    /// What the agent says when it has the conversation summarised, and what must be kept.
+    /// The agent's sentences when it has the conversation summarised, and the contents to keep.
     pub(crate) condensing: Vec<(&'static str, &'static str)>,
-    /// What ends each phase and begins the next.
+    /// The requests that end each phase and begin the next.
     pub(crate) turns: [Bank; 4],
-    /// What the person would have a compaction at the end of each phase keep; empty for no hint.
+    /// The user's hint for a compaction at the end of each phase; empty for none.
     #[serde(default)]
     pub(crate) hints: [&'static str; 4],
 }

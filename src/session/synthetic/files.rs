@@ -164,7 +164,7 @@ impl Files {
         at
     }
 
-    /// What output can say about a file.
+    /// A function of a file, as output can name it.
     pub(crate) fn place(&self, at: usize, random: &mut Random) -> Place {
         code::place(random, &self.all[at])
     }
@@ -178,7 +178,7 @@ impl Files {
         &self.all[at].lines
     }
 
-    /// Hides `text` as a comment in a file nobody has seen, and seals the file: it is shown once.
+    /// Hides comments in a file that was not read yet, and seals the file: it is shown once.
     pub(crate) fn plant(&mut self, at: usize, comments: &[String], random: &mut Random) {
         let language = self.all[at].language;
         let length = self.lines(at).len();

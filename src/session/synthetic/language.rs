@@ -81,7 +81,7 @@ impl Language {
         grammar::fill(self.say(template), &slots)
     }
 
-    /// What parts two sentences.
+    /// The separator of two sentences.
     pub(crate) fn gap(self) -> &'static str {
         match self {
             Self::English => " ",

@@ -107,7 +107,7 @@ impl Topic {
     }
 }
 
-/// What the agent says before it uses tools: one to four sentences.
+/// The agent's one to four sentences before it uses tools.
 pub(crate) fn announcement(random: &mut Random, topic: &Topic, intent: Intent) -> String {
     let opening = topic.opening(intent);
     let (findings, next) = (WORDS.bank("findings"), WORDS.bank("next"));
@@ -119,7 +119,7 @@ pub(crate) fn announcement(random: &mut Random, topic: &Topic, intent: Intent) -
     }
 }
 
-/// What the agent thinks before it speaks.
+/// The agent's thoughts before it speaks.
 pub(crate) fn thought(random: &mut Random, topic: &Topic) -> String {
     let thoughts = WORDS.bank("thoughts");
     let banks = vec![thoughts; random.count(3, thoughts.len())];
@@ -148,7 +148,7 @@ pub(crate) fn report(random: &mut Random, topic: &Topic) -> String {
     format!("{head}\n\n- {points}\n\n{end}")
 }
 
-/// What the user asks for.
+/// A request of the user.
 pub(crate) fn request(random: &mut Random, topic: &Topic) -> String {
     let is_first = topic.earlier.is_empty();
     let rule = if is_first { "openings" } else { "requests" };

@@ -39,7 +39,7 @@ impl Random {
         self
     }
 
-    /// What usual sizes are scaled by, in percent.
+    /// The scale of usual sizes, in percent.
     pub(crate) fn usual_percent(&self) -> u64 {
         self.usual_percent
     }

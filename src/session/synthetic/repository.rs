@@ -61,7 +61,7 @@ fn read(path: &str, lines: &[String]) -> Action {
 }
 
 impl Repository {
-    /// A repository of at least so many files.
+    /// A repository with at least that number of files.
     pub(crate) fn new(recipe: &Recipe, files: u64, random: &mut Random) -> Self {
         let count = usize::try_from(files).unwrap_or(usize::MAX);
         let mut repository = Self {
@@ -139,7 +139,7 @@ impl Repository {
         }
     }
 
-    /// What the agent says to what it does.
+    /// The agent's words about its actions.
     fn saying(
         &mut self,
         random: &mut Random,

@@ -8,7 +8,7 @@ use crate::session::{ContentBlock, Resumed, Session, Tag};
 /// So many of a hundred messages are loaded, up to the request at which the work goes on.
 const LOADED_PERCENT: usize = 75;
 
-/// How many characters of each request stand in the notes.
+/// The most characters of each request in the notes.
 const NOTE_CHARS: usize = 240;
 
 /// The work goes on with the first request after most of the messages. A session of one request

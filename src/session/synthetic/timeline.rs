@@ -1,8 +1,8 @@
 //! What happens over a session besides keys and rules: settings that are revised, counts that move,
 //! options taken and left, attempts that fail, and plans of which more and more is done.
 //!
-//! The family says how much of it there is, and in which words; [`plan`] draws when it happens. The
-//! user, the agent and tools tell it.
+//! The family sets the amount and the words; [`plan`] draws the moments. The user, the agent and tools
+//! say it.
 
 use serde_json::{Value, json};
 
@@ -55,13 +55,13 @@ impl Event for Happening {
 /// Something that happens in one message or over several.
 #[derive(Debug)]
 struct Item {
-    /// What was said of it so far.
+    /// The fact, as far as it has been said.
     fact: PlantedFact,
     /// The values to come, the next one last.
     ahead: Vec<String>,
 }
 
-/// The events of one session, and what of them was told.
+/// The events of one session, and the facts that they have made so far.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     phrases: &'static Phrases,
@@ -74,7 +74,7 @@ pub(crate) struct Timeline {
     failed: Vec<usize>,
 }
 
-/// What the agent says and does besides its work.
+/// The agent's words and actions besides its work.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) paragraphs: Vec<String>,
@@ -115,7 +115,7 @@ impl Timeline {
         self.events.is_typed_due(progress)
     }
 
-    /// What the user has to tell now, in the message of that index.
+    /// The due sentences of the user, for the message of that index.
     pub(crate) fn typed(
         &mut self,
         random: &mut Random,
@@ -128,7 +128,7 @@ impl Timeline {
         said.collect()
     }
 
-    /// What the agent has to say about what failed, in the message of that index.
+    /// The agent's conclusions from failed attempts, for the message of that index.
     pub(crate) fn conclusions(&mut self, random: &mut Random, message: usize) -> Vec<String> {
         let failed = std::mem::take(&mut self.failed);
         let concluded = failed.into_iter().filter_map(|at| {
@@ -273,7 +273,7 @@ impl Timeline {
         Some((plan.clone(), Action::new("TodoWrite", input, output)))
     }
 
-    /// What was told, as facts.
+    /// The facts that were said.
     pub(crate) fn facts(self) -> impl Iterator<Item = PlantedFact> {
         let facts = self.items.into_iter().map(|item| item.fact);
         facts.filter(|fact| !fact.evidence.is_empty())

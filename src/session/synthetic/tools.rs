@@ -35,7 +35,7 @@ fn tool(name: &str) -> Option<&'static Tool> {
         .find(|tool| tool.definition["name"] == name)
 }
 
-/// What kind of tool that is.
+/// The class of a tool.
 pub(crate) fn class(name: &str) -> ToolClass {
     tool(name).map_or(ToolClass::Other, |tool| tool.class)
 }

@@ -18,7 +18,7 @@ use crate::units::{ApiCallId, Timestamp, Tokens};
 /// Bytes of a token in results, roughly: it only bounds one result.
 const BYTES_PER_TOKEN: u64 = 3;
 
-/// A result may have so many bytes, whatever share is asked for.
+/// A result may always have this many bytes, whatever share is requested.
 const LEAST_ROOM: u64 = 600;
 
 /// Bytes of a huge result, from the fewest to the most.
@@ -35,11 +35,11 @@ pub(crate) struct Transcript<'a> {
     system: Arc<str>,
     tools: Vec<ToolSchema>,
     messages: Vec<Arc<Message>>,
-    /// What is sent with every call: the system prompt and the tools.
+    /// Tokens that every call sends: the system prompt and the tools.
     fixed: Tokens,
-    /// What was said so far,
+    /// Tokens of all messages so far,
     said: Tokens,
-    /// and what of it tools said.
+    /// and those of tool results.
     observed: Tokens,
     /// The tokens of images so far.
     pictured: Tokens,
@@ -155,7 +155,7 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// About so many bytes are left to write.
+    /// About the bytes that are left to write.
     fn left(&self, target: Tokens) -> u64 {
         target.0.saturating_sub(self.tokens().0).saturating_mul(3)
     }

@@ -13,7 +13,7 @@ pub(crate) type Bank = Vec<&'static str>;
 /// A distribution as `(thousandths of a percent, value)`, both ascending, from 0 to 100,000.
 pub(crate) type Quantiles = Vec<(u64, u64)>;
 
-/// What the agent says before each kind of work.
+/// The agent's first sentences before each kind of work.
 pub(crate) static INTENTS: LazyLock<BTreeMap<WorkspaceKind, BTreeMap<Intent, Bank>>> =
     LazyLock::new(|| {
         table(include_str!(
@@ -50,15 +50,15 @@ pub(crate) struct WorkFacts {
     pub(crate) parts: Bank,
     /// and the classes of their values.
     pub(crate) classes: Bank,
-    /// What goes on in steps.
+    /// Processes that go on in steps.
     pub(crate) series: Bank,
-    /// What is started and ended.
+    /// Things that are started and ended.
     pub(crate) owners: Bank,
-    /// What an instruction is about.
+    /// Subjects of instructions.
     pub(crate) subjects: Bank,
     /// A key, the class of its value, and a question that shares no content word with it.
     pub(crate) rewordings: Vec<(&'static str, &'static str, &'static str)>,
-    /// One fact of a kind is planted every so many rounds, up to a cap.
+    /// By kind of fact: one is planted every this many rounds, up to a cap.
     pub(crate) every: BTreeMap<&'static str, (u64, u64)>,
     pub(crate) way: Way,
     pub(crate) rules: Vec<RuleWords>,
@@ -78,7 +78,7 @@ pub(crate) struct Way {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleWords {
-    /// What it may be about; each is used once.
+    /// Its possible objects; each is used once.
     pub(crate) abouts: Bank,
     /// How it is said: `{about}`, a made-up `{name}`, a `{number}`. Where a place must be left
     /// alone, another one is free: `{spare}`.

@@ -24,7 +24,7 @@ pub(crate) enum WorkspaceKind {
 }
 
 impl WorkspaceKind {
-    /// What facts are made of there.
+    /// The words of its facts.
     pub(crate) fn facts(self) -> &'static WorkFacts {
         match self {
             Self::Repository => &REPOSITORY_FACTS,
@@ -83,7 +83,7 @@ pub(crate) struct Moment {
     /// The index of the message in which it asks for tools.
     pub(crate) asking: usize,
     pub(crate) now: i64,
-    /// About so many bytes may be shown besides what is told.
+    /// About the bytes that may be shown besides the fact.
     pub(crate) room: usize,
 }
 
@@ -108,7 +108,7 @@ pub(crate) enum Intent {
     Fetch,
     Note,
     Write,
-    /// Something besides the work, told by itself.
+    /// Something besides the work.
     Aside,
 }
 
@@ -144,7 +144,7 @@ impl Action {
     }
 }
 
-/// What the agent says and does in one round.
+/// The agent's words and actions in one round.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub(crate) thought: Option<String>,
@@ -161,7 +161,7 @@ pub(crate) struct Limits {
     pub(crate) least: u64,
     /// So many files are read in one go; 0 for as many as it comes.
     pub(crate) reads: usize,
-    /// A result that is shown to tell a fact has no more bytes than this, but for what it tells.
+    /// The most bytes of a result that says a fact, without the fact.
     pub(crate) aside: usize,
     /// Sizes are drawn as ever, and then scaled.
     pub(crate) scale_percent: u64,
@@ -180,7 +180,7 @@ pub(crate) enum Talk {
 }
 
 impl Talk {
-    /// How many explanations there are, of which so many percent of the rounds have one.
+    /// The number of explanations, which `percent` of the rounds have.
     pub(crate) fn explanations(self, random: &mut Random, percent: u64, most: usize) -> usize {
         match self {
             Self::AsItComes => usize::from(random.percent(percent)),
@@ -189,7 +189,7 @@ impl Talk {
         }
     }
 
-    /// Whether the agent thinks aloud, as it does in so many percent of the rounds.
+    /// Whether the agent thinks aloud, as in `percent` of the rounds.
     pub(crate) fn thinks(self, random: &mut Random, percent: u64) -> bool {
         self.explanations(random, percent, 1) > 0
     }
@@ -208,7 +208,7 @@ impl Limits {
         }
     }
 
-    /// The bytes of the result of a round, of which so many were drawn.
+    /// The bytes of a round's result, from the drawn size.
     pub(crate) fn size(self, drawn: u64) -> usize {
         let scaled = (drawn * self.scale_percent / 100).max(self.least);
         usize::try_from(scaled.min(self.most)).unwrap_or(usize::MAX)

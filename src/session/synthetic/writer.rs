@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The actions whose results say facts that are due, at most so many.
+    /// The actions whose results say due facts, up to `most`.
     fn reveal(&mut self, moment: Moment, most: usize, limits: Limits) -> Vec<Action> {
         let planned = self.pending.take(moment.progress, most, false);
         let actions = planned.into_iter().map(|fact| {

@@ -1,4 +1,4 @@
-//! Puts together what was said in several messages, and asks for calls that need several keys.
+//! Joins facts that several messages say, and asks for calls that need several keys.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ const LEAST_EVENTS: usize = 3;
 /// Fewer handles are no list.
 const LEAST_HANDLES: usize = 2;
 
-/// Of so many keys that were said, two or three have to arrive in one call.
+/// One call is asked for per this many keys; it needs two or three of them.
 const RECALLS_PER_ACT: usize = 6;
 
-/// What was said in several messages becomes one fact, in the order in which it was said; what was
-/// not said to its end becomes none. Calls are asked of what was said.
+/// Joins the parts of a fact from several messages, in their order, and drops facts whose parts are
+/// incomplete. Adds questions for calls that need several of the keys.
 pub(crate) fn gathered(facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> {
     let mut gathered: Vec<PlantedFact> = Vec::new();
     for fact in facts {
@@ -40,7 +40,7 @@ pub(crate) fn gathered(facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> 
     gathered
 }
 
-/// Adds what was said later of the same fact.
+/// Adds a later part of the same fact.
 fn join(known: &mut PlantedFact, more: PlantedFact) {
     match (&mut known.fact, more.fact) {
         (Fact::Order { events, .. }, Fact::Order { events: more, .. }) => events.extend(more),

@@ -6,16 +6,16 @@ use super::{Channel, Content, Planner, unsaid};
 use crate::session::ground_truth::{Fact, Handle, KeyValue, Revision};
 use crate::session::synthetic::grammar::WORDS;
 
-/// A key among at least so many others of its type is asked for by itself.
+/// A key is asked for by itself if at least this many others of its type are beside it.
 const AMONG: usize = 3;
 
-/// A series has so many events,
+/// The fewest and the most events of a series,
 const EVENTS: (usize, usize) = (4, 6);
 
-/// or so many handles,
+/// its handles,
 const HANDLES: (usize, usize) = (4, 5);
 
-/// of which so many are ended.
+/// and the handles that are ended.
 const ENDED: (usize, usize) = (1, 2);
 
 /// Where values are said. The user types none of them: each would interrupt the work.

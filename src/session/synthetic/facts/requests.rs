@@ -1,5 +1,5 @@
-//! What the user asks for: each request carries a reference of its own, so that the last one can be
-//! told from all others, and cannot be guessed.
+//! The user's requests. Each carries a reference of its own, which distinguishes the last one from all
+//! others and cannot be guessed.
 
 use super::{Ways, unsaid};
 use crate::session::ground_truth::{Fact, PlantedFact, Revision};

@@ -65,7 +65,7 @@ impl Rules {
         }
     }
 
-    /// What the rule is about, the rule, and how it is asked for.
+    /// The topic of the next rule, the rule, and the form of its question.
     pub(crate) fn next(&mut self, random: &mut Random) -> (String, String, RuleForm) {
         if self.kinds.is_empty() {
             self.kinds = (0..self.bank.len()).collect();

@@ -28,7 +28,7 @@ struct Planner {
     rounds: u64,
     /// How much is planted, in percent of the plan.
     percent: u64,
-    /// All is told by this thousandth of the session.
+    /// Everything is said by this thousandth of the session.
     said_by: u64,
     chapters: Vec<String>,
     items: Vec<Item>,
@@ -39,7 +39,7 @@ struct Planner {
 }
 
 impl Timeline {
-    /// A timeline for so many rounds.
+    /// A timeline for that number of rounds.
     pub(crate) fn new(family: &'static Family, recipe: &Recipe, rounds: u64) -> Self {
         let plan = &family.timeline;
         let chapters = (rounds / plan.rounds_per_chapter).clamp(1, plan.most_chapters);
@@ -80,7 +80,7 @@ impl Timeline {
 }
 
 impl Planner {
-    /// How many are planted in a chapter where one falls on so many rounds, up to a cap.
+    /// The number of items in a chapter for one every `per` rounds, up to a cap.
     fn scaled(&self, (per, cap): (u64, u64)) -> u64 {
         (self.rounds / per).min(cap) * self.percent / 100
     }
@@ -190,7 +190,7 @@ impl Planner {
         self.add("decision", question, fact, Vec::new())
     }
 
-    /// A key whose value, or a suite whose count, is revised so many times.
+    /// Adds a key with revised values, or a suite with revised counts.
     fn add_series(&mut self, is_count: bool, revisions: u64, span: Span, share: Share) {
         const COUNTS: (u64, u64) = (1_000_003, 7_999_999);
         let (ways, phrases) = (self.ways, self.phrases);

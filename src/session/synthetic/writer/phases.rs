@@ -21,13 +21,13 @@ const LEAST_ROUNDS: u64 = 40;
 /// How far a session in phases is.
 #[derive(Debug, Default)]
 pub(super) struct PhaseState {
-    /// About so many rounds there will be.
+    /// The expected number of rounds.
     rounds: u64,
     /// Chapter and phase.
     stage: (u64, usize),
     /// The number of calls from which on the agent marks results as not needed.
     snip_at: u64,
-    /// Results that nobody will need: message and ids of the tool uses.
+    /// Results that are not needed later: message and ids of the tool uses.
     pub(super) spent: Vec<(usize, Vec<Arc<str>>)>,
 }
 

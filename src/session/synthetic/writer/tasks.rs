@@ -79,7 +79,7 @@ impl Writer<'_> {
             };
             parts.insert(at, part);
         }
-        // Nobody interrupts a task to revise a setting: it is told with the next request.
+        // A revised setting does not interrupt a task: the next request says it.
         parts.extend(self.timeline.typed(&mut self.out.random, progress, message));
         self.out.pass(self.family.away_percent);
         self.out.typed(parts.join("\n\n"), &[]);
@@ -126,7 +126,7 @@ impl Writer<'_> {
         paragraphs.push(round.text);
         let mut actions = round.actions;
         actions.extend(told.actions);
-        // All of it is to be told in time where it is told early.
+        // Families that say all facts early need room for them.
         let most = if self.family.said_by < 1_000 { 3 } else { 2 };
         actions.extend(self.reveal(moment, most, limits));
         self.act(round.thought, &paragraphs, actions);
