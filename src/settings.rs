@@ -13,7 +13,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use keys::{Keyed, Keys, fraction_schema, whole_schema};
+pub use keys::{Key, Keyed, Keys, fraction_schema, whole_schema};
 pub use reader::Reader;
 
 /// A value and where it was written.

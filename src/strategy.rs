@@ -17,6 +17,7 @@ use crate::units::Tokens;
 pub mod control;
 pub mod cut;
 mod pending_edits;
+mod position_notes;
 pub(crate) mod files;
 mod truncate;
 pub mod guard;
@@ -29,7 +30,7 @@ pub mod situation;
 pub mod stage;
 mod own_prompt;
 mod template;
-pub mod tools;
+mod tools;
 pub mod trigger;
 mod model_text;
 
@@ -38,10 +39,9 @@ pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
-use guard::{Guards, OnInflation};
-use knob::{Knob, KnobReader};
-use law::Law;
+use knob::Knobs;
 use pending_edits::PendingEdits;
+use position_notes::PositionNotes;
 use tools::Tools;
 use trigger::Trigger;
 
@@ -86,52 +86,11 @@ pub trait Stage: Debug + Send {
     }
 }
 
-/// A kind of stage that presets can name.
-#[derive(Debug, Clone, Copy)]
-pub struct StageKind {
-    /// The word in `kind = "…"`.
-    pub name: &'static str,
-    /// One sentence.
-    pub description: &'static str,
-    /// Its page of the reference, `docs/stages/<name>.md`, which holds the words on each knob.
-    pub page: &'static str,
-    /// What can be set on it.
-    pub knobs: &'static [Knob],
-    /// The laws it breaks by design when it has something to do; a test holds that exactly these
-    /// break.
-    pub breaks: &'static [Law],
-    /// Makes one from its settings.
-    pub build: fn(&mut KnobReader<'_>) -> Built,
-}
-
 /// A stage, or what is wrong with its settings.
 pub type Built = Result<Box<dyn Stage>, SettingError>;
 
 /// What a stage plans, once its requests are answered.
 pub type Planned<'a> = Step<'a, Result<Patch, StageError>>;
-
-impl StageKind {
-    /// What a knob is for, in one sentence.
-    pub fn doc(&self, knob: &str) -> String {
-        let start = format!("| `{knob}` |");
-        let row = self.page.lines().find(|line| line.starts_with(&start));
-        let doc = row.and_then(|row| row.strip_suffix(" |")?.split(" | ").nth(3));
-        doc.unwrap_or_default().replace("\\|", "|")
-    }
-
-    /// The strategy's guards as they hold for this kind: one that makes contexts larger by design
-    /// is not stopped for it, unless its own guards say so.
-    fn guards(&self, guards: Guards) -> Guards {
-        if self.breaks.contains(&Law::NeverLarger) {
-            let on_inflation = OnInflation::Apply;
-            return Guards {
-                on_inflation,
-                ..guards
-            };
-        }
-        guards
-    }
-}
 
 /// What stands between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {

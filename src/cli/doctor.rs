@@ -15,7 +15,7 @@ use crate::runner::prices;
 use crate::scenario::{self, CacheSetting, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
-use crate::strategy::stage;
+use crate::strategy::stage::{self, StageKind};
 use crate::tokens::COUNTERS;
 
 /// Arguments of `proctor doctor`.
@@ -287,10 +287,11 @@ fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
     let kind = table.text("kind").unwrap_or_default();
     let name = table.text("name").unwrap_or(kind);
     flatten(name, table, settings);
-    let knobs = stage::kind(kind).map_or(&[][..], |kind| kind.knobs);
-    for knob in knobs.iter().filter(|knob| table.get(knob.name).is_none()) {
+    let mut knobs = stage::kind(kind).map(StageKind::knobs).unwrap_or_default();
+    knobs.retain(|knob| table.get(knob.name).is_none());
+    for knob in knobs {
         let path = format!("{name}.{}", knob.name);
-        settings.push(Row::default(path, knob.default()));
+        settings.push(Row::default(path, knob.default));
     }
 }
 

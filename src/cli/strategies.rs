@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::columns::pairs;
 use super::{Exit, print, prose, show};
 use crate::settings::Place;
-use crate::strategy::StageKind;
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
 use crate::strategy::preset::{PRESETS, StrategySpec};
-use crate::strategy::stage::STAGES;
+use crate::strategy::stage::{STAGES, StageKind};
 use crate::strategy::trigger::{Condition, Trigger};
 
 /// Arguments of `proctor strategies`.
@@ -110,27 +109,27 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
 }
 
 fn knobs_of(kind: &StageKind) -> String {
-    let mut text = format!("{}: {}\n", kind.name, kind.description);
-    for knob in kind.knobs {
-        let (takes, default, doc) = (knob.kind, knob.default(), kind.doc(knob.name));
-        let _ = writeln!(text, "  {} ({takes}, default {default}): {doc}", knob.name);
+    let mut text = format!("{}: {}\n", kind.name, kind.description());
+    for knob in kind.knobs() {
+        let (name, takes, default, doc) = (knob.name, knob.takes, knob.default, knob.doc);
+        let _ = writeln!(text, "  {name} ({takes}, default {default}): {doc}");
     }
     text
 }
 
 fn facts_of(kind: &StageKind) -> Value {
-    let knobs = kind.knobs.iter().map(|knob| {
+    let knobs = kind.knobs().into_iter().map(|knob| {
         json!({
             "name": knob.name,
-            "takes": knob.kind.to_string(),
-            "default": knob.default(),
-            "doc": kind.doc(knob.name),
+            "takes": knob.takes,
+            "default": knob.default,
+            "doc": knob.doc,
         })
     });
-    let breaks: Vec<&str> = kind.breaks.iter().map(|law| law.name()).collect();
+    let breaks: Vec<&str> = kind.breaks().into_iter().map(Law::name).collect();
     json!({
         "kind": kind.name,
-        "description": kind.description,
+        "description": kind.description(),
         "breaks": breaks,
         "knobs": knobs.collect::<Vec<_>>(),
     })

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Place, Reader, Setting, SettingError, Table, Value};
@@ -12,6 +14,19 @@ pub struct Keys {
     sections: Table,
     /// Names of something, where a key takes one of them.
     names: fn(&str) -> Vec<&'static str>,
+}
+
+/// One key, in words.
+#[derive(Debug, Clone)]
+pub struct Key<'k> {
+    /// Its name.
+    pub name: &'k str,
+    /// What it takes.
+    pub takes: String,
+    /// Its default, as settings write it.
+    pub default: String,
+    /// What it is for.
+    pub doc: &'k str,
 }
 
 static EMPTY: Table = Table {
@@ -57,10 +72,15 @@ impl Keys {
         Self { sections, names }
     }
 
-    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
-        let section = self.sections.get(name);
+    /// A section as it is written.
+    pub fn table(&self, section: &str) -> &Table {
+        let section = self.sections.get(section);
         let section = section.and_then(|section| section.as_table());
-        let keys = section.unwrap_or(&EMPTY).entries().iter();
+        section.unwrap_or(&EMPTY)
+    }
+
+    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
+        let keys = self.table(name).entries().iter();
         keys.filter_map(|(name, key)| Some((name.as_str(), key.as_table()?)))
     }
 
@@ -70,6 +90,75 @@ impl Keys {
         }
         let words = list(key, "words")?.iter();
         Some(words.filter_map(|word| word.as_text()).collect())
+    }
+
+    /// The words that a key takes.
+    pub fn words_of(&self, section: &str, name: &str) -> Vec<&str> {
+        let mut section = self.section(section);
+        let key = section.find(|(key, _)| *key == name);
+        key.and_then(|(_, key)| self.words(key)).unwrap_or_default()
+    }
+
+    /// The keys of a section, in words.
+    pub fn in_words(&self, section: &str) -> Vec<Key<'_>> {
+        let in_words = |(name, key)| Key {
+            name,
+            takes: self.takes(key),
+            default: match key.get("default").map(|default| &default.value) {
+                Some(Value::Real(number)) => number.to_string(),
+                Some(default) => default.to_string(),
+                None => "no limit".to_owned(),
+            },
+            doc: key.text("doc").unwrap_or_default(),
+        };
+        self.section(section).map(in_words).collect()
+    }
+
+    fn takes(&self, key: &Table) -> String {
+        if let Some((low, high)) = range(key) {
+            return match high {
+                u64::MAX => format!("whole number ≥ {low}"),
+                _ => format!("whole number {low}..={high}"),
+            };
+        }
+        if let Some(words) = self.words(key) {
+            return words.join(" | ");
+        }
+        let takes = match text(key, "takes") {
+            Some("fraction") => "number 0..=1",
+            Some("factor") => "number ≥ 1",
+            Some("amount") => "number ≥ 0",
+            Some("flag") => "true or false",
+            Some("texts") => "list of texts",
+            _ => "text",
+        };
+        takes.to_owned()
+    }
+
+    /// Checks the settings of a section by type and range.
+    pub fn check(
+        &'static self,
+        reader: &mut Reader<'_>,
+        section: &str,
+    ) -> Result<(), SettingError> {
+        for (name, key) in self.section(section) {
+            if let Some((low, high)) = range(key) {
+                reader.whole(name, low, high)?;
+            } else if let Some(words) = self.words(key) {
+                reader.choice(name, &words)?;
+            } else {
+                match text(key, "takes") {
+                    Some("fraction") => drop(reader.fraction(name)?),
+                    Some("factor") => drop(reader.factor(name)?),
+                    Some("amount") => drop(reader.amount(name)?),
+                    Some("flag") => drop(reader.flag(name)?),
+                    Some("text") => drop(reader.text(name)?),
+                    Some("texts") => reader.texts_of(name, list(key, "of"))?,
+                    _ => drop(reader.setting(name)),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The JSON schema of a section.
@@ -101,6 +190,7 @@ impl Keys {
         } else {
             match text(key, "takes") {
                 Some("fraction") => fraction_schema(),
+                Some("factor") => json!({ "type": "number", "minimum": 1 }),
                 Some("amount") => json!({ "type": "number", "minimum": 0 }),
                 Some("flag") => json!({ "type": "boolean" }),
                 Some("texts") => json!({ "type": "array", "items": { "type": "string" } }),
@@ -116,25 +206,16 @@ impl Keys {
 
     /// A value as JSON; `@name` stands for the names or the section of that name.
     fn json(&self, value: &Value) -> Json {
-        match value {
-            Value::Text(text) => match text.strip_prefix('@').map(|name| (self.names)(name)) {
-                Some(names) if !names.is_empty() => json!(names),
-                Some(_) => match text[1..].strip_suffix("/properties") {
+        value.to_json(&|text| match text.strip_prefix('@') {
+            None => json!(text),
+            Some(name) => match (self.names)(name) {
+                names if !names.is_empty() => json!(names),
+                _ => match name.strip_suffix("/properties") {
                     Some(section) => self.object(section)["properties"].take(),
-                    None => self.object(&text[1..]),
+                    None => self.object(name),
                 },
-                None => json!(text),
             },
-            Value::Whole(number) => json!(number),
-            Value::Real(number) => json!(number),
-            Value::Flag(flag) => json!(flag),
-            Value::List(items) => items.iter().map(|item| self.json(&item.value)).collect(),
-            Value::Table(table) => {
-                let entries = table.entries().iter();
-                let entries = entries.map(|(key, it)| (key.clone(), self.json(&it.value)));
-                Json::Object(entries.collect())
-            }
-        }
+        })
     }
 
     /// The dotted paths of all keys of a section that have a default, with the default as TOML.
@@ -147,6 +228,27 @@ impl Keys {
             _ => Vec::new(),
         };
         self.section(section).flat_map(of).collect()
+    }
+}
+
+impl Value {
+    /// The value as JSON, its texts as `of_text` has them.
+    fn to_json(&self, of_text: &dyn Fn(&str) -> Json) -> Json {
+        match self {
+            Self::Text(text) => of_text(text),
+            Self::Whole(number) => json!(number),
+            Self::Real(number) => json!(number),
+            Self::Flag(flag) => json!(flag),
+            Self::List(items) => {
+                let items = items.iter();
+                items.map(|item| item.value.to_json(of_text)).collect()
+            }
+            Self::Table(table) => {
+                let entries = table.entries().iter();
+                let entries = entries.map(|(key, it)| (key.clone(), it.value.to_json(of_text)));
+                Json::Object(entries.collect())
+            }
+        }
     }
 }
 
@@ -167,22 +269,7 @@ impl<'a> Keyed<'a> {
         (keys, section): (&'static Keys, &'static str),
     ) -> Result<Self, SettingError> {
         let mut reader = Reader::new(table, path);
-        for (name, key) in keys.section(section) {
-            if let Some((low, high)) = range(key) {
-                reader.whole(name, low, high)?;
-            } else if let Some(words) = keys.words(key) {
-                reader.choice(name, &words)?;
-            } else {
-                match text(key, "takes") {
-                    Some("fraction") => drop(reader.fraction(name)?),
-                    Some("amount") => drop(reader.amount(name)?),
-                    Some("flag") => drop(reader.flag(name)?),
-                    Some("text") => drop(reader.text(name)?),
-                    Some("texts") => drop(reader.texts(name)?),
-                    _ => drop(reader.setting(name)),
-                }
-            }
-        }
+        keys.check(&mut reader, section)?;
         reader.finish()?;
         Ok(Self::unchecked(table, path, (keys, section)))
     }
@@ -255,6 +342,31 @@ impl<'a> Keyed<'a> {
         self.setting(name).or_else(default)
     }
 
+    /// All keys as the fields of a value that have their names: what is set, else the default.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, SettingError> {
+        let keys = self.keys.section(self.section);
+        let defaults = keys.filter_map(|(name, key)| Some((name, key.get("default")?)));
+        let values = defaults.map(|(name, default)| (name.to_owned(), plain(&default.value)));
+        self.laid_over(values.collect())
+    }
+
+    /// `base`, with the keys that are set in place of its fields.
+    pub fn read_over<T: Serialize + DeserializeOwned>(&self, base: &T) -> Result<T, SettingError> {
+        let base = serde_json::to_value(base).unwrap_or_default();
+        self.laid_over(base.as_object().cloned().unwrap_or_default())
+    }
+
+    fn laid_over<T: DeserializeOwned>(
+        &self,
+        mut values: Map<String, Json>,
+    ) -> Result<T, SettingError> {
+        for (name, setting) in self.table.entries() {
+            values.insert(name.clone(), plain(&setting.value));
+        }
+        serde_json::from_value(Json::Object(values))
+            .map_err(|error| SettingError::new(self.place(), error.to_string()))
+    }
+
     /// A whole number.
     pub fn whole<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.given(name)?.value {
@@ -308,4 +420,8 @@ impl<'a> Keyed<'a> {
             .map(|file| (folder.join(file), self.place_of(name).clone()))
             .collect()
     }
+}
+
+fn plain(value: &Value) -> Json {
+    value.to_json(&|text| json!(text))
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion};
+use super::{
+    Keyed, Keys, Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
+};
 
 /// Reads a table once: every setting that is there must be asked for, or it is a mistake.
 #[derive(Debug)]
@@ -184,6 +186,38 @@ impl<'a> Reader<'a> {
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, SettingError> {
         self.items(key, "a list of texts", Setting::as_text)
+    }
+
+    /// Checks a list of texts, each of which must be one of `allowed`, if that says anything.
+    pub(super) fn texts_of(
+        &mut self,
+        key: &str,
+        allowed: Option<&[Setting]>,
+    ) -> Result<(), SettingError> {
+        let texts = self.texts(key)?.unwrap_or_default();
+        let allowed: Vec<&str> = allowed
+            .into_iter()
+            .flatten()
+            .filter_map(Setting::as_text)
+            .collect();
+        let unknown = texts.into_iter().find(|text| !allowed.contains(text));
+        match (unknown.filter(|_| !allowed.is_empty()), self.setting(key)) {
+            (Some(unknown), Some(setting)) => {
+                let (path, allowed) = (self.path_of(key), allowed.join("`, `"));
+                let problem = format!("`{path}` names `{unknown}`: it must be of `{allowed}`");
+                Err(SettingError::new(&setting.place, problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same table, checked against a section of keys.
+    pub fn keyed(
+        self,
+        keys: &'static Keys,
+        section: &'static str,
+    ) -> Result<Keyed<'a>, SettingError> {
+        Keyed::new(self.table, &self.path, (keys, section))
     }
 
     /// A table, ready to be read.

@@ -5,7 +5,7 @@
 //! context, they cut to the size that it had afterwards. What such a control keeps is what the
 //! same budget buys without any thought.
 
-use super::stage::extract::Method;
+use super::knob::KEYS;
 use crate::settings::{Place, SettingError, Table, Value};
 use crate::units::is_valid_id;
 
@@ -41,7 +41,8 @@ pub static CONTROLS: &[(&str, &str)] = &[
 
 /// What can follow a strategy: a digest, or any method of `extract`.
 pub(super) fn following_words() -> Vec<&'static str> {
-    [&[DIGEST], Method::WORDS].concat()
+    let methods = KEYS.words_of("extract", "method");
+    [DIGEST].into_iter().chain(methods).collect()
 }
 
 /// The one that is no method of `extract`.

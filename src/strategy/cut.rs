@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 use crate::context::Entry;
 use crate::session::{Role, Tag};
+use crate::units::Tokens;
 
 /// How careful a cut is. Each is stricter than the one before: what it allows, all before it
 /// allow too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cut {
     /// Anywhere: that product has no guard.
     None,
@@ -22,20 +26,6 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The words that settings use, the least careful first.
-    pub const WORDS: &'static [&'static str] = &["none", "pair", "batch", "round", "turn"];
-
-    /// The cut of that word; any other word is the default, `pair`.
-    pub fn named(word: &str) -> Self {
-        match word {
-            "none" => Self::None,
-            "batch" => Self::Batch,
-            "round" => Self::Round,
-            "turn" => Self::Turn,
-            _ => Self::Pair,
-        }
-    }
-
     /// Whether `entries` may be cut in front of index `at`. The two ends always are legal.
     ///
     /// Looks at the turns around the cut only.
@@ -112,6 +102,17 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
     asked
         .flat_map(|entry| entry.message.tool_uses())
         .any(|(_, tool_use)| answers.contains(&&*tool_use.id))
+}
+
+/// Where the longest tail of at most so many tokens begins.
+pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
+    let mut left = budget;
+    let fits = |entry: &&Entry| {
+        let fits = entry.size.tokens <= left;
+        left = left - entry.size.tokens;
+        fits
+    };
+    entries.len() - entries.iter().rev().take_while(fits).count()
 }
 
 /// The API rounds of a context: each starts with the first assistant message of a response, and
@@ -201,11 +202,12 @@ mod tests {
     #[track_caller]
     fn check(letters: &str, legal: [&[usize]; 5]) {
         let entries = entries(letters);
-        for (word, legal) in Cut::WORDS.iter().zip(legal) {
+        let cuts = [Cut::None, Cut::Pair, Cut::Batch, Cut::Round, Cut::Turn];
+        for (cut, legal) in cuts.into_iter().zip(legal) {
             let found: Vec<usize> = (1..entries.len())
-                .filter(|at| Cut::named(word).allows(&entries, *at))
+                .filter(|at| cut.allows(&entries, *at))
                 .collect();
-            assert_eq!(found, legal, "{word} in {letters}");
+            assert_eq!(found, legal, "{cut:?} in {letters}");
         }
     }
 

@@ -1,10 +1,13 @@
 //! Guards: what happens when a stage fails or gains nothing.
 
+use serde::{Deserialize, Serialize};
+
+use super::knob::KEYS;
 use crate::settings::{Reader, SettingError};
 use crate::units::Tokens;
 
 /// The guards of one stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guards {
     /// A stage that fails so often in a row is not tried again; 0 for never giving up.
     pub max_consecutive_failures: u32,
@@ -28,7 +31,8 @@ pub struct Guards {
 }
 
 /// What happens to a patch after which the context is still over what made the stage fire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PostCheck {
     /// It stays.
     Keep,
@@ -37,7 +41,8 @@ pub enum PostCheck {
 }
 
 /// What a stage does when the model refuses what it was to summarise as too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnSummaryOverflow {
     /// The attempt fails.
     Fail,
@@ -51,7 +56,8 @@ pub enum OnSummaryOverflow {
 }
 
 /// What a stage does with an answer that is no summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnNoSummary {
     /// The attempt fails, and the history stays.
     Keep,
@@ -62,7 +68,8 @@ pub enum OnNoSummary {
 }
 
 /// What happens to a patch that makes the context larger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnInflation {
     /// It is dropped and counts as a failure of the stage.
     Discard,
@@ -90,52 +97,11 @@ impl Default for Guards {
 
 impl Guards {
     /// Reads a `[guards]` table; what is not set stays as it is in `self`.
-    pub fn read(mut self, reader: Option<Reader<'_>>) -> Result<Self, SettingError> {
-        let Some(mut reader) = reader else {
-            return Ok(self);
-        };
-        if let Some(failures) = reader.whole("max_consecutive_failures", 0, 1_000)? {
-            self.max_consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
+    pub fn read(self, reader: Option<Reader<'_>>) -> Result<Self, SettingError> {
+        match reader {
+            Some(reader) => reader.keyed(&KEYS, "guards")?.read_over(&self),
+            None => Ok(self),
         }
-        if let Some(gain) = reader.whole("min_gain_tokens", 0, u64::MAX)? {
-            self.min_gain_tokens = Tokens(gain);
-        }
-        match reader.choice("on_inflation", &["discard", "apply"])? {
-            Some("apply") => self.on_inflation = OnInflation::Apply,
-            Some(_) => self.on_inflation = OnInflation::Discard,
-            None => {}
-        }
-        match reader.choice("post_check", &["keep", "discard"])? {
-            Some("discard") => self.post_check = PostCheck::Discard,
-            Some(_) => self.post_check = PostCheck::Keep,
-            None => {}
-        }
-        let words = &["fail", "drop_oldest_round", "shrink_results", "halve"];
-        if let Some(word) = reader.choice("on_summary_overflow", words)? {
-            self.on_summary_overflow = match word {
-                "drop_oldest_round" => OnSummaryOverflow::DropOldestRound,
-                "shrink_results" => OnSummaryOverflow::ShrinkResults,
-                "halve" => OnSummaryOverflow::Halve,
-                _ => OnSummaryOverflow::Fail,
-            };
-        }
-        if let Some(tries) = reader.whole("summary_overflow_tries", 0, 100_000)? {
-            self.summary_overflow_tries = u32::try_from(tries).unwrap_or(u32::MAX);
-        }
-        for (key, words, guard) in [
-            ("on_empty", &["keep", "retry"][..], &mut self.on_empty),
-            ("on_tool_call", &["keep", "retry"], &mut self.on_tool_call),
-            ("on_chat", &["keep", "retry", "apply"], &mut self.on_chat),
-        ] {
-            *guard = match reader.choice(key, words)? {
-                Some("retry") => OnNoSummary::Retry,
-                Some("apply") => OnNoSummary::Apply,
-                Some(_) => OnNoSummary::Keep,
-                None => continue,
-            };
-        }
-        reader.finish()?;
-        Ok(self)
     }
 }
 

@@ -7,17 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use super::knob::KnobKind::Text;
-use super::knob::{Knob, KnobReader};
+use super::knob::Knobs;
 use super::template::{self, Template};
 use crate::settings::{SettingError, with_suggestion};
 use crate::units::Tokens;
 
-/// `prompt`: the file.
-pub(super) const PROMPT: Knob = Knob::new("prompt", Text(""));
-
-/// `prompt_text`: its text.
-pub(super) const PROMPT_TEXT: Knob = Knob::new("prompt_text", Text(""));
+/// The knob that names the file.
+const PROMPT: &str = "prompt";
 
 /// What a prompt may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,11 +60,10 @@ impl OwnPrompt {
     /// The prompt that a stage names; nothing where it names none, or where the file is not read yet.
     /// Variables that the stage cannot fill are refused with the reason.
     pub(super) fn read(
-        knobs: &mut KnobReader<'_>,
+        knobs: &Knobs<'_>,
         unfits: &[(Variable, &str)],
     ) -> Result<Option<Self>, SettingError> {
-        let name = knobs.text(PROMPT.name)?;
-        let text = knobs.text(PROMPT_TEXT.name)?;
+        let (name, text) = (knobs.text(PROMPT), knobs.text("prompt_text"));
         if text.is_empty() {
             return Ok(None);
         }
@@ -78,10 +73,10 @@ impl OwnPrompt {
             format!("the prompt `{name}`")
         };
         if text.trim().is_empty() {
-            return Err(knobs.wrong(PROMPT.name, &format!("is blank: {shown} says nothing")));
+            return Err(knobs.wrong(PROMPT, &format!("is blank: {shown} says nothing")));
         }
-        let pieces = pieces(&text).map_err(|(unknown, line)| {
-            let mut error = knobs.wrong(PROMPT.name, "names an unknown variable");
+        let pieces = pieces(text).map_err(|(unknown, line)| {
+            let mut error = knobs.wrong(PROMPT, "names an unknown variable");
             error.problem = format!("{shown}, line {line}: unknown variable `{unknown}`");
             with_suggestion(error, unknown, VARIABLES.map(|(name, _)| name))
         })?;
@@ -94,13 +89,13 @@ impl OwnPrompt {
         if let Some((variable, why)) = unfits.iter().find(unfit) {
             let mut named = VARIABLES.iter().filter(|(_, one)| one == variable);
             let name = named.next().map_or("", |(name, _)| name);
-            let mut error = knobs.wrong(PROMPT.name, "names a variable that has no value here");
+            let mut error = knobs.wrong(PROMPT, "names a variable that has no value here");
             error.problem = format!("{shown} names `{{{{{name}}}}}`, {why}");
             return Err(error);
         }
         Ok(Some(Self {
-            sections: sections(&text),
-            reads: template::asking_for(&text),
+            sections: sections(text),
+            reads: template::asking_for(text),
             pieces,
             used,
         }))

@@ -49,11 +49,6 @@ impl PendingEdits {
         Some(block.at.entry)
     }
 
-    /// Forgets all: positions have changed.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
     /// The edits to plan now, ascending: those that are not in place, if any was added since the
     /// last time, and all together free `min_gain` at least.
     ///

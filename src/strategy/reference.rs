@@ -1,14 +1,11 @@
 //! The reference of strategies, as Markdown: `docs/strategies.md`, and a page for each kind of stage.
-//!
-//! The page of a stage is written here but for the words on each knob, which are the page's own.
 
 use std::fmt::Write as _;
 
-use super::StageKind;
 use super::control::CONTROLS;
 use super::law::Law;
 use super::preset::{PRESETS, StrategySpec};
-use super::stage::STAGES;
+use super::stage::{STAGES, StageKind};
 use super::trigger::{CONDITIONS, Condition, Takes, Trigger};
 use crate::settings::{Place, SettingError};
 
@@ -53,15 +50,9 @@ pub fn reference() -> Result<String, SettingError> {
     }
     out.push_str(OWN_PROMPT);
     out.push_str("\n## Kinds of stages\n\n| stage | what it does |\n|---|---|\n");
-    for StageKind {
-        name, description, ..
-    } in STAGES
-    {
-        let _ = writeln!(
-            out,
-            "| [`{name}`](stages/{name}.md) | {} |",
-            cell(description)
-        );
+    for kind in STAGES {
+        let (name, description) = (kind.name, cell(kind.description()));
+        let _ = writeln!(out, "| [`{name}`](stages/{name}.md) | {description} |");
     }
     Ok(out)
 }
@@ -69,16 +60,17 @@ pub fn reference() -> Result<String, SettingError> {
 /// The page of a kind of stage, `docs/stages/<name>.md`.
 #[doc(hidden)]
 pub fn page(kind: &StageKind) -> String {
-    let mut out = format!("# {}\n\n{}.\n", kind.name, sentence(kind.description));
-    if !kind.breaks.is_empty() {
-        let _ = write!(out, "\nBreaks by design: {}.\n", laws(kind.breaks));
+    let mut out = format!("# {}\n\n{}.\n", kind.name, sentence(kind.description()));
+    let breaks = kind.breaks();
+    if !breaks.is_empty() {
+        let _ = write!(out, "\nBreaks by design: {}.\n", laws(&breaks));
     }
-    if !kind.knobs.is_empty() {
+    let knobs = kind.knobs();
+    if !knobs.is_empty() {
         out.push_str("\n| knob | takes | default | |\n|---|---|---|---|\n");
     }
-    for knob in kind.knobs {
-        let (takes, default) = (cell(&knob.kind.to_string()), cell(&knob.default()));
-        let doc = cell(&kind.doc(knob.name));
+    for knob in knobs {
+        let [takes, default, doc] = [&knob.takes, &knob.default, knob.doc].map(cell);
         let _ = writeln!(out, "| `{}` | {takes} | `{default}` | {doc} |", knob.name);
     }
     out

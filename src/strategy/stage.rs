@@ -1,54 +1,120 @@
-//! The stages: one file each, registered in one line.
+//! The stages: one file each, registered in one line, with its knobs in `keys.toml`.
 
 use std::collections::BTreeSet;
 
-use super::StageKind;
+use serde::de::DeserializeOwned;
+
+use super::guard::{Guards, OnInflation};
+use super::knob::{KEYS, Knobs};
+use super::law::Law;
+use super::{Built, Stage};
 use crate::context::Entry;
 use crate::session::wire;
+use crate::settings::Key;
 
-pub mod clear_inputs;
-pub mod clear_results;
-pub mod clear_thinking;
-pub mod collapse_groups;
-pub mod dedupe_reads;
-pub mod digest;
-pub mod drop_middle;
-pub mod drop_oldest;
-pub mod extract;
-pub mod normalize;
-pub mod offload_results;
-pub mod recorded;
-pub mod restore;
-pub mod session_memory;
-pub mod snip;
-pub mod summarize;
+mod clear_inputs;
+mod clear_results;
+mod clear_thinking;
+mod collapse_groups;
+mod dedupe_reads;
+mod digest;
+mod drop_middle;
+mod drop_oldest;
+mod extract;
+mod normalize;
+mod offload_results;
+mod recorded;
+mod restore;
+mod session_memory;
+mod snip;
+mod summarize;
 pub(super) mod trial;
-pub mod truncate_output;
+mod truncate_output;
+
+/// A kind of stage that presets can name. What it does, its knobs and the laws it breaks by design
+/// are in its section of `keys.toml`.
+#[derive(Debug, Clone, Copy)]
+pub struct StageKind {
+    /// The word in `kind = "…"`.
+    pub name: &'static str,
+    /// Makes one from its settings.
+    pub(super) build: fn(&Knobs<'_>) -> Built,
+}
 
 /// All kinds of stages, in the order of the documentation.
 pub static STAGES: &[StageKind] = &[
-    truncate_output::KIND,
-    offload_results::KIND,
-    dedupe_reads::KIND,
-    snip::KIND,
-    drop_middle::KIND,
-    clear_results::KIND,
-    clear_inputs::KIND,
-    clear_thinking::KIND,
-    drop_oldest::KIND,
-    extract::KIND,
-    summarize::KIND,
-    collapse_groups::KIND,
-    session_memory::KIND,
-    restore::KIND,
-    digest::KIND,
-    normalize::KIND,
-    recorded::KIND,
+    StageKind::new("truncate_output", truncate_output::build),
+    StageKind::of::<offload_results::OffloadResults>("offload_results"),
+    StageKind::of::<dedupe_reads::DedupeReads>("dedupe_reads"),
+    StageKind::of::<snip::Snip>("snip"),
+    StageKind::new("drop_middle", drop_middle::build),
+    StageKind::of::<clear_results::ClearResults>("clear_results"),
+    StageKind::of::<clear_inputs::ClearInputs>("clear_inputs"),
+    StageKind::of::<clear_thinking::ClearThinking>("clear_thinking"),
+    StageKind::of::<drop_oldest::DropOldest>("drop_oldest"),
+    StageKind::new("extract", extract::build),
+    StageKind::new("summarize", summarize::build),
+    StageKind::new("collapse_groups", collapse_groups::build),
+    StageKind::new("session_memory", session_memory::build),
+    StageKind::of::<restore::Restore>("restore"),
+    StageKind::new("digest", digest::build),
+    StageKind::of::<normalize::Normalize>("normalize"),
+    StageKind::of::<recorded::Replay>("recorded"),
 ];
 
 /// The kind of that name.
 pub fn kind(name: &str) -> Option<&'static StageKind> {
     STAGES.iter().find(|kind| kind.name == name)
+}
+
+impl StageKind {
+    const fn new(name: &'static str, build: fn(&Knobs<'_>) -> Built) -> Self {
+        Self { name, build }
+    }
+
+    /// A kind whose stages are made of their knobs and nothing else.
+    const fn of<S: Stage + DeserializeOwned + 'static>(name: &'static str) -> Self {
+        Self::new(name, of_knobs::<S>)
+    }
+
+    /// One sentence.
+    pub fn description(&self) -> &'static str {
+        KEYS.table(self.name)
+            .text("description")
+            .unwrap_or_default()
+    }
+
+    /// The laws it breaks by design when it has something to do; a test holds that exactly these
+    /// break.
+    pub fn breaks(&self) -> Vec<Law> {
+        let breaks = KEYS.table(self.name).get("breaks");
+        let names = breaks.and_then(|breaks| breaks.as_list()).into_iter();
+        let names = names.flatten().filter_map(|name| name.as_text());
+        names.filter_map(Law::named).collect()
+    }
+
+    /// Everything that can be set on it.
+    pub fn knobs(&self) -> Vec<Key<'static>> {
+        KEYS.in_words(self.name)
+    }
+
+    /// The strategy's guards as they hold for this kind: one that makes contexts larger by design
+    /// is not stopped for it, unless its own guards say so.
+    pub(super) fn guards(&self, guards: Guards) -> Guards {
+        let on_inflation = if self.breaks().contains(&Law::NeverLarger) {
+            OnInflation::Apply
+        } else {
+            guards.on_inflation
+        };
+        Guards {
+            on_inflation,
+            ..guards
+        }
+    }
+}
+
+fn of_knobs<S: Stage + DeserializeOwned + 'static>(knobs: &Knobs<'_>) -> Built {
+    Ok(Box::new(knobs.read::<S>()?))
 }
 
 /// The messages of some entries, as JSON.

@@ -36,18 +36,6 @@ enum Markup {
     StateSnapshot,
 }
 
-/// The words that settings use.
-pub(super) const WORDS: &[&str] = &[
-    "continuity",
-    "five-points",
-    "nine-sections",
-    "checkpoint",
-    "task-tracking",
-    "state-snapshot",
-    "objective",
-    "plain",
-];
-
 static TEMPLATES: &[Template] = &[
     Template::new("continuity", include_str!("template/continuity.md")),
     Template::new("five-points", include_str!("template/five-points.md")),
@@ -210,8 +198,9 @@ mod tests {
     #[test]
     fn every_word_names_a_template_and_every_template_has_a_word() {
         let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
-        assert_eq!(names, WORDS);
-        for word in WORDS {
+        let words = crate::strategy::knob::KEYS.words_of("summarize", "template");
+        assert_eq!(names, words);
+        for word in words {
             let body = named(word).body(Span::Full);
             assert!(!body.is_empty() && !body.contains('{'), "{word}: {body}");
         }

@@ -1,39 +1,33 @@
 //! Which tools a stage looks at: by name, or by class, so that a preset written for one product
 //! works on another's sessions.
 
+use serde::Deserialize;
+
 use crate::session::ToolUse;
 
-/// The tools a stage looks at. Names are those of the product; `class:read` names a class.
-#[derive(Debug, Clone, Default)]
-pub struct Tools {
-    /// Only these; none for all.
-    pub only: Vec<String>,
-    /// All but these.
-    pub except: Vec<String>,
-}
+/// A list of tools. Names are those of the product; `class:read` names a class.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Tools(Vec<String>);
 
 impl Tools {
-    /// Only these; all, where none are named.
-    pub(super) fn only(only: Vec<String>) -> Self {
-        let except = Vec::new();
-        Self { only, except }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Whether there is no choice to make.
-    pub fn are_all(&self) -> bool {
-        self.only.is_empty() && self.except.is_empty()
-    }
-
-    /// Whether the stage looks at this tool; a result without a call belongs to no tool.
-    pub fn include(&self, tool: Option<&ToolUse>) -> bool {
-        let names = |list: &[String]| {
-            tool.is_some_and(|tool| {
-                list.iter().any(|name| match name.strip_prefix("class:") {
-                    Some(class) => tool.class.name() == class,
-                    None => *name == *tool.name,
-                })
+    /// Whether the list names this tool; a result without a call belongs to no tool.
+    pub(crate) fn name(&self, tool: Option<&ToolUse>) -> bool {
+        tool.is_some_and(|tool| {
+            self.0.iter().any(|name| match name.strip_prefix("class:") {
+                Some(class) => tool.class.name() == class,
+                None => *name == *tool.name,
             })
-        };
-        (self.only.is_empty() || names(&self.only)) && !names(&self.except)
+        })
+    }
+
+    /// Whether a stage that looks at the tools of the list looks at this one: an empty list allows
+    /// all.
+    pub(crate) fn allow(&self, tool: Option<&ToolUse>) -> bool {
+        self.is_empty() || self.name(tool)
     }
 }

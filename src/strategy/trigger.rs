@@ -75,6 +75,13 @@ pub fn measures() -> Vec<&'static str> {
     ["scenario", "usage"].into_iter().chain(counters).collect()
 }
 
+impl Default for Trigger {
+    /// Fires before every call.
+    fn default() -> Self {
+        Self::always()
+    }
+}
+
 impl Trigger {
     /// Fires before every call.
     pub fn always() -> Self {

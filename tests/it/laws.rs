@@ -86,7 +86,7 @@ fn kinds_of_stages_break_exactly_the_laws_they_declare() {
         let (knobs, before) = at_work(kind.name);
         let text = format!("{before}[[stage]]\nkind = '{}'\n{knobs}", kind.name);
         let spec = own("own", &text);
-        let declared: BTreeSet<Law> = kind.breaks.iter().copied().collect();
+        let declared: BTreeSet<Law> = kind.breaks().into_iter().collect();
         let broken = RefCell::new(BTreeSet::new());
         let acted = RefCell::new(false);
         let wants_more = || *broken.borrow() != declared || !*acted.borrow();

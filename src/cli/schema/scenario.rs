@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::compare::COMPARED;
 use crate::scenario;
 use crate::settings::{fraction_schema, whole_schema};
-use crate::strategy::StageKind;
-use crate::strategy::knob::{Knob, KnobKind};
-use crate::strategy::stage::STAGES;
+use crate::strategy::knob::KEYS;
+use crate::strategy::stage::{STAGES, StageKind};
 use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes};
 
 /// The schema of a scenario file. It refuses what the reader refuses by name, type and range;
@@ -38,7 +37,7 @@ pub(super) fn schema() -> Value {
         "$defs": {
             "when": when(),
             "condition": condition(),
-            "guards": scenario::schema("guards"),
+            "guards": KEYS.object("guards"),
             "stage": { "oneOf": STAGES.iter().map(stage).collect::<Vec<_>>() },
         },
     })
@@ -54,32 +53,17 @@ fn described(doc: &str, schema: &Value) -> Value {
 }
 
 fn stage(kind: &StageKind) -> Value {
-    let mut schema = scenario::schema("stage");
+    let mut schema = KEYS.object("stage");
     schema["properties"]["kind"] = json!({ "const": kind.name });
-    for knob in kind.knobs {
-        schema["properties"][knob.name] = of_knob(knob, &kind.doc(knob.name));
+    for (knob, takes) in KEYS.object(kind.name)["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
+        schema["properties"][knob] = takes.clone();
     }
     schema["required"] = json!(["kind"]);
-    schema["description"] = json!(kind.description);
-    schema
-}
-
-fn of_knob(knob: &Knob, doc: &str) -> Value {
-    let (takes, default) = match knob.kind {
-        KnobKind::Whole(low, default) => (whole_schema(low, u64::MAX), json!(default)),
-        KnobKind::Range(low, high, default) => (whole_schema(low, high), json!(default)),
-        KnobKind::Fraction(default) => (fraction_schema(), json!(default)),
-        KnobKind::Factor(default) => (json!({ "type": "number", "minimum": 1 }), json!(default)),
-        KnobKind::Text(default) => (json!({ "type": "string" }), json!(default)),
-        KnobKind::Flag(default) => (json!({ "type": "boolean" }), json!(default)),
-        KnobKind::Choice(words, default) => (json!({ "enum": words }), json!(default)),
-        KnobKind::Texts => {
-            let texts = json!({ "type": "array", "items": { "type": "string" } });
-            (texts, json!([]))
-        }
-    };
-    let mut schema = described(doc, &takes);
-    schema["default"] = default;
+    schema["description"] = json!(kind.description());
     schema
 }
 
@@ -120,7 +104,7 @@ fn condition() -> Value {
 }
 
 fn when() -> Value {
-    let mut table = scenario::schema("when");
+    let mut table = KEYS.object("when");
     let mut properties = conditions();
     properties.extend(table["properties"].as_object().cloned().unwrap_or_default());
     table["properties"] = properties.into();

@@ -1,17 +1,16 @@
 //! From settings to stages in their places.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{OVERFLOW, StrategySpec};
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
-use crate::strategy::knob::KnobReader;
+use crate::strategy::knob::Knobs;
 use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
-use crate::strategy::stage::digest;
-use crate::strategy::stage::extract::{self, Method};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
+use crate::units::Tokens;
 
 const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 
@@ -23,25 +22,17 @@ impl StrategySpec {
         reader.texts("breaks")?;
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
-            let word = reader
-                .choice("method", &following_words())?
-                .unwrap_or("tail");
-            let method = Method::named(word, reader.whole("seed", 0, u64::MAX)?.unwrap_or(1));
+            let method = reader.choice("method", &following_words())?;
+            reader.whole("seed", 0, u64::MAX)?;
             reader.finish()?;
-            let sizes = self.sizes.clone();
-            let (name, stage) = if word == DIGEST {
-                (DIGEST, digest::to_sizes(sizes)?)
-            } else {
-                ("extract", extract::to_sizes(method, sizes))
-            };
-            let slot = Slot::new(name.into(), Trigger::always(), guards, stage);
+            let slot = self.follower(method.unwrap_or("tail"), guards)?;
             return Ok((vec![slot], Retries::default()));
         }
         let mut slots: Vec<Slot> = Vec::new();
         let mut off = BTreeSet::new();
         let tables = reader.tables("stage")?;
         for table in &tables {
-            let slot = self.slot(table, guards)?;
+            let slot = self.slot(table, guards, None)?;
             let name = &slot.notes.name;
             if Reader::new(table, &**name).flag("enabled")? == Some(false) {
                 off.insert(name.clone());
@@ -65,6 +56,21 @@ impl StrategySpec {
         };
         reader.finish()?;
         Ok((slots, retries))
+    }
+
+    /// The stage of a control that follows another strategy.
+    fn follower(&self, method: &str, guards: Guards) -> Result<Slot, SettingError> {
+        let kind = if method == DIGEST { DIGEST } else { "extract" };
+        let mut table = Table::new(self.table.place().clone());
+        table.put("kind", kind, self.table.place());
+        if method != DIGEST {
+            for key in ["method", "seed"] {
+                if let Some(setting) = self.table.get(key) {
+                    table.set(key, setting.clone());
+                }
+            }
+        }
+        self.slot(&table, guards, Some(&self.sizes))
     }
 
     /// Whether stages wait only for what was asked before them.
@@ -91,7 +97,13 @@ impl StrategySpec {
         Ok(())
     }
 
-    fn slot(&self, table: &Table, guards: Guards) -> Result<Slot, SettingError> {
+    /// The stage of this table; `sizes` are those of the strategy that it follows.
+    fn slot(
+        &self,
+        table: &Table,
+        guards: Guards,
+        sizes: Option<&BTreeMap<usize, Tokens>>,
+    ) -> Result<Slot, SettingError> {
         let mut reader = Reader::new(table, "stage");
         let Some(kind_name) = reader.text("kind")? else {
             return Err(SettingError::new(table.place(), "the stage has no `kind`"));
@@ -119,10 +131,10 @@ impl StrategySpec {
         };
         let own = kind.guards(guards);
         let guards = own.read(reader.table("guards")?)?;
-        let mut knobs = KnobReader::new(table, name, kind.knobs);
+        let mut knobs = Knobs::new(table, name, kind)?;
         (knobs.guards, knobs.when) = (guards, when.clone());
-        let stage = (kind.build)(&mut knobs)?;
-        knobs.finish()?;
+        knobs.sizes = sizes.cloned();
+        let stage = (kind.build)(&knobs)?;
         Ok(Slot::new(name.into(), when, guards, stage))
     }
 
@@ -168,7 +180,7 @@ impl StrategySpec {
         for key in ["name", "enabled", "when"] {
             table.remove(key);
         }
-        let mut slot = self.slot(&table, guards)?;
+        let mut slot = self.slot(&table, guards, None)?;
         slot.notes.name = OVERFLOW.into();
         slot.notes.when = Trigger::of(Condition::Overflow);
         // In front of what waits for it, or else last.

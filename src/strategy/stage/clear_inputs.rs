@@ -2,56 +2,30 @@
 
 use std::collections::VecDeque;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Texts, Whole};
-use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind, Tools};
+use crate::strategy::{Planned, PositionNotes, Situation, Stage, Tools};
 
-/// `kind = "clear_inputs"`.
-pub const KIND: StageKind = StageKind {
-    name: "clear_inputs",
-    description: "long arguments of old tool uses are shortened",
-    page: include_str!("../../../docs/stages/clear_inputs.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("tools", Texts),
-    // The limit of LangChain's Deep Agents, and what they keep.
-    Knob::new("max_chars", Whole(0, 2_000)),
-    Knob::new("keep_chars", Whole(0, 20)),
-    Knob::new("keep_last", Whole(0, 10)),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(ClearInputs {
-        tools: Tools::only(knobs.texts("tools")?),
-        max_chars: knobs.count("max_chars")?,
-        keep_chars: knobs.count("keep_chars")?,
-        keep_last: knobs.count("keep_last")?,
-        searched: 0,
-        replacements: 0,
-        newest: VecDeque::new(),
-        old: Vec::new(),
-    }))
-}
-
-#[derive(Debug)]
-struct ClearInputs {
+#[derive(Debug, Deserialize)]
+pub(super) struct ClearInputs {
     tools: Tools,
     max_chars: usize,
     keep_chars: usize,
     keep_last: usize,
+    #[serde(skip)]
+    notes: PositionNotes<Uses>,
+}
+
+/// The tool uses that count: the entry, and which of its tool uses. The block is looked up when it
+/// is needed: other blocks of the message may be taken away.
+#[derive(Debug, Default)]
+struct Uses {
     /// Entries of the context that were searched for tool uses.
     searched: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
-    /// The newest tool uses that count: entry, and which of its tool uses. The block is looked up
-    /// when it is needed: other blocks of the message may be taken away.
+    /// Those that are kept as they are.
     newest: VecDeque<(usize, usize)>,
     /// Older ones that may have to be shortened: new ones, and what a guard refused.
     old: Vec<(usize, usize)>,
@@ -59,33 +33,29 @@ struct ClearInputs {
 
 impl Stage for ClearInputs {
     fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> Planned<'a> {
-        if self.replacements != context.replacements() {
-            self.replacements = context.replacements();
-            self.searched = 0;
-            self.newest.clear();
-            self.old.clear();
-        }
-        for (at, entry) in context.entries().iter().enumerate().skip(self.searched) {
+        let uses = self.notes.up_to_date(context);
+        for (at, entry) in context.entries().iter().enumerate().skip(uses.searched) {
             for (index, (_, tool)) in entry.message.tool_uses().enumerate() {
-                if self.tools.include(Some(tool)) {
-                    self.newest.push_back((at, index));
+                if self.tools.allow(Some(tool)) {
+                    uses.newest.push_back((at, index));
                 }
             }
         }
-        self.searched = context.entries().len();
-        let count = self.newest.len().saturating_sub(self.keep_last);
-        self.old.extend(self.newest.drain(..count));
-        let mut edits = Vec::new();
+        uses.searched = context.entries().len();
+        let count = uses.newest.len().saturating_sub(self.keep_last);
         // Without anything new, what a guard refused would be refused again.
-        if count > 0 {
-            let old = std::mem::take(&mut self.old).into_iter();
-            let shortened = |at: &(usize, usize)| {
-                let edit = self.shortened(context, *at);
-                edits.extend(edit.clone());
-                edit.is_some()
-            };
-            self.old = old.filter(shortened).collect();
+        if count == 0 {
+            return Step::Done(Ok(Patch::default()));
         }
+        uses.old.extend(uses.newest.drain(..count));
+        let mut old = std::mem::take(&mut uses.old);
+        let mut edits = Vec::new();
+        old.retain(|at| {
+            let edit = self.shortened(context, *at);
+            edits.extend(edit.clone());
+            edit.is_some()
+        });
+        self.notes.up_to_date(context).old = old;
         let reason = format!(
             "arguments of {} tool uses older than the last {}",
             edits.len(),
@@ -95,9 +65,8 @@ impl Stage for ClearInputs {
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let is_current = self.replacements == context.replacements();
-        let next = self.newest.front().filter(|_| is_current);
-        next.map(|(entry, _)| *entry)
+        let uses = self.notes.current(context)?;
+        uses.newest.front().map(|(entry, _)| *entry)
     }
 }
 
@@ -149,7 +118,6 @@ impl ClearInputs {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::session::{ContentBlock, Message, Role, Thinking};
     use crate::strategy::stage::trial::{Trial, answers, asks, typed};
 
@@ -218,7 +186,7 @@ mod tests {
             let mut all = vec!["max_chars = 30", "keep_chars = 5", "keep_last = 0"];
             all.retain(|knob| !knobs.starts_with(&knob[..8]));
             all.push(knobs);
-            let mut trial = Trial::new(&KIND, &all.join("\n"));
+            let mut trial = Trial::new("clear_inputs", &all.join("\n"));
             trial.append([asks(&[("a", "Write", &input)]), answers(&[("a", "ok")])]);
             trial.fire().unwrap();
             assert_eq!(uses(&trial), [expected], "{knobs}");
@@ -229,7 +197,10 @@ mod tests {
     #[test]
     fn the_newest_stay_and_thinking_may_go_in_between() {
         let input = format!("\"{}\"", "x".repeat(50));
-        let mut trial = Trial::new(&KIND, "max_chars = 30\nkeep_chars = 1\nkeep_last = 2");
+        let mut trial = Trial::new(
+            "clear_inputs",
+            "max_chars = 30\nkeep_chars = 1\nkeep_last = 2",
+        );
         let thought = ContentBlock::Thinking(Thinking {
             text: "hm".into(),
             signature: None,
@@ -269,7 +240,10 @@ mod tests {
     #[test]
     fn what_a_guard_refused_comes_back_with_the_next_tool_use() {
         let input = format!("\"{}\"", "x".repeat(50));
-        let mut trial = Trial::new(&KIND, "max_chars = 30\nkeep_chars = 1\nkeep_last = 0");
+        let mut trial = Trial::new(
+            "clear_inputs",
+            "max_chars = 30\nkeep_chars = 1\nkeep_last = 0",
+        );
         trial.append([asks(&[("a", "Write", &input)]), answers(&[("a", "ok")])]);
         assert_eq!((trial.refuse(), trial.refuse()), (1, 0));
         trial.append([asks(&[("b", "Write", &input)]), answers(&[("b", "ok")])]);

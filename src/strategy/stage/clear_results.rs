@@ -1,242 +1,173 @@
 //! Old tool results become a placeholder: the cheapest compaction there is.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+
+use serde::Deserialize;
 
 use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch, measure_block};
 use crate::session::{ContentBlock, Tag};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Flag, Text, Texts, Whole};
-use crate::strategy::{
-    Built, Knob, KnobReader, PendingEdits, Planned, Situation, Stage, StageKind, Tools,
-};
+use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, Tools};
 use crate::units::Tokens;
 
-/// `kind = "clear_results"`.
-pub const KIND: StageKind = StageKind {
-    name: "clear_results",
-    description: "old tool results become a placeholder",
-    page: include_str!("../../../docs/stages/clear_results.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("keep_last", Whole(1, 3)),
-    Knob::new("protect_tokens", Whole(0, 0)),
-    Knob::new("protect_turns", Whole(0, 0)),
-    Knob::new("min_gain_tokens", Whole(0, 0)),
-    Knob::new("every", Whole(1, 1)),
-    Knob::new("min_chars", Whole(0, 0)),
-    Knob::new("keep_first_observation", Flag(false)),
-    Knob::new("tools", Texts),
-    Knob::new("except_tools", Texts),
-    Knob::new("count_but_keep_tools", Texts),
-    Knob::new("placeholder", Text("[Old tool result cleared]")),
-    Knob::new("mode", Choice(&["rewrite", "cache_edit"], "rewrite")),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let keep_last = knobs.count("keep_last")?;
-    let protect = knobs.tokens("protect_tokens")?;
-    Ok(Box::new(ClearResults {
-        keep: match protect {
-            Tokens::ZERO => Keep::Last(keep_last),
-            protect => Keep::Within(protect),
-        },
-        protect_turns: knobs.count("protect_turns")?,
-        min_gain: knobs.tokens("min_gain_tokens")?,
-        every: knobs.count("every")?,
-        min_chars: knobs.whole("min_chars")?,
-        keep_first: knobs.flag("keep_first_observation")?,
-        tools: Tools {
-            only: knobs.texts("tools")?,
-            except: knobs.texts("except_tools")?,
-        },
-        spared: Tools::only(knobs.texts("count_but_keep_tools")?),
-        placeholder: knobs.text("placeholder")?,
-        cache: match knobs.choice("mode")? {
-            "cache_edit" => CacheEffect::Keeps,
-            _ => CacheEffect::Breaks,
-        },
-        progress: Progress::default(),
-    }))
-}
-
-#[derive(Debug)]
-struct ClearResults {
-    keep: Keep,
+#[derive(Debug, Deserialize)]
+pub(super) struct ClearResults {
+    keep_last: usize,
+    /// Instead of a number: the newest results that are no larger together.
+    protect_tokens: Tokens,
     protect_turns: usize,
-    min_gain: Tokens,
+    min_gain_tokens: Tokens,
     every: usize,
     min_chars: u64,
-    keep_first: bool,
+    keep_first_observation: bool,
     tools: Tools,
-    /// Tools whose results count and stay; none if nothing is named.
-    spared: Tools,
+    except_tools: Tools,
+    /// Tools whose results count and stay.
+    count_but_keep_tools: Tools,
     placeholder: String,
-    cache: CacheEffect,
-    progress: Progress,
+    mode: Mode,
+    #[serde(skip)]
+    notes: PositionNotes<Progress>,
 }
 
-/// Which results stay.
-#[derive(Debug, Clone, Copy)]
-enum Keep {
-    /// So many of the newest.
-    Last(usize),
-    /// The newest that are no larger together.
-    Within(Tokens),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Rewrite,
+    CacheEdit,
 }
 
-/// How far the stage came: what it has looked at needs no second look, until entries are replaced
-/// and all positions change. A patch that is taken back replaces none: what it would have cleared
-/// stays due.
+/// How far the stage came: each result is looked at once. A patch that is taken back changes no
+/// position: what it would have cleared stays pending.
 #[derive(Debug, Default)]
 struct Progress {
     /// Results that count, with their sizes as they were first seen.
     counted: Vec<(BlockAt, Tokens)>,
     /// Results of the context that were looked at.
     seen: usize,
-    /// Counted results before this one are cleared, due, or left for good.
+    /// Counted results before this one are cleared, pending, or left for good.
     cleared: usize,
     /// Sizes of the others together.
     left: Tokens,
     /// Entries of the context that were searched for what a user typed.
     searched: usize,
-    /// The newest entries that a user typed, at most as many as turns are protected.
-    typed: VecDeque<usize>,
+    /// The entries that a user typed.
+    typed: Vec<usize>,
     pending: PendingEdits,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
 }
 
 impl Stage for ClearResults {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
-        if self.progress.replacements != context.replacements() {
-            self.progress = Progress {
-                replacements: context.replacements(),
-                ..Progress::default()
-            };
-        }
-        let end = self.end(context);
-        let results = context.results();
-        while let Some(at) = results.get(self.progress.seen)
-            && at.entry < end
-        {
-            self.progress.seen += 1;
-            if self.tools.are_all() || self.tools.include(context.tool_use_of(*at)) {
-                let message = &context.entries()[at.entry].message;
-                let size = measure_block(message, at.block, &cx.counts).tokens;
-                self.progress.counted.push((*at, size));
-                self.progress.left += size;
+        let mut notes = std::mem::take(&mut self.notes);
+        let progress = notes.up_to_date(context);
+        self.count_new(progress, context, cx);
+        let boundary = self.boundary(progress);
+        while progress.cleared < boundary {
+            let index = progress.cleared;
+            let (at, size) = progress.counted[index];
+            progress.cleared += 1;
+            progress.left = progress.left - size;
+            if !(self.keep_first_observation && index == 0)
+                && let Some(text) = self.cleared_text(context, at, cx)
+            {
+                let gain = size - cx.counts.size(&text).tokens;
+                progress.pending.push(at, text, gain);
             }
         }
-        let boundary = self.boundary();
-        while self.progress.cleared < boundary {
-            let index = self.progress.cleared;
-            let (at, size) = self.progress.counted[index];
-            self.progress.cleared += 1;
-            self.progress.left = self.progress.left - size;
-            if !(self.keep_first && index == 0) {
-                self.clear(context, at, size, cx);
-            }
-        }
-        let progress = &mut self.progress;
-        let edits = progress.pending.edits(context, self.cache, self.min_gain);
-        let than = match self.keep {
-            Keep::Last(count) => count.to_string(),
-            Keep::Within(tokens) => format!("{tokens} tokens"),
+        let cache = match self.mode {
+            Mode::Rewrite => CacheEffect::Breaks,
+            Mode::CacheEdit => CacheEffect::Keeps,
+        };
+        let pending = &mut progress.pending;
+        let edits = pending.edits(context, cache, self.min_gain_tokens);
+        self.notes = notes;
+        let than = match self.protect_tokens {
+            Tokens::ZERO => self.keep_last.to_string(),
+            tokens => format!("{tokens} tokens"),
         };
         let reason = format!("{} results older than the last {than}", edits.len());
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let Progress {
-            counted,
-            seen,
-            cleared,
-            pending,
-            replacements,
-            ..
-        } = &self.progress;
-        let is_edited = self.cache == CacheEffect::Breaks;
-        if !is_edited || *replacements != context.replacements() {
+        if self.mode == Mode::CacheEdit {
             return None;
         }
-        let next = (*cleared).max(usize::from(self.keep_first));
-        let kept = counted.get(next).map(|(at, _)| at);
-        let new = || context.results().get(*seen);
+        let progress = self.notes.current(context)?;
+        let next = progress.cleared.max(self.keep_first_observation.into());
+        let kept = progress.counted.get(next).map(|(at, _)| at);
+        let new = || context.results().get(progress.seen);
         let first = kept.or_else(new).map(|at| at.entry);
-        first.into_iter().chain(pending.first(context)).min()
+        first
+            .into_iter()
+            .chain(progress.pending.first(context))
+            .min()
     }
 }
 
 impl ClearResults {
-    /// Where the protected turns begin: the entry of the typed message that opens them.
-    fn end(&mut self, context: &Context) -> usize {
+    /// Counts the results that are new, up to where the protected turns begin.
+    fn count_new(&self, progress: &mut Progress, context: &Context, cx: &Situation) {
         let entries = context.entries();
-        if self.protect_turns == 0 {
-            return entries.len();
-        }
-        let progress = &mut self.progress;
-        for (at, entry) in entries.iter().enumerate().skip(progress.searched) {
-            if entry.message.has_tag(Tag::TypedUser) {
-                progress.typed.push_back(at);
-            }
-        }
+        let new = entries.iter().enumerate().skip(progress.searched);
+        let typed = new.filter(|(_, entry)| entry.message.has_tag(Tag::TypedUser));
+        progress.typed.extend(typed.map(|(at, _)| at));
         progress.searched = entries.len();
-        while progress.typed.len() > self.protect_turns {
-            progress.typed.pop_front();
-        }
-        match progress.typed.front() {
-            Some(first) if progress.typed.len() == self.protect_turns => *first,
-            _ => 0,
+        let end = match self.protect_turns {
+            0 => entries.len(),
+            turns => {
+                let first = progress.typed.len().checked_sub(turns);
+                first.map_or(0, |first| progress.typed[first])
+            }
+        };
+        let results = context.results();
+        while let Some(at) = results.get(progress.seen)
+            && at.entry < end
+        {
+            progress.seen += 1;
+            // Finding the tool of a result takes a search.
+            let are_all = self.tools.is_empty() && self.except_tools.is_empty();
+            let tool = || context.tool_use_of(*at);
+            if are_all || (self.tools.allow(tool()) && !self.except_tools.name(tool())) {
+                let message = &entries[at.entry].message;
+                let size = measure_block(message, at.block, &cx.counts).tokens;
+                progress.counted.push((*at, size));
+                progress.left += size;
+            }
         }
     }
 
     /// Counted results in front of this one are to be cleared.
-    fn boundary(&self) -> usize {
-        let Progress {
-            counted,
-            cleared,
-            left,
-            ..
-        } = &self.progress;
-        match self.keep {
+    fn boundary(&self, progress: &Progress) -> usize {
+        let counted = &progress.counted;
+        if self.protect_tokens == Tokens::ZERO {
             // SWE-agent's rule: the number of results is rounded down to a step, then the last stay.
-            Keep::Last(keep) => (counted.len() / self.every * self.every).saturating_sub(keep),
-            Keep::Within(tokens) => {
-                let (mut boundary, mut left) = (*cleared, *left);
-                while left > tokens && boundary + 1 < counted.len() {
-                    left = left - counted[boundary].1;
-                    boundary += 1;
-                }
-                boundary / self.every * self.every
-            }
+            return (counted.len() / self.every * self.every).saturating_sub(self.keep_last);
         }
+        let (mut boundary, mut left) = (progress.cleared, progress.left);
+        while left > self.protect_tokens && boundary + 1 < counted.len() {
+            left = left - counted[boundary].1;
+            boundary += 1;
+        }
+        boundary / self.every * self.every
     }
 
-    /// Takes note that a result is to be cleared, unless there is nothing to clear in it.
-    fn clear(&mut self, context: &Context, at: BlockAt, size: Tokens, cx: &Situation) {
-        let is_spared = !self.spared.are_all() && self.spared.include(context.tool_use_of(at));
+    /// What a result is replaced by; nothing where there is nothing to clear in it.
+    fn cleared_text(&self, context: &Context, at: BlockAt, cx: &Situation) -> Option<Arc<str>> {
         let entry = &context.entries()[at.entry];
         let old = &entry.message.model_text()[at.block];
-        if is_spared
+        let tool = context.tool_use_of(at);
+        if self.count_but_keep_tools.name(tool)
             || cx.counts.size(old).chars <= self.min_chars
             || is_cleared(entry, at.block, &self.placeholder)
         {
-            return;
+            return None;
         }
-        let tool = context.tool_use_of(at).map_or("unknown", |tool| &tool.name);
-        let text: Arc<str> = self
+        let text = self
             .placeholder
-            .replace("{tool}", tool)
-            .replace("{lines}", &old.lines().count().to_string())
-            .into();
-        let gain = size - cx.counts.size(&text).tokens;
-        self.progress.pending.push(at, text, gain);
+            .replace("{tool}", tool.map_or("unknown", |tool| &tool.name))
+            .replace("{lines}", &old.lines().count().to_string());
+        Some(text.into())
     }
 }
 
@@ -280,7 +211,7 @@ mod tests {
 
     #[track_caller]
     fn check(knobs: &str, sizes: &[usize], expected: &[usize]) {
-        let mut trial = Trial::new(&KIND, knobs);
+        let mut trial = Trial::new("clear_results", knobs);
         trial.append([typed("go")]);
         for (at, chars) in sizes.iter().enumerate() {
             let tool = ["Read", "Bash"][at % 2];
@@ -290,7 +221,7 @@ mod tests {
         assert_eq!(gone(&trial), expected, "{knobs}");
         assert_eq!(trial.fire().unwrap(), None, "{knobs}");
         // Looking at all of them at once comes to the same.
-        let mut again = Trial::new(&KIND, knobs);
+        let mut again = Trial::new("clear_results", knobs);
         again.append([typed("go")]);
         for (at, chars) in sizes.iter().enumerate() {
             again.append(round(&at.to_string(), ["Read", "Bash"][at % 2], *chars));
@@ -322,7 +253,7 @@ mod tests {
     #[test]
     fn the_edge_is_the_lowest_entry_that_goes_next() {
         let check = |knobs: &str, expected: &[Option<usize>]| {
-            let mut trial = Trial::new(&KIND, knobs);
+            let mut trial = Trial::new("clear_results", knobs);
             trial.append([typed("go")]);
             let mut edges = vec![trial.edge()];
             for at in 0..6 {
@@ -354,7 +285,7 @@ mod tests {
     #[test]
     fn the_placeholder_names_tool_and_lines() {
         let mut trial = Trial::new(
-            &KIND,
+            "clear_results",
             "keep_last = 1\nplaceholder = '{lines} lines of {tool}'",
         );
         trial.append([
@@ -368,7 +299,7 @@ mod tests {
 
     #[test]
     fn protected_turns_neither_count_nor_are_cleared() {
-        let mut trial = Trial::new(&KIND, "keep_last = 1\nprotect_turns = 2");
+        let mut trial = Trial::new("clear_results", "keep_last = 1\nprotect_turns = 2");
         let mut seen = Vec::new();
         for turn in ["a", "b", "c", "d"] {
             trial.append([typed("go")]);
@@ -384,7 +315,7 @@ mod tests {
     #[test]
     fn small_gains_add_up() {
         // Each frees 100 tokens less the 7 of the placeholder.
-        let mut trial = Trial::new(&KIND, "keep_last = 1\nmin_gain_tokens = 270");
+        let mut trial = Trial::new("clear_results", "keep_last = 1\nmin_gain_tokens = 270");
         let mut seen = Vec::new();
         for at in 0..8 {
             trial.append(round(&at.to_string(), "Read", 400));
@@ -396,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_a_guard_refused_stays_due() {
-        let mut trial = Trial::new(&KIND, "keep_last = 1");
+        let mut trial = Trial::new("clear_results", "keep_last = 1");
         let mut planned = Vec::new();
         for at in 0..4 {
             trial.append(round(&at.to_string(), "Read", 400));
@@ -415,7 +346,7 @@ mod tests {
             ("rewrite", CacheEffect::Breaks),
             ("cache_edit", CacheEffect::Keeps),
         ] {
-            let mut trial = Trial::new(&KIND, &format!("keep_last = 1\nmode = '{mode}'"));
+            let mut trial = Trial::new("clear_results", &format!("keep_last = 1\nmode = '{mode}'"));
             trial.append(round("0", "Read", 400));
             trial.append(round("1", "Read", 400));
             let edits = trial.planned();

@@ -3,75 +3,43 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::Whole;
-use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind};
+use crate::strategy::{Planned, PositionNotes, Situation, Stage};
 
-/// `kind = "clear_thinking"`.
-pub const KIND: StageKind = StageKind {
-    name: "clear_thinking",
-    description: "thinking blocks of old responses are dropped",
-    page: include_str!("../../../docs/stages/clear_thinking.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    // The default of Anthropic's own context edit.
-    Knob::new("keep_turns", Whole(1, 1)),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(ClearThinking {
-        keep_turns: knobs.count("keep_turns")?,
-        searched: 0,
-        replacements: 0,
-        newest: VecDeque::new(),
-    }))
+#[derive(Debug, Deserialize)]
+pub(super) struct ClearThinking {
+    keep_turns: usize,
+    #[serde(skip)]
+    notes: PositionNotes<Thoughts>,
 }
 
-#[derive(Debug)]
-struct ClearThinking {
-    keep_turns: usize,
+#[derive(Debug, Default)]
+struct Thoughts {
     /// Entries of the context that were searched.
     searched: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
     /// Entries that hold thinking: those that keep it, and those whose time has come.
     newest: VecDeque<usize>,
 }
 
 impl Stage for ClearThinking {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
-        if self.replacements != context.replacements() {
-            self.replacements = context.replacements();
-            self.searched = 0;
-            self.newest.clear();
-        }
         let entries = context.entries();
-        let has_new = self.searched < entries.len();
-        for (at, entry) in entries.iter().enumerate().skip(self.searched) {
-            if entry.message.content().iter().any(is_thinking) {
-                self.newest.push_back(at);
-            }
-        }
-        self.searched = entries.len();
+        let Thoughts { searched, newest } = self.notes.up_to_date(context);
+        let has_new = *searched < entries.len();
+        newest.extend((*searched..entries.len()).filter(|at| thinks(&entries[*at])));
+        *searched = entries.len();
         // What was dropped for good is forgotten; what a guard refused stays, until more is new.
-        while let Some(at) = self.newest.front()
-            && !entries[*at].message.content().iter().any(is_thinking)
-        {
-            self.newest.pop_front();
+        while newest.front().is_some_and(|at| !thinks(&entries[*at])) {
+            newest.pop_front();
         }
-        let old = self.newest.len().saturating_sub(self.keep_turns);
-        let old = if has_new { old } else { 0 };
-        let edits: Vec<Edit> = self
-            .newest
-            .iter()
-            .take(old)
-            .filter(|at| entries[**at].message.content().iter().any(is_thinking))
+        let old = newest.len().saturating_sub(self.keep_turns);
+        let old = newest.iter().take(if has_new { old } else { 0 });
+        let edits: Vec<Edit> = old
+            .filter(|at| thinks(&entries[**at]))
             .map(|at| Edit::Replace {
                 entries: *at..at + 1,
                 with: without_thinking(&entries[*at], cx).into_iter().collect(),
@@ -86,15 +54,16 @@ impl Stage for ClearThinking {
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        if self.replacements != context.replacements() {
-            return None;
-        }
-        let thinks = |at: &&usize| {
-            let entry = context.entries().get(**at);
-            entry.is_some_and(|entry| entry.message.content().iter().any(is_thinking))
-        };
-        self.newest.iter().find(thinks).copied()
+        let mut newest = self.notes.current(context)?.newest.iter();
+        let entries = context.entries();
+        newest
+            .find(|at| entries.get(**at).is_some_and(thinks))
+            .copied()
     }
+}
+
+fn thinks(entry: &Entry) -> bool {
+    entry.message.content().iter().any(is_thinking)
 }
 
 fn is_thinking(block: &ContentBlock) -> bool {
@@ -144,7 +113,7 @@ mod tests {
     }
 
     fn trial(knobs: &str) -> Trial {
-        let mut trial = Trial::new(&KIND, knobs);
+        let mut trial = Trial::new("clear_thinking", knobs);
         trial.append([
             typed("go"),
             thinks(&asks(&[("a", "Read", "1")])),
@@ -191,7 +160,7 @@ mod tests {
 
     #[test]
     fn pairs_stay_where_they_are_and_nothing_moves() {
-        let mut trial = Trial::new(&KIND, "");
+        let mut trial = Trial::new("clear_thinking", "");
         trial.append([typed("go"), thinks(&asks(&[("a", "Read", "1")]))]);
         trial.append([answers(&[("a", "x")]), thinks(&said("b"))]);
         assert_eq!(trial.refuse(), 1);

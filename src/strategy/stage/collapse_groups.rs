@@ -5,83 +5,53 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::model::Request;
 use crate::session::{Role, Tag, ToolClass};
 use crate::step::{Answer, Step};
-use crate::strategy::knob::KnobKind::{Fraction, Text, Whole};
-use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
+use crate::strategy::own_prompt::{Given, OwnPrompt, Variable};
 use crate::strategy::stage::json_of;
-use crate::strategy::{
-    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, cut, model_text,
-};
+use crate::strategy::{Built, Cut, Knobs, Planned, Situation, Stage, StageError, cut, model_text};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
-/// `kind = "collapse_groups"`.
-pub const KIND: StageKind = StageKind {
-    name: "collapse_groups",
-    description: "the oldest API rounds become short accounts by a model, group by group; what \
-                  the user typed stays",
-    page: include_str!("../../../docs/stages/collapse_groups.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("commit_at", Fraction(0.90)),
-    Knob::new("block_at", Fraction(0.95)),
-    Knob::new("target", Fraction(0.70)),
-    Knob::new("group_rounds", Whole(1, 5)),
-    Knob::new("keep_last_rounds", Whole(1, 3)),
-    Knob::new("max_output_tokens", Whole(1, 500)),
-    own_prompt::PROMPT,
-    own_prompt::PROMPT_TEXT,
-    Knob::new("prefix", Text("[Account of {n} earlier messages]\n")),
-];
-
 const INSTRUCTIONS: &str = include_str!("../template/group.md");
 
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let commit_at = knobs.number("commit_at")?;
-    let target = knobs.number("target")?;
-    if target > commit_at {
+/// Variables of a prompt of the user's own that have no value here.
+const UNFIT: [(Variable, &str); 2] = [
+    (
+        Variable::PreviousSummary,
+        "and a group has no earlier summary",
+    ),
+    (Variable::Focus, "and an account of a group has no focus"),
+];
+
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+    let stage = CollapseGroups {
+        own: OwnPrompt::read(knobs, &UNFIT)?,
+        ..knobs.read()?
+    };
+    if stage.target > stage.commit_at {
         return Err(knobs.wrong("target", "must not be above `commit_at`"));
     }
-    Ok(Box::new(CollapseGroups {
-        commit_at,
-        block_at: knobs.number("block_at")?,
-        target,
-        group_rounds: knobs.count("group_rounds")?,
-        keep_last_rounds: knobs.count("keep_last_rounds")?,
-        max_output: knobs.tokens("max_output_tokens")?,
-        prefix: knobs.text("prefix")?,
-        own: OwnPrompt::read(
-            knobs,
-            &[
-                (
-                    Variable::PreviousSummary,
-                    "and a group has no earlier summary",
-                ),
-                (Variable::Focus, "and an account of a group has no focus"),
-            ],
-        )?,
-        blocked: 0,
-    }))
+    Ok(Box::new(stage))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 struct CollapseGroups {
     commit_at: f64,
     block_at: f64,
     target: f64,
     group_rounds: usize,
     keep_last_rounds: usize,
-    max_output: Tokens,
+    max_output_tokens: Tokens,
     prefix: String,
+    #[serde(skip)]
     own: Option<OwnPrompt>,
     /// Sub-agents that would have been blocked since the last collapse.
+    #[serde(skip)]
     blocked: u64,
 }
 
@@ -169,8 +139,8 @@ impl CollapseGroups {
             members = 0;
             let size: Size = entries[start..end].iter().map(|entry| entry.size).sum();
             let size = cx.scale.text(size);
-            if size > self.max_output {
-                prompt = prompt - (size - self.max_output);
+            if size > self.max_output_tokens {
+                prompt = prompt - (size - self.max_output_tokens);
                 groups.push(start..end);
             }
         }
@@ -185,13 +155,13 @@ impl CollapseGroups {
                 conversation: &json,
                 previous: "",
                 focus: "",
-                max_output: self.max_output,
+                max_output: self.max_output_tokens,
                 window: cx.window.effective(),
             }),
         };
         let sections = self.own.as_ref().map(|own| own.sections().to_vec());
         let sections = sections.unwrap_or_default();
-        Request::summary(cx.purpose(), sections, text, self.max_output)
+        Request::summary(cx.purpose(), sections, text, self.max_output_tokens)
     }
 
     /// Each group that has its account makes way for it; where none has, the first failure.
@@ -245,7 +215,7 @@ mod tests {
     /// Rounds of a hundred tokens behind a first message of a hundred, in a window of a thousand.
     fn trial(knobs: &str, rounds: usize) -> Trial {
         let all = "max_output_tokens = 20\nprefix = '{n}: '";
-        let mut trial = Trial::new(&KIND, &format!("{all}\n{knobs}")).within(1_000);
+        let mut trial = Trial::new("collapse_groups", &format!("{all}\n{knobs}")).within(1_000);
         trial.append([typed(&"t".repeat(400))]);
         for at in 0..rounds {
             trial.append(round(at));
@@ -292,7 +262,7 @@ mod tests {
             ("max_output_tokens = 500", 8, "tt 00 01 02 03 04 05 06 07"),
         ] {
             let mut trial = if knobs.starts_with("max_output") {
-                let mut trial = Trial::new(&KIND, knobs).within(1_000);
+                let mut trial = Trial::new("collapse_groups", knobs).within(1_000);
                 trial.append([typed(&"t".repeat(400))]);
                 (0..rounds).for_each(|at| trial.append(round(at)));
                 trial
@@ -385,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_target_above_the_line_is_refused() {
-        let error = build(&KIND, "commit_at = 0.5").unwrap_err();
+        let error = build("collapse_groups", "commit_at = 0.5").unwrap_err();
         assert_eq!(
             error.to_string(),
             "`own.toml`: line 1: `collapse_groups.target` must not be above `commit_at`"

@@ -3,73 +3,38 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolUse};
 use crate::step::Step;
 use crate::strategy::files::{self, View};
-use crate::strategy::knob::KnobKind::{Flag, Text, Texts};
-use crate::strategy::{
-    Built, Knob, KnobReader, Law, PendingEdits, Planned, Situation, Stage, StageError, StageKind,
-    Tools,
-};
+use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, StageError, Tools};
 use crate::units::Tokens;
 
-/// `kind = "dedupe_reads"`.
-pub const KIND: StageKind = StageKind {
-    name: "dedupe_reads",
-    description: "a repeated read of an unchanged file becomes a stub as it comes in; older views \
-                  of a file can be cleared",
-    page: include_str!("../../../docs/stages/dedupe_reads.md"),
-    knobs: KNOBS,
-    // Results that just came in are what the user said last.
-    breaks: &[Law::KeepsLastUserMessage],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new(
-        "stub",
-        Text("[File unchanged: what was read before still holds]"),
-    ),
-    Knob::new("supersede", Flag(false)),
-    Knob::new("superseded", Text("[Older view of this file cleared]")),
-    Knob::new("tools", Texts),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let stub = knobs.text("stub")?;
-    Ok(Box::new(DedupeReads {
-        stub: (!stub.is_empty()).then(|| stub.into()),
-        supersedes: knobs.flag("supersede")?,
-        superseded: knobs.text("superseded")?.into(),
-        tools: Tools::only(knobs.texts("tools")?),
-        seen: Seen::default(),
-        expected: BTreeMap::new(),
-        pending: PendingEdits::default(),
-    }))
-}
-
-#[derive(Debug)]
-struct DedupeReads {
-    stub: Option<Arc<str>>,
-    supersedes: bool,
+#[derive(Debug, Deserialize)]
+pub(super) struct DedupeReads {
+    stub: Arc<str>,
+    supersede: bool,
     superseded: Arc<str>,
     tools: Tools,
-    seen: Seen,
+    #[serde(skip)]
+    notes: PositionNotes<Views>,
     /// Reads of the last response that ask for what is in the context already: by id, what they
     /// show if nothing has changed.
+    #[serde(skip)]
     expected: BTreeMap<Arc<str>, Arc<str>>,
-    pending: PendingEdits,
 }
 
-/// What is known of the results so far: each is looked at once, until entries are replaced.
+/// What is known of the results so far: each is looked at once.
 #[derive(Debug, Default)]
-struct Seen {
-    results: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
+struct Views {
+    /// Results of the context that were looked at.
+    seen: usize,
     /// By path and range, the newest view; those of a file that was changed since are out of date.
-    views: BTreeMap<View, Shown>,
+    newest: BTreeMap<View, Shown>,
+    /// Older views that are to be cleared.
+    pending: PendingEdits,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,10 +45,8 @@ struct Shown {
 
 impl Stage for DedupeReads {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
-        self.look(context, cx);
-        let edits = self
-            .pending
-            .edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        let pending = &mut self.look(context, cx).pending;
+        let edits = pending.edits(context, CacheEffect::Breaks, Tokens::ZERO);
         let reason = format!("{} older views of files", edits.len());
         Step::Done(Ok(Patch::new(reason, edits)))
     }
@@ -92,20 +55,17 @@ impl Stage for DedupeReads {
         if self.expected.is_empty() || entry.message.role() == Role::Assistant {
             return Ok(Patch::default());
         }
-        let Some(stub) = &self.stub else {
-            return Ok(Patch::default());
-        };
         let mut edits = Vec::new();
         for (block, result) in entry.message.tool_results() {
             let Some(before) = self.expected.remove(&result.tool_use_id) else {
                 continue;
             };
             let text = &entry.message.model_text()[block];
-            let is_shorter = || cx.counts.size(stub).chars < cx.counts.size(text).chars;
+            let is_shorter = || cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
             if !result.is_error && *text == before && is_shorter() {
                 // The provider has not seen it yet.
                 let at = BlockAt { entry: 0, block };
-                edits.push(Edit::block(at, stub.clone(), CacheEffect::Breaks));
+                edits.push(Edit::block(at, self.stub.clone(), CacheEffect::Breaks));
             }
         }
         let reason = format!("{} files read again unchanged", edits.len());
@@ -116,6 +76,10 @@ impl Stage for DedupeReads {
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.look(context, cx);
         self.expected.clear();
+        if self.stub.is_empty() {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let newest = &self.notes.up_to_date(context).newest;
         let entries = context.entries().iter();
         let response = entries
             .rev()
@@ -129,10 +93,9 @@ impl Stage for DedupeReads {
             .flat_map(|tool| files::changed_by(tool))
             .collect();
         for tool in uses {
-            let view = self.view(tool);
-            let shown = view
+            let shown = view(tool, &self.tools)
                 .filter(|view| !changed.contains(&view.path))
-                .and_then(|view| self.seen.views.get(&view))
+                .and_then(|view| newest.get(&view))
                 .filter(|shown| shown.is_current);
             if let Some(text) = shown.and_then(|shown| as_it_was(context, shown.at)) {
                 self.expected.insert(tool.id.clone(), text.clone());
@@ -143,20 +106,11 @@ impl Stage for DedupeReads {
 }
 
 impl DedupeReads {
-    fn view(&self, tool: &ToolUse) -> Option<View> {
-        files::view_of(tool).filter(|_| self.tools.include(Some(tool)))
-    }
-
     /// Takes note of the results that are new.
-    fn look(&mut self, context: &Context, cx: &Situation) {
-        if self.seen.replacements != context.replacements() {
-            self.pending.clear();
-            self.seen = Seen {
-                replacements: context.replacements(),
-                ..Seen::default()
-            };
-        }
-        for at in context.results().iter().skip(self.seen.results) {
+    fn look(&mut self, context: &Context, cx: &Situation) -> &mut Views {
+        let views = self.notes.up_to_date(context);
+        let superseded = self.supersede.then_some(&self.superseded);
+        for at in context.results().iter().skip(views.seen) {
             let message = &context.entries()[at.entry].message;
             let failed = match &message.content()[at.block] {
                 ContentBlock::ToolResult(result) => result.is_error,
@@ -166,56 +120,72 @@ impl DedupeReads {
                 continue;
             };
             for path in files::changed_by(tool) {
-                for (_, shown) in self.views_of(&path) {
+                for (_, shown) in views.of_file(&path) {
                     shown.is_current = false;
                 }
             }
             // A stub shows nothing, and neither does what was cleared or cut.
             if as_it_was(context, *at).is_some()
-                && let Some(view) = self.view(tool)
+                && let Some(view) = view(tool, &self.tools)
             {
-                self.shows(context, view, *at, cx);
+                views.supersede(superseded, context, &view, *at, cx);
+                let is_current = true;
+                views.newest.insert(
+                    view,
+                    Shown {
+                        at: *at,
+                        is_current,
+                    },
+                );
             }
         }
-        self.seen.results = context.results().len();
+        views.seen = context.results().len();
+        views
     }
+}
 
-    fn views_of<'s>(
-        &'s mut self,
-        path: &'s str,
-    ) -> impl Iterator<Item = (&'s View, &'s mut Shown)> {
+/// What the tool use shows, if the stage looks at it.
+fn view(tool: &ToolUse, tools: &Tools) -> Option<View> {
+    files::view_of(tool).filter(|_| tools.allow(Some(tool)))
+}
+
+impl Views {
+    fn of_file<'s>(&'s mut self, path: &'s str) -> impl Iterator<Item = (&'s View, &'s mut Shown)> {
         let first = View {
             path: path.to_owned(),
             range: String::new(),
         };
-        let views = self.seen.views.range_mut(first..);
+        let views = self.newest.range_mut(first..);
         views.take_while(move |(view, _)| view.path == path)
     }
 
-    /// A view came in: older ones that it covers are superseded.
-    fn shows(&mut self, context: &Context, view: View, at: BlockAt, cx: &Situation) {
-        if self.supersedes {
-            let covers = |older: &View| view.range.is_empty() || older.range == view.range;
-            let older: Vec<(View, BlockAt)> = self
-                .views_of(&view.path)
-                // What came in one turn is one look at the file.
-                .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
-                .map(|(older, shown)| (older.clone(), shown.at))
-                .collect();
-            let new = cx.counts.size(&self.superseded);
-            for (older, at) in older {
-                self.seen.views.remove(&older);
-                if let Some(text) = as_it_was(context, at) {
-                    let old = cx.counts.size(text);
-                    if old.chars > new.chars {
-                        let gain = old.tokens - new.tokens;
-                        self.pending.push(at, self.superseded.clone(), gain);
-                    }
-                }
+    /// Has older views that a new one covers replaced by `text`, where there is one.
+    fn supersede(
+        &mut self,
+        text: Option<&Arc<str>>,
+        context: &Context,
+        view: &View,
+        at: BlockAt,
+        cx: &Situation,
+    ) {
+        let Some(text) = text else {
+            return;
+        };
+        let covers = |older: &View| view.range.is_empty() || older.range == view.range;
+        let older: Vec<(View, BlockAt)> = self
+            .of_file(&view.path)
+            // What came in one turn is one look at the file.
+            .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
+            .map(|(older, shown)| (older.clone(), shown.at))
+            .collect();
+        let new = cx.counts.size(text);
+        for (older, at) in older {
+            self.newest.remove(&older);
+            let old = as_it_was(context, at).map(|old| cx.counts.size(old));
+            if let Some(old) = old.filter(|old| old.chars > new.chars) {
+                self.pending.push(at, text.clone(), old.tokens - new.tokens);
             }
         }
-        let is_current = true;
-        self.seen.views.insert(view, Shown { at, is_current });
     }
 }
 
@@ -237,7 +207,6 @@ fn is_earlier(context: &Context, earlier: BlockAt, later: BlockAt) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::session::Message;
     use crate::strategy::stage::trial::{Trial, answers, asks, fails, said, typed};
 
@@ -259,7 +228,7 @@ mod tests {
 
     #[track_caller]
     fn check(knobs: &str, rounds: &[Vec<Message>], expected: &[&str]) {
-        let mut trial = Trial::new(&KIND, knobs);
+        let mut trial = Trial::new("dedupe_reads", knobs);
         trial.append([typed("go")]);
         for round in rounds {
             trial.append(round.clone());
@@ -333,7 +302,7 @@ mod tests {
     #[test]
     fn a_stub_never_points_to_what_is_gone() {
         let a = r#"{"file_path":"a.rs"}"#;
-        let mut trial = Trial::new(&KIND, "");
+        let mut trial = Trial::new("dedupe_reads", "");
         trial.append([typed("go")]);
         trial.append(reads("1", a, A));
         trial.replace(1..3, "summary");

@@ -6,90 +6,47 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
-use crate::settings::{SettingError, Table};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Whole};
 use crate::strategy::{
-    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, files, truncate,
+    Built, Cut, Knobs, Planned, Situation, Stage, StageError, cut, files, truncate,
 };
 use crate::units::Tokens;
 
-/// `kind = "digest"`.
-pub const KIND: StageKind = StageKind {
-    name: "digest",
-    description: "what the user typed, final answers, files and commands stand for old messages, \
-                  without a model",
-    page: include_str!("../../../docs/stages/digest.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("keep_last_messages", Whole(0, 4)),
-    Knob::new("cut", Choice(Cut::WORDS, "round")),
-    Knob::new("target_tokens", Whole(0, 0)),
-    Knob::new("max_prompt_chars", Whole(1, 2_000)),
-    Knob::new("max_answer_chars", Whole(1, 1_000)),
-    Knob::new("max_files", Whole(0, 50)),
-    Knob::new("max_commands", Whole(0, 30)),
-    Knob::new("max_command_chars", Whole(1, 200)),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(of_knobs(knobs)?))
-}
-
-fn of_knobs(knobs: &mut KnobReader<'_>) -> Result<Digest, SettingError> {
-    Ok(Digest {
-        keep_last_messages: knobs.count("keep_last_messages")?,
-        cut: Cut::named(knobs.choice("cut")?),
-        target: knobs.tokens("target_tokens")?,
-        max_prompt_chars: knobs.count("max_prompt_chars")?,
-        max_answer_chars: knobs.count("max_answer_chars")?,
-        max_files: knobs.count("max_files")?,
-        max_commands: knobs.count("max_commands")?,
-        max_command_chars: knobs.count("max_command_chars")?,
-        sizes: None,
-        facts: Vec::new(),
-        asked: BTreeMap::new(),
-        said: None,
-    })
-}
-
-/// The stage that comes to these sizes of all messages, each at its call: the newest messages in up
-/// to half of it, and a digest of the others.
-pub(crate) fn to_sizes(sizes: BTreeMap<usize, Tokens>) -> Built {
-    let table = Table::parse("digest", "")?;
-    let mut knobs = KnobReader::new(&table, KIND.name, KNOBS);
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
     Ok(Box::new(Digest {
-        sizes: Some(sizes),
-        ..of_knobs(&mut knobs)?
+        sizes: knobs.sizes.clone(),
+        ..knobs.read()?
     }))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 struct Digest {
     keep_last_messages: usize,
     cut: Cut,
-    target: Tokens,
+    target_tokens: Tokens,
     max_prompt_chars: usize,
     max_answer_chars: usize,
     max_files: usize,
     max_commands: usize,
     max_command_chars: usize,
-    /// Instead of the target and the number of messages that stay: sizes to come to, by call.
+    /// In place of the target and the number of messages that stay: by call, the size that the
+    /// strategy which is followed came to. The newest messages stay in up to half of it.
+    #[serde(skip)]
     sizes: Option<BTreeMap<usize, Tokens>>,
     /// What there is to say, in order.
+    #[serde(skip)]
     facts: Vec<Fact>,
-    /// Tool uses that nobody has answered yet.
+    /// Tool uses without an answer so far.
+    #[serde(skip)]
     asked: BTreeMap<Arc<str>, ToolUse>,
     /// What the model said last, if it asked for no tool with it; and the message.
-    said: Option<(usize, Arc<str>)>,
+    #[serde(skip)]
+    said: Option<(usize, String)>,
 }
 
 /// One thing that a message says.
@@ -100,17 +57,17 @@ struct Fact {
     text: String,
 }
 
+/// In the order in which a digest says them, and the reverse of that in which they go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Prompt,
-    Answer,
     Changed,
+    Answer,
     Read,
     Command,
 }
 
 impl Kind {
-    /// In the order in which a digest says them, and the reverse of that in which they go.
     const ALL: [Self; 5] = [
         Self::Prompt,
         Self::Changed,
@@ -133,50 +90,32 @@ impl Kind {
 impl Stage for Digest {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
-        let budget = match &self.sizes {
-            None => None,
-            Some(sizes) => match sizes.get(&cx.call) {
-                Some(budget) if context.size().tokens > *budget => Some(*budget),
-                Some(_) | None => return Step::Done(Ok(Patch::default())),
-            },
-        };
-        let kept = match budget {
-            None => entries.len().saturating_sub(self.keep_last_messages),
-            Some(budget) => {
-                let mut room = Tokens(budget.0 / 2);
-                let fits = |entry: &&Entry| {
-                    let fits = entry.size.tokens <= room;
-                    room = room - entry.size.tokens;
-                    fits
-                };
-                let kept = entries.iter().rev().take_while(fits).count().max(1);
-                entries.len() - kept
+        let nothing = Step::Done(Ok(Patch::default()));
+        let (end, target) = match &self.sizes {
+            None => {
+                let kept = entries.len().saturating_sub(self.keep_last_messages);
+                (self.cut.snap_back(entries, kept), self.target_tokens)
             }
-        };
-        let end = match budget {
-            None => self.cut.snap_back(entries, kept),
-            // Cut a little later, where that is legal, rather than above the size.
-            Some(_) => (kept..entries.len())
-                .find(|at| self.cut.snap_back(entries, *at) == *at)
-                .unwrap_or_else(|| self.cut.snap_back(entries, kept)),
+            Some(sizes) => {
+                let size = sizes.get(&cx.call);
+                let Some(size) = size.filter(|size| context.size().tokens > **size) else {
+                    return nothing;
+                };
+                let end = self.end_within(entries, Tokens(size.0 / 2));
+                let stays: Tokens = entries[end..].iter().map(|entry| entry.size.tokens).sum();
+                (end, (*size - stays).max(Tokens(1)))
+            }
         };
         let replaced = &entries[..end];
         if replaced.is_empty() || matches!(replaced, [only] if is_digest(only)) {
-            return Step::Done(Ok(Patch::default()));
+            return nothing;
         }
         let origin = Origin::derived_from(replaced);
-        let target = match budget {
-            None => self.target,
-            Some(budget) => {
-                let stays: Tokens = entries[end..].iter().map(|entry| entry.size.tokens).sum();
-                (budget - stays).max(Tokens(1))
-            }
-        };
         let text = self.text(&origin, target, cx);
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let before: Tokens = replaced.iter().map(|entry| entry.size.tokens).sum();
         if entry.size.tokens >= before {
-            return Step::Done(Ok(Patch::default()));
+            return nothing;
         }
         Step::Done(Ok(Patch::replacing(
             format!("a digest in place of {end} messages"),
@@ -197,7 +136,7 @@ impl Stage for Digest {
                     .extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
                 let text = text_of(message);
                 let is_answer = message.tool_uses().next().is_none() && !text.is_empty();
-                self.said = is_answer.then(|| (at, text.into()));
+                self.said = is_answer.then_some((at, text));
             }
             Role::User => {
                 for (_, result) in message.tool_results() {
@@ -219,6 +158,16 @@ impl Stage for Digest {
 }
 
 impl Digest {
+    /// Where the newest messages within so many tokens begin, one message at least. Cuts a little
+    /// later, where that is legal, rather than above the size.
+    fn end_within(&self, entries: &[Entry], room: Tokens) -> usize {
+        let last = entries.len().saturating_sub(1);
+        let kept = cut::newest_within(entries, room).min(last);
+        (kept..entries.len())
+            .find(|at| self.cut.snap_back(entries, *at) == *at)
+            .unwrap_or_else(|| self.cut.snap_back(entries, kept))
+    }
+
     fn note(&mut self, message: usize, kind: Kind, text: String) {
         let fact = Fact {
             message,
@@ -253,10 +202,15 @@ impl Digest {
     /// The digest of the messages of an origin, within the target.
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
-        let of = self.facts_of(origin);
+        let ranges = match origin {
+            Origin::Derived(ranges) => &ranges[..],
+            _ => &[],
+        };
+        let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
+        let facts: Vec<&Fact> = self.facts.iter().filter(is_in).collect();
         let mut kinds = &Kind::ALL[..];
         loop {
-            let text = self.written(&of, kinds);
+            let text = self.written(&facts, kinds);
             if target == Tokens::ZERO || counter.count(&text) <= target {
                 return text;
             }
@@ -268,27 +222,19 @@ impl Digest {
         }
     }
 
-    fn facts_of(&self, origin: &Origin) -> Vec<&Fact> {
-        let Origin::Derived(ranges) = origin else {
-            return Vec::new();
-        };
-        let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
-        self.facts.iter().filter(is_in).collect()
-    }
-
     fn written(&self, facts: &[&Fact], kinds: &[Kind]) -> String {
         let mut text = TITLE.to_owned();
         for kind in kinds {
+            let is_said = matches!(kind, Kind::Prompt | Kind::Answer);
             let limit = match kind {
                 Kind::Prompt | Kind::Answer => usize::MAX,
                 Kind::Changed | Kind::Read => self.max_files,
                 Kind::Command => self.max_commands,
             };
             let mut lines: Vec<&str> = Vec::new();
-            // Of what is said several times, the last time counts.
+            // Of what is done several times, the last time counts.
             for fact in facts.iter().rev().filter(|fact| fact.kind == *kind) {
-                let said_once = matches!(kind, Kind::Prompt | Kind::Answer);
-                if lines.len() < limit && (said_once || !lines.contains(&&*fact.text)) {
+                if lines.len() < limit && (is_said || !lines.contains(&&*fact.text)) {
                     lines.push(&fact.text);
                 }
             }
@@ -346,12 +292,11 @@ fn cut_to(text: &str, chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::strategy::stage::trial::{Trial, answers, asks, fails, said, typed};
 
     /// Two turns with tools, and one that begins.
     fn trial(knobs: &str) -> Trial {
-        let mut trial = Trial::new(&KIND, knobs);
+        let mut trial = Trial::new("digest", knobs);
         let output = "x".repeat(2_000);
         trial.append([
             typed("Fix the parser."),
@@ -450,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_digest_that_is_longer_is_not_made() {
-        let mut trial = Trial::new(&KIND, "keep_last_messages = 0");
+        let mut trial = Trial::new("digest", "keep_last_messages = 0");
         trial.append([typed("hi"), said("ho")]);
         assert_eq!(trial.fire().unwrap(), None);
     }

@@ -1,43 +1,21 @@
 //! The first and the last messages stay, and one placeholder between them.
 
+use serde::Deserialize;
+
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::Tag;
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
-use crate::strategy::{Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageKind};
+use crate::strategy::{Built, Cut, Knobs, Planned, Situation, Stage};
 
-/// `kind = "drop_middle"`.
-pub const KIND: StageKind = StageKind {
-    name: "drop_middle",
-    description: "the first and the last messages stay, one placeholder stands for the middle",
-    page: include_str!("../../../docs/stages/drop_middle.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("max_messages", Whole(1, 50)),
-    Knob::new("keep_first", Whole(0, 3)),
-    Knob::new("cut", Choice(Cut::WORDS, "pair")),
-    Knob::new("placeholder", Text("[{n} messages left out]")),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let max_messages = knobs.count("max_messages")?;
-    let keep_first = knobs.count("keep_first")?;
-    if keep_first >= max_messages {
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+    let stage: DropMiddle = knobs.read()?;
+    if stage.keep_first >= stage.max_messages {
         return Err(knobs.wrong("keep_first", "must be less than `max_messages`"));
     }
-    Ok(Box::new(DropMiddle {
-        max_messages,
-        keep_first,
-        cut: Cut::named(knobs.choice("cut")?),
-        placeholder: knobs.text("placeholder")?,
-    }))
+    Ok(Box::new(stage))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 struct DropMiddle {
     max_messages: usize,
     keep_first: usize,

@@ -1,44 +1,13 @@
 //! The oldest part of the context goes until the rest fits.
 
+use serde::Deserialize;
+
 use crate::context::{Context, Entry, Patch};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Fraction, Whole};
-use crate::strategy::{Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageKind, cut};
+use crate::strategy::{Cut, Planned, Situation, Stage, cut};
 
-/// `kind = "drop_oldest"`.
-pub const KIND: StageKind = StageKind {
-    name: "drop_oldest",
-    description: "whole units are dropped from the oldest end until the prompt fits; one at least where it was refused",
-    page: include_str!("../../../docs/stages/drop_oldest.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("unit", Choice(&["round", "pair", "message"], "round")),
-    Knob::new("fraction", Fraction(0.0)),
-    Knob::new("fit_fraction", Fraction(1.0)),
-    Knob::new("max_steps", Whole(0, 0)),
-    Knob::new("pin_first", Whole(0, 1)),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(DropOldest {
-        unit: match knobs.choice("unit")? {
-            "pair" => Unit::Pair,
-            "message" => Unit::Message,
-            _ => Unit::Round,
-        },
-        fraction: knobs.number("fraction")?,
-        fit_fraction: knobs.number("fit_fraction")?,
-        max_steps: knobs.count("max_steps")?,
-        pin_first: knobs.count("pin_first")?,
-    }))
-}
-
-#[derive(Debug)]
-struct DropOldest {
+#[derive(Debug, Deserialize)]
+pub(super) struct DropOldest {
     unit: Unit,
     fraction: f64,
     fit_fraction: f64,
@@ -46,7 +15,8 @@ struct DropOldest {
     pin_first: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Unit {
     Round,
     Pair,
@@ -125,7 +95,6 @@ fn share_of(count: usize, share: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
 
     /// Ten messages of a hundred tokens or a few more: what each is, as a letter.
@@ -133,7 +102,7 @@ mod tests {
 
     /// The letters of the messages that stay in a window of so many tokens.
     fn left(knobs: &str, window: u64) -> String {
-        let mut trial = Trial::new(&KIND, knobs).within(window);
+        let mut trial = Trial::new("drop_oldest", knobs).within(window);
         let text = "x".repeat(400);
         let input = format!("\"{text}\"");
         trial.append([
@@ -193,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_prompt_that_was_refused_gives_up_a_unit_though_it_should_fit() {
-        let mut trial = Trial::new(&KIND, "unit = 'message'")
+        let mut trial = Trial::new("drop_oldest", "unit = 'message'")
             .within(10_000)
             .refused();
         trial.append(["one", "two", "three"].map(typed));

@@ -5,133 +5,85 @@ use std::ops::Range;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::Tag;
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Fraction, Whole};
-use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind, cut};
+use crate::strategy::{Built, Knobs, Planned, Situation, Stage, cut};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
 mod rank;
 
-pub use rank::Ranking;
-
-/// `kind = "extract"`.
-pub const KIND: StageKind = StageKind {
-    name: "extract",
-    description: "whole API rounds are kept up to a budget, chosen by rule",
-    page: include_str!("../../../docs/stages/extract.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("method", Choice(Method::WORDS, "tail")),
-    Knob::new("budget_tokens", Whole(0, 0)),
-    Knob::new("budget_fraction", Fraction(0.0)),
-    Knob::new("seed", Whole(0, 1)),
-];
-
 /// Stands for what was cut. The rounds that are kept begin with the assistant, and a conversation
 /// must begin with the user.
 const PLACEHOLDER: &str = "[Earlier messages were cut.]";
 
+#[derive(Debug, Deserialize)]
+struct Extract {
+    method: Method,
+    budget_tokens: Tokens,
+    budget_fraction: f64,
+    /// A lot is drawn from it, together with the session and the number of the call.
+    seed: u64,
+    /// In place of a budget: by call, what the strategy that is followed came to. Where there is
+    /// no entry, nothing is cut.
+    #[serde(skip)]
+    sizes: Option<BTreeMap<usize, Tokens>>,
+}
+
 /// Which rounds are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Method {
     /// The newest.
     Tail,
     /// The newest one, and the oldest.
     Lead,
     /// The newest one, and others by lot.
-    Random {
-        /// What the lot is drawn from, together with the session and the number of the call.
-        seed: u64,
-    },
-    /// The newest one, and those that score highest.
-    Ranked(Ranking),
+    Random,
+    // The newest one, and those that score highest.
+    Textrank,
+    Tfidf,
+    Bm25LastUser,
+    Atoms,
 }
 
-impl Method {
-    /// The words that settings use.
-    pub const WORDS: &'static [&'static str] = &[
-        "tail",
-        "random",
-        "lead",
-        "textrank",
-        "tfidf",
-        "bm25_last_user",
-        "atoms",
-    ];
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+    let stage = Extract {
+        sizes: knobs.sizes.clone(),
+        ..knobs.read()?
+    };
+    let budgets = ["budget_tokens", "budget_fraction"].map(|name| knobs.is_set(name));
+    let problem = match budgets {
+        [false, false] if stage.sizes.is_none() => "must be set",
+        [true, true] => "and `budget_fraction` are set: set one",
+        _ => return Ok(Box::new(stage)),
+    };
+    Err(knobs.wrong("budget_tokens", problem))
+}
 
-    /// The method of that word; `seed` is for those that need one.
-    pub fn named(word: &str, seed: u64) -> Self {
-        match word {
-            "random" => Self::Random { seed },
-            "lead" => Self::Lead,
-            "textrank" => Self::Ranked(Ranking::TextRank),
-            "tfidf" => Self::Ranked(Ranking::TfIdf),
-            "bm25_last_user" => Self::Ranked(Ranking::Bm25LastUser),
-            "atoms" => Self::Ranked(Ranking::Atoms),
-            _ => Self::Tail,
+impl Extract {
+    /// How many counted tokens of messages are kept at this call; nothing where none is cut.
+    fn budget(&self, cx: &Situation) -> Option<Tokens> {
+        match &self.sizes {
+            Some(sizes) => sizes.get(&cx.call).map(|size| cx.scale.counted(*size)),
+            None if self.budget_tokens > Tokens::ZERO => Some(self.budget_tokens),
+            None => {
+                let share = cx.window.effective().fraction(self.budget_fraction);
+                Some(cx.scale.room(share))
+            }
         }
     }
 }
 
-/// How much is kept at a call.
-#[derive(Debug)]
-enum Budget {
-    Fixed(Tokens),
-    /// A share of the effective window.
-    Share(f64),
-    /// By call, as measured on another strategy; where there is no entry, nothing is cut.
-    At(BTreeMap<usize, Tokens>),
-}
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let method = Method::named(knobs.choice("method")?, knobs.whole("seed")?);
-    let tokens = knobs.tokens("budget_tokens")?;
-    let share = knobs.number("budget_fraction")?;
-    let is_set = |name| knobs.setting(name).is_some();
-    let budget = match ["budget_tokens", "budget_fraction"].map(is_set) {
-        [true, false] => Budget::Fixed(tokens),
-        [false, true] => Budget::Share(share),
-        [false, false] => return Err(knobs.wrong("budget_tokens", "must be set")),
-        [true, true] => {
-            return Err(knobs.wrong("budget_tokens", "and `budget_fraction` are set: set one"));
-        }
-    };
-    Ok(Box::new(Extract { method, budget }))
-}
-
-/// The stage that cuts to these sizes of all messages, each at its call.
-pub fn to_sizes(method: Method, sizes: BTreeMap<usize, Tokens>) -> Box<dyn Stage> {
-    let budget = Budget::At(sizes);
-    Box::new(Extract { method, budget })
-}
-
-#[derive(Debug)]
-struct Extract {
-    method: Method,
-    budget: Budget,
-}
-
 impl Stage for Extract {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
-        let budget = match &self.budget {
-            Budget::Fixed(budget) => *budget,
-            Budget::Share(share) => cx.scale.room(cx.window.effective().fraction(*share)),
-            Budget::At(sizes) => match sizes.get(&cx.call) {
-                Some(budget) => cx.scale.counted(*budget),
-                None => return Step::Done(Ok(Patch::default())),
-            },
-        };
-        if context.size().tokens <= budget {
+        let budget = self.budget(cx);
+        let Some(budget) = budget.filter(|budget| context.size().tokens > *budget) else {
             return Step::Done(Ok(Patch::default()));
-        }
+        };
         let entries = context.entries();
         let (head, rounds) = cut::rounds(entries);
         let counts = &cx.counts;
@@ -143,14 +95,31 @@ impl Stage for Extract {
             .map(|size: Size| size.tokens)
             .collect();
         let others = sizes.len().saturating_sub(1);
-        let (order, until) = match self.method {
-            Method::Tail => ((0..others).rev().collect(), Until::OneIsTooLarge),
-            Method::Lead => ((0..others).collect(), Until::OneIsTooLarge),
-            Method::Random { seed } => {
-                let order = lot(others, [seed, cx.lot, cx.call as u64]);
-                (order, Until::NoneIsLeft)
+        let seed = [self.seed, cx.lot, cx.call as u64];
+        let by_score = |except, score: &dyn Fn(&[String]) -> Vec<f64>| {
+            let order = rank::order(entries, &rounds, except, score);
+            (order, Until::NoneIsLeft, "rounds chosen by score")
+        };
+        let (order, until, what) = match self.method {
+            Method::Tail => {
+                let order = (0..others).rev().collect();
+                (order, Until::OneIsTooLarge, "the newest rounds")
             }
-            Method::Ranked(ranking) => (ranking.order(entries, &rounds), Until::NoneIsLeft),
+            Method::Lead => {
+                let what = "the oldest rounds and the newest";
+                ((0..others).collect(), Until::OneIsTooLarge, what)
+            }
+            Method::Random => (lot(others, seed), Until::NoneIsLeft, "rounds chosen by lot"),
+            Method::Textrank => by_score(None, &rank::textrank),
+            Method::Tfidf => by_score(None, &rank::tfidf),
+            Method::Bm25LastUser => {
+                // The question is no place to find an answer.
+                let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+                let asked = entries.iter().rposition(typed);
+                let query = rank::text_of(asked.map(|at| &entries[at]));
+                by_score(asked, &|texts| rank::bm25(texts, &query))
+            }
+            Method::Atoms => by_score(None, &rank::by_atoms),
         };
         let kept = kept(&sizes, room, order, until);
         let gaps = gaps(&head, &rounds, &kept);
@@ -168,12 +137,6 @@ impl Stage for Extract {
                 with: with.take().into_iter().collect(),
             })
             .collect();
-        let what = match self.method {
-            Method::Tail => "the newest rounds",
-            Method::Lead => "the oldest rounds and the newest",
-            Method::Random { .. } => "rounds chosen by lot",
-            Method::Ranked(_) => "rounds chosen by score",
-        };
         let reason = format!("{what} within {budget} tokens are kept");
         Step::Done(Ok(Patch::new(reason, edits)))
     }
@@ -248,7 +211,7 @@ mod tests {
     /// Which rounds stay: each of a hundred tokens, six of them, in a window of a thousand.
     #[track_caller]
     fn check(knobs: &str, left: &str) {
-        let mut trial = Trial::new(&KIND, knobs).within(1_000);
+        let mut trial = Trial::new("extract", knobs).within(1_000);
         trial.append([typed("begin")]);
         for (at, words) in [
             "the quick fox",
@@ -306,7 +269,7 @@ mod tests {
                 "and `budget_fraction` are set: set one",
             ),
         ] {
-            let error = build(&KIND, knobs).unwrap_err().to_string();
+            let error = build("extract", knobs).unwrap_err().to_string();
             assert!(
                 error.contains(&format!("`extract.budget_tokens` {problem}")),
                 "{error}"

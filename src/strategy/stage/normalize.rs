@@ -4,112 +4,85 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolResult};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Flag, Text};
 use crate::strategy::stage::answered;
-use crate::strategy::{Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind};
+use crate::strategy::{Planned, PositionNotes, Situation, Stage};
 
-/// `kind = "normalize"`.
-pub const KIND: StageKind = StageKind {
-    name: "normalize",
-    description: "tool uses without results and results without tool uses are repaired, and \
-                  results come first in their turn",
-    page: include_str!("../../../docs/stages/normalize.md"),
-    knobs: KNOBS,
-    // A result that was missing takes room.
-    breaks: &[Law::NeverLarger],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("missing_result", Text("aborted")),
-    Knob::new("orphan_result", Choice(&["drop", "to_text"], "drop")),
-    Knob::new("merge_same_role", Flag(false)),
-];
-
+/// In place of a text for missing results: the call is dropped.
 const DROP_CALL: &str = "drop_call";
 
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let missing = knobs.text("missing_result")?;
-    Ok(Box::new(Normalize {
-        missing: (missing != DROP_CALL).then(|| missing.into()),
-        orphans_to_text: knobs.choice("orphan_result")? == "to_text",
-        merge: knobs.flag("merge_same_role")?,
-        sound: 0,
-        replacements: 0,
-    }))
+#[derive(Debug, Deserialize)]
+pub(super) struct Normalize {
+    missing_result: Arc<str>,
+    orphan_result: Orphans,
+    merge_same_role: bool,
+    /// Entries up to here need no second look.
+    #[serde(skip)]
+    sound: PositionNotes<usize>,
 }
 
-#[derive(Debug)]
-struct Normalize {
-    /// What stands for a missing result; nothing where the call is dropped.
-    missing: Option<Arc<str>>,
-    orphans_to_text: bool,
-    merge: bool,
-    /// Entries up to here need no second look.
-    sound: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Orphans {
+    Drop,
+    ToText,
 }
 
 impl Stage for Normalize {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
-        let unchanged = self.replacements == context.replacements();
-        let start = if unchanged { self.sound } else { 0 };
-        self.replacements = context.replacements();
-        let turns = turns(entries, start);
+        let sound = self.sound.up_to_date(context);
+        let turns = turns(entries, *sound);
         // The last turn of the model is looked at again, once it is known what answers it.
-        self.sound = turns
-            .iter()
-            .rfind(|turn| role(&entries[turn.start]) == Role::Assistant)
-            .map_or(start, |turn| turn.start);
+        let is_of_model = |turn: &&Range<usize>| role(&entries[turn.start]) == Role::Assistant;
+        if let Some(last) = turns.iter().rfind(is_of_model) {
+            *sound = last.start;
+        }
         let mut repair = Repair::default();
         let mut asked: Vec<&str> = Vec::new();
         for (at, turn) in turns.iter().enumerate() {
-            let mut written = match role(&entries[turn.start]) {
+            let before = &entries[turn.clone()];
+            let next = turns.get(at + 1);
+            let mut written = match role(&before[0]) {
                 Role::Assistant => {
-                    let answers = turns.get(at + 1).cloned().unwrap_or(turn.end..turn.end);
+                    let answers = next.cloned().unwrap_or(turn.end..turn.end);
                     let answered = answered(&entries[answers]);
-                    asked = uses(&entries[turn.clone()]).collect();
-                    asked.retain(|id| self.missing.is_some() || answered.contains(id));
-                    self.model_turn(entries, turn, &answered, &mut repair, cx)
+                    let uses = before.iter().flat_map(|entry| entry.message.tool_uses());
+                    asked = uses.map(|(_, tool)| &*tool.id).collect();
+                    asked.retain(|id| !self.drops_calls() || answered.contains(id));
+                    self.model_turn(before, &answered, &mut repair, cx)
                 }
                 Role::User => {
                     let asked = std::mem::take(&mut asked);
-                    self.user_turn(entries, turn, &asked, &mut repair, cx)
+                    self.user_turn(before, &asked, &mut repair, cx)
                 }
             };
-            if self.merge {
+            if self.merge_same_role {
                 merge(&mut written, cx);
             }
-            if let Some(patch) = changed(&entries[turn.clone()], written) {
+            if is_changed(before, &written) {
                 repair.edits.push(Edit::Replace {
                     entries: turn.clone(),
-                    with: patch,
+                    with: written,
                 });
             }
             // Nobody has answered yet: the answers make a turn of their own.
-            if !repair.answers.is_empty()
-                && turns
-                    .get(at + 1)
-                    .is_none_or(|next| role(&entries[next.start]) == Role::Assistant)
-            {
+            if !repair.answers.is_empty() && next.as_ref().is_none_or(is_of_model) {
                 repair.edits.push(Edit::Replace {
                     entries: turn.end..turn.end,
                     with: vec![self.aborted(&std::mem::take(&mut repair.answers), cx)],
                 });
             }
         }
-        Step::Done(Ok(Patch::new(
-            format!(
-                "{} missing results, {} orphans repaired",
-                repair.missing, repair.orphans
-            ),
-            repair.edits,
-        )))
+        let Repair {
+            missing, orphans, ..
+        } = repair;
+        let reason = format!("{missing} missing results, {orphans} orphans repaired");
+        Step::Done(Ok(Patch::new(reason, repair.edits)))
     }
 }
 
@@ -124,44 +97,40 @@ struct Repair {
 }
 
 impl Normalize {
+    fn drops_calls(&self) -> bool {
+        *self.missing_result == *DROP_CALL
+    }
+
     fn model_turn(
         &self,
-        entries: &[Entry],
-        turn: &Range<usize>,
+        turn: &[Entry],
         answered: &BTreeSet<&str>,
         repair: &mut Repair,
         cx: &Situation,
     ) -> Vec<Entry> {
-        let is_missing = |block: &ContentBlock| match block {
-            ContentBlock::ToolUse(tool) => !answered.contains(&*tool.id),
-            _ => false,
-        };
         let mut pieces = Vec::new();
-        for entry in &entries[turn.clone()] {
-            let content = entry.message.content();
-            let missing: Vec<&ContentBlock> =
-                content.iter().filter(|block| is_missing(block)).collect();
+        for entry in turn {
+            let uses = entry.message.tool_uses().map(|(_, tool)| &tool.id);
+            let missing: Vec<&Arc<str>> = uses.filter(|id| !answered.contains(&***id)).collect();
             repair.missing += missing.len();
-            if missing.is_empty() || self.missing.is_some() {
-                repair
-                    .answers
-                    .extend(missing.into_iter().filter_map(|block| match block {
-                        ContentBlock::ToolUse(tool) => Some(tool.id.clone()),
-                        _ => None,
-                    }));
+            if missing.is_empty() || !self.drops_calls() {
+                repair.answers.extend(missing.into_iter().cloned());
                 pieces.push(entry.clone());
                 continue;
             }
-            let left = content.iter().filter(|block| !is_missing(block)).cloned();
-            pieces.extend(rewritten(entry, left.collect(), cx));
+            let is_answered = |block: &&ContentBlock| match block {
+                ContentBlock::ToolUse(tool) => answered.contains(&*tool.id),
+                _ => true,
+            };
+            let left = entry.message.content().iter().filter(is_answered);
+            pieces.extend(rewritten(entry, left.cloned().collect(), cx));
         }
         pieces
     }
 
     fn user_turn(
         &self,
-        entries: &[Entry],
-        turn: &Range<usize>,
+        turn: &[Entry],
         asked: &[&str],
         repair: &mut Repair,
         cx: &Situation,
@@ -177,7 +146,7 @@ impl Normalize {
             pieces.push(self.aborted(&answers, cx));
         }
         let mut texts = Vec::new();
-        for entry in &entries[turn.clone()] {
+        for entry in turn {
             let content = entry.message.content();
             if !content.iter().any(is_orphan) {
                 pieces.push(entry.clone());
@@ -188,7 +157,7 @@ impl Normalize {
             let orphans = content.iter().zip(entry.message.model_text());
             let orphans: Vec<_> = orphans.filter(|(block, _)| is_orphan(block)).collect();
             repair.orphans += orphans.len();
-            if self.orphans_to_text {
+            if self.orphan_result == Orphans::ToText {
                 let said = orphans
                     .iter()
                     .filter(|(_, text)| !text.trim().is_empty())
@@ -204,11 +173,10 @@ impl Normalize {
 
     /// One message that answers these tool uses.
     fn aborted(&self, ids: &[Arc<str>], cx: &Situation) -> Entry {
-        let text = self.missing.clone().unwrap_or_default();
         let results = ids.iter().map(|id| {
             ContentBlock::ToolResult(ToolResult {
                 tool_use_id: id.clone(),
-                content: vec![ContentBlock::Text(text.clone())],
+                content: vec![ContentBlock::Text(self.missing_result.clone())],
                 is_error: false,
             })
         });
@@ -234,11 +202,6 @@ fn turns(entries: &[Entry], start: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-fn uses(entries: &[Entry]) -> impl Iterator<Item = &str> {
-    let uses = entries.iter().flat_map(|entry| entry.message.tool_uses());
-    uses.map(|(_, tool)| &*tool.id)
-}
-
 /// The entry with other blocks; nothing if none is left.
 fn rewritten(entry: &Entry, content: Vec<ContentBlock>, cx: &Situation) -> Option<Entry> {
     if content.is_empty() {
@@ -258,13 +221,10 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
         return;
     }
     let entries: Vec<Entry> = std::mem::take(pieces);
-    let is_result = |block: &&ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    let blocks = || entries.iter().flat_map(|entry| entry.message.content());
-    let content = blocks()
-        .filter(is_result)
-        .chain(blocks().filter(|block| !is_result(block)))
-        .cloned()
-        .collect();
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+    let blocks = entries.iter().flat_map(|entry| entry.message.content());
+    let mut content: Vec<ContentBlock> = blocks.cloned().collect();
+    content.sort_by_key(|block| !is_result(block));
     let tags = entries
         .iter()
         .flat_map(|entry| entry.message.tags.iter().copied());
@@ -275,11 +235,7 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
     pieces.push(Entry::new(origin, Arc::new(message), &cx.counts));
 }
 
-/// What stands there afterwards, if that differs.
-fn changed(before: &[Entry], after: Vec<Entry>) -> Option<Vec<Entry>> {
+fn is_changed(before: &[Entry], after: &[Entry]) -> bool {
     let same = |(old, new): (&Entry, &Entry)| Arc::ptr_eq(&old.message, &new.message);
-    if after.len() == before.len() && before.iter().zip(&after).all(same) {
-        return None;
-    }
-    Some(after)
+    after.len() != before.len() || !before.iter().zip(after).all(same)
 }

@@ -2,59 +2,38 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
-use crate::strategy::{
-    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind, truncate,
-};
+use crate::strategy::{Planned, PositionNotes, Situation, Stage, truncate};
 use crate::units::ContentHash;
 
-/// `kind = "offload_results"`.
-pub const KIND: StageKind = StageKind {
-    name: "offload_results",
-    description: "large tool results are put aside; a preview and the path stay",
-    page: include_str!("../../../docs/stages/offload_results.md"),
-    knobs: KNOBS,
-    // Results that just came in are what the user said last.
-    breaks: &[Law::KeepsLastUserMessage],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("scope", Choice(&["last_message", "each"], "last_message")),
-    Knob::new("max_total_chars", Whole(0, 200_000)),
-    Knob::new("preview_chars", Whole(0, 2_000)),
-    Knob::new("preview_tail_chars", Whole(0, 0)),
-    Knob::new("folder", Text("tool-results")),
-];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(OffloadResults {
-        each: knobs.choice("scope")? == "each",
-        max_total_chars: knobs.count("max_total_chars")?,
-        preview_chars: knobs.count("preview_chars")?,
-        preview_tail_chars: knobs.count("preview_tail_chars")?,
-        folder: knobs.text("folder")?,
-        seen: 0,
-        replacements: 0,
-        planned: Vec::new(),
-    }))
-}
-
-#[derive(Debug)]
-struct OffloadResults {
-    each: bool,
+#[derive(Debug, Deserialize)]
+pub(super) struct OffloadResults {
+    scope: Scope,
     max_total_chars: usize,
     preview_chars: usize,
     preview_tail_chars: usize,
     folder: String,
-    /// With `each`: results of the context that were looked at.
+    /// With [`Scope::Each`].
+    #[serde(skip)]
+    notes: PositionNotes<Progress>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Scope {
+    LastMessage,
+    Each,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Results of the context that were looked at.
     seen: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
-    /// With `each`: what was planned last, and what was to be left of it. Where a guard refused
-    /// it, it is planned again with whatever comes next.
+    /// What was planned last, and what was to be left of it. Where a guard refused it, it is
+    /// planned again with whatever comes next.
     planned: Vec<(BlockAt, Arc<str>)>,
 }
 
@@ -65,7 +44,7 @@ struct Candidate {
     chars: usize,
 }
 
-/// What is left of a result that was put aside.
+/// How a result begins that was put aside.
 const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
@@ -78,41 +57,38 @@ impl Stage for OffloadResults {
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
         // The largest first; of equals the oldest.
         candidates.sort_by_key(|one| std::cmp::Reverse(one.chars));
-        let mut edits: Vec<(BlockAt, Arc<str>)> = Vec::new();
+        let mut left: Vec<(BlockAt, Arc<str>)> = Vec::new();
         let mut saved = Vec::new();
         for Candidate { at, text, chars } in candidates {
-            let counted = if self.each { chars } else { total };
+            let counted = match self.scope {
+                Scope::LastMessage => total,
+                Scope::Each => chars,
+            };
             if counted <= self.max_total_chars {
-                if self.each {
-                    continue;
-                }
                 break;
             }
             let name = ContentHash::of(text.as_bytes()).hex(12);
             let path = format!("{}/{name}.txt", self.folder);
-            let left = self.preview(&path, &text, chars);
-            let left_chars = left.chars().count();
-            if left_chars >= chars {
-                continue;
+            let preview = self.preview(&path, &text, chars);
+            let preview_chars = preview.chars().count();
+            if preview_chars < chars {
+                total = total - chars + preview_chars;
+                saved.push((path, text));
+                left.push((at, preview.into()));
             }
-            total = total - chars + left_chars;
-            saved.push((path, text));
-            edits.push((at, Arc::from(left)));
         }
-        edits.sort_by_key(|(at, _)| *at);
-        if self.each && !edits.is_empty() {
-            self.planned.clone_from(&edits);
+        left.sort_by_key(|(at, _)| *at);
+        if self.scope == Scope::Each && !left.is_empty() {
+            self.notes.up_to_date(context).planned.clone_from(&left);
         }
         let reason = format!(
             "{} results put aside: over {} characters",
-            edits.len(),
+            left.len(),
             self.max_total_chars
         );
-        let edits = edits.into_iter();
         let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
-        let edits = edits.map(edit).collect();
         Step::Done(Ok(Patch {
-            edits,
+            edits: left.into_iter().map(edit).collect(),
             reason,
             saved,
         }))
@@ -123,26 +99,25 @@ impl OffloadResults {
     /// The results to look at now: those of the last message, or all that are new.
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
         let results = context.results();
-        if !self.each {
+        if self.scope == Scope::LastMessage {
             let start = context.answered();
             return results[results.partition_point(|at| at.entry < start)..].to_vec();
         }
-        if self.replacements != context.replacements() {
-            self.replacements = context.replacements();
-            self.seen = 0;
-            self.planned.clear();
-        }
-        let new = results[self.seen..].iter().copied();
-        self.seen = results.len();
-        if new.len() == 0 {
+        let progress = self.notes.up_to_date(context);
+        let new = &results[progress.seen..];
+        progress.seen = results.len();
+        if new.is_empty() {
             return Vec::new();
         }
         let is_done = |(at, left): &(BlockAt, Arc<str>)| {
             context.entries()[at.entry].message.model_text()[at.block] == *left
         };
-        let planned = std::mem::take(&mut self.planned);
+        let planned = std::mem::take(&mut progress.planned);
         let refused = planned.into_iter().filter(|one| !is_done(one));
-        refused.map(|(at, _)| at).chain(new).collect()
+        refused
+            .map(|(at, _)| at)
+            .chain(new.iter().copied())
+            .collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {
@@ -178,13 +153,12 @@ fn candidate(context: &Context, at: BlockAt) -> Option<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::strategy::stage::trial::{Trial, answers, asks};
 
     #[test]
     fn what_a_guard_refused_comes_back_with_the_next_result() {
         let mut trial = Trial::new(
-            &KIND,
+            "offload_results",
             "scope = 'each'\nmax_total_chars = 300\npreview_chars = 10",
         );
         let text = "x".repeat(400);

@@ -7,37 +7,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request, Task};
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
 use crate::step::Step;
-use crate::strategy::{Built, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind};
+use crate::strategy::{Planned, Situation, Stage, StageError};
 use crate::units::Tokens;
 
-/// `kind = "recorded"`.
-pub const KIND: StageKind = StageKind {
-    name: "recorded",
-    description: "the compactions that the recorded product made, where it made them",
-    page: include_str!("../../../docs/stages/recorded.md"),
-    knobs: &[],
-    breaks: &[
-        Law::ValidContext,
-        Law::KeepsLastUserMessage,
-        Law::NeverLarger,
-    ],
-    build,
-};
-
-#[expect(clippy::unnecessary_wraps, reason = "as every stage's `build`")]
-fn build(_: &mut KnobReader<'_>) -> Built {
-    Ok(Box::new(Replay::default()))
-}
-
-#[derive(Debug, Default)]
-struct Replay {
+#[derive(Debug, Deserialize)]
+pub(super) struct Replay {
     /// The session's messages as they came in: a later compaction may bring them back.
+    #[serde(skip)]
     seen: BTreeMap<usize, Entry>,
     /// The compaction that was put in place last.
+    #[serde(skip)]
     done: Option<Arc<RecordedCompaction>>,
 }
 
@@ -212,7 +197,7 @@ mod tests {
     }
 
     fn at_work() -> Trial {
-        let mut trial = Trial::new(&KIND, "");
+        let mut trial = Trial::new("recorded", "");
         trial.append([typed("zero"), asks(&[("a", "Read", "{}")])]);
         trial.append([answers(&[("a", "a long result")]), said("three")]);
         trial.append([typed("four")]);
@@ -286,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_stands_there_already_is_no_compaction() {
-        let mut trial = Trial::new(&KIND, "");
+        let mut trial = Trial::new("recorded", "");
         let first = Message::text(Role::User, "SUM").with_tags([Tag::CompactSummary]);
         trial.append([first, said("on")]);
         due(&mut trial, 1, CompactedTo::Replaced(vec![summary("SUM")]));

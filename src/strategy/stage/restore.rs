@@ -10,118 +10,72 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{Tag, ToolClass, ToolUse};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Text, Texts, Whole};
-use crate::strategy::{
-    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, files, truncate,
-};
+use crate::strategy::{Planned, Situation, Stage, StageError, files, truncate};
 use crate::tokens::Size;
 use crate::units::Tokens;
-
-/// `kind = "restore"`.
-pub const KIND: StageKind = StageKind {
-    name: "restore",
-    description: "what a compaction took away is put back within budgets: files, the plan, the task \
-                  list, skills",
-    page: include_str!("../../../docs/stages/restore.md"),
-    knobs: KNOBS,
-    breaks: &[Law::NeverLarger],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("sources", Texts),
-    Knob::new("max_files", Whole(0, 5)),
-    Knob::new("max_tokens_per_file", Whole(0, 5_000)),
-    Knob::new("total_tokens", Whole(0, 50_000)),
-    Knob::new("max_tokens_per_skill", Whole(0, 5_000)),
-    Knob::new("skills_total_tokens", Whole(0, 25_000)),
-    Knob::new("hook_results", Text("")),
-    Knob::new("plan_tools", Texts),
-    Knob::new("skill_tools", Texts),
-];
-
-/// The words of `sources`.
-const SOURCES: [&str; 4] = ["files", "plans", "todo", "skills"];
 
 const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 
 const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let sources = knobs.words("sources", &SOURCES)?;
-    let plan_tools = knobs.texts_or("plan_tools", &PLAN_TOOLS)?;
-    let skill_tools = knobs.texts_or("skill_tools", &SKILL_TOOLS)?;
-    let has = |source: &str| sources.is_empty() || sources.iter().any(|it| it == source);
-    let max_files = knobs.count("max_files")?;
-    let per_file = knobs.tokens("max_tokens_per_file")?;
-    let per_skill = knobs.tokens("max_tokens_per_skill")?;
-    let of_files = knobs.tokens("total_tokens")?;
-    let of_skills = knobs.tokens("skills_total_tokens")?;
-    let budget = |source, is_of: fn(&What) -> bool, max_items, max_each, total| Budget {
-        is_of,
-        max_items: if has(source) { max_items } else { 0 },
-        max_each,
-        total,
-    };
-    let is_file = |what: &What| matches!(what, What::File(_));
-    let is_skill = |what: &What| matches!(what, What::Skill(_));
-    Ok(Box::new(Restore {
-        budgets: [
-            budget("files", is_file, max_files, per_file, of_files),
-            budget("plans", |what| *what == What::Plan, 1, per_file, per_file),
-            budget("todo", |what| *what == What::Todo, 1, per_file, per_file),
-            budget("skills", is_skill, usize::MAX, per_skill, of_skills),
-        ],
-        plan_tools,
-        skill_tools,
-        hook_results: knobs.text("hook_results")?,
-        reported: Vec::new(),
-        asked: BTreeMap::new(),
-        known: BTreeMap::new(),
-        uses: 0,
-        replacements: 0,
-    }))
-}
-
-#[derive(Debug)]
-struct Restore {
-    budgets: [Budget; 4],
+#[derive(Debug, Deserialize)]
+pub(super) struct Restore {
+    sources: Vec<String>,
+    max_files: usize,
+    max_tokens_per_file: Tokens,
+    total_tokens: Tokens,
+    max_tokens_per_skill: Tokens,
+    skills_total_tokens: Tokens,
+    hook_results: String,
     plan_tools: Vec<String>,
     skill_tools: Vec<String>,
-    hook_results: String,
-    /// What the summaries stand for of which the hook was told.
+    /// The ranges of messages behind the summaries that the hook was told of.
+    #[serde(skip)]
     reported: Vec<Arc<[Range<usize>]>>,
-    /// Tool uses that nobody has answered yet, and where they are.
+    /// Tool uses without an answer so far, and where they are.
+    #[serde(skip)]
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
     /// What can be put back, as it was last.
-    known: BTreeMap<What, Known>,
+    #[serde(skip)]
+    known: BTreeMap<Thing, Known>,
     /// Counts what was used, to tell what was used last.
+    #[serde(skip)]
     uses: u64,
     /// [`Context::replacements`] when the stage looked last: what was never replaced is there.
+    #[serde(skip)]
     replacements: u64,
 }
 
-/// How much is put back of one kind of thing.
-#[derive(Debug)]
-struct Budget {
-    is_of: fn(&What) -> bool,
-    max_items: usize,
-    max_each: Tokens,
-    total: Tokens,
-}
-
-/// A thing that can be put back.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    File(String),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    File,
     Plan,
     Todo,
-    /// By the tool's arguments.
-    Skill(String),
+    Skill,
 }
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::File, Self::Plan, Self::Todo, Self::Skill];
+
+    /// The word in `sources`.
+    fn source(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Plan => "plans",
+            Self::Todo => "todo",
+            Self::Skill => "skills",
+        }
+    }
+}
+
+/// Something that can be put back: a file by its path, a skill by the tool's arguments; of plans
+/// and task lists there is one.
+type Thing = (Kind, String);
 
 /// A block of a message of the session.
 #[derive(Debug, Clone, Copy)]
@@ -148,14 +102,14 @@ impl Stage for Restore {
             return Step::Done(Ok(Patch::default()));
         }
         self.replacements = context.replacements();
-        let there = There::new(context);
+        let held = Held::by(context);
         let mut room = cx.overflow.map_or(Tokens(u64::MAX), |_| {
             let free = cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context);
             cx.scale.room(free)
         });
         let mut with = Vec::new();
-        for budget in &self.budgets {
-            with.extend(self.restored(budget, &there, &mut room, cx));
+        for kind in Kind::ALL {
+            with.extend(self.restored(kind, &held, &mut room, cx));
         }
         let mut reason = format!("{} things put back", with.len());
         if let Some(report) = self.report(context, &with, cx)
@@ -178,10 +132,10 @@ impl Stage for Restore {
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
             // What is read, written or loaded has to succeed first; a list is as it is set.
-            if is_named(tool, &self.plan_tools) {
-                self.note(What::Plan, tool.input.as_str().into(), place);
+            if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
+                self.note((Kind::Plan, String::new()), tool.input.as_str(), place);
             } else if tool.class == ToolClass::Todo && sets_list(tool) {
-                self.note(What::Todo, tool.input.as_str().into(), place);
+                self.note((Kind::Todo, String::new()), tool.input.as_str(), place);
             }
             self.asked.insert(tool.id.clone(), (tool.clone(), place));
         }
@@ -200,28 +154,28 @@ impl Restore {
     fn answered(&mut self, tool: &ToolUse, asked: Place, answer: &Entry, place: Place) {
         let text = &answer.message.model_text()[place.block];
         if let Some((path, content)) = files::written_by(tool) {
-            self.note(What::File(path), content.into(), asked);
+            self.note((Kind::File, path), content, asked);
         } else if let Some(view) = files::view_of(tool) {
-            let what = What::File(view.path);
-            match self.known.get_mut(&what) {
+            let file = (Kind::File, view.path);
+            match self.known.get_mut(&file) {
                 // What another stage shortened says less than what is known of the same file.
                 Some(known) if !known.is_changed && !answer.is_verbatim(place.block) => {
                     self.uses += 1;
                     known.used = self.uses;
                 }
-                _ => self.note(what, text.clone(), place),
+                _ => self.note(file, text.clone(), place),
             }
-        } else if is_named(tool, &self.plan_tools) {
+        } else if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
             // What is said to it is no plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
-            self.note(What::Todo, text.clone(), place);
-        } else if is_named(tool, &self.skill_tools) {
-            let what = What::Skill(tool.input.as_str().to_owned());
-            self.note(what, text.clone(), place);
+            self.note((Kind::Todo, String::new()), text.clone(), place);
+        } else if is_named(tool, &self.skill_tools, SKILL_TOOLS) {
+            let skill = (Kind::Skill, tool.input.as_str().to_owned());
+            self.note(skill, text.clone(), place);
         } else {
             for path in files::changed_by(tool) {
                 self.uses += 1;
-                if let Some(known) = self.known.get_mut(&What::File(path)) {
+                if let Some(known) = self.known.get_mut(&(Kind::File, path)) {
                     known.is_changed = true;
                     known.used = self.uses;
                 }
@@ -229,15 +183,15 @@ impl Restore {
         }
     }
 
-    fn note(&mut self, what: What, text: Arc<str>, place: Place) {
+    fn note(&mut self, thing: Thing, text: impl Into<Arc<str>>, place: Place) {
         self.uses += 1;
         let known = Known {
-            text,
+            text: text.into(),
             place,
             is_changed: false,
             used: self.uses,
         };
-        self.known.insert(what, known);
+        self.known.insert(thing, known);
     }
 
     /// What the hook says of a compaction that it was not told of yet.
@@ -263,43 +217,49 @@ impl Restore {
         let is_said = |entry: &Entry| {
             entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
         };
-        if messages == 0 || context.entries().iter().any(is_said) {
-            return None;
-        }
-        Some(Entry::written(
-            Origin::Authored,
-            text,
-            Tag::Meta,
-            &cx.counts,
-        ))
+        let is_new = messages > 0 && !context.entries().iter().any(is_said);
+        is_new.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
     }
 
     /// The things of one kind that are gone, the one that was used last first, as far as there is
     /// room. What was put back before takes its part of the budget.
     fn restored(
         &self,
-        budget: &Budget,
-        there: &There<'_>,
+        kind: Kind,
+        held: &Held<'_>,
         room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
+        if !self.sources.is_empty() && !self.sources.iter().any(|it| it == kind.source()) {
+            return Vec::new();
+        }
+        let per_file = self.max_tokens_per_file;
+        let (most, each, all) = match kind {
+            Kind::File => (self.max_files, per_file, self.total_tokens),
+            Kind::Plan | Kind::Todo => (1, per_file, per_file),
+            Kind::Skill => {
+                let (each, all) = (self.max_tokens_per_skill, self.skills_total_tokens);
+                (usize::MAX, each, all)
+            }
+        };
         let known = self.known.iter();
-        let mut gone: Vec<(&What, &Known)> = known
-            .filter(|(what, known)| (budget.is_of)(what) && !there.holds(known))
+        let mut gone: Vec<(&Thing, &Known)> = known
+            .filter(|(thing, known)| thing.0 == kind && !held.holds(known))
             .collect();
         gone.sort_by_key(|(_, known)| std::cmp::Reverse(known.used));
         let mut total = Tokens::ZERO;
         let mut entries = Vec::new();
-        for (what, known) in gone.into_iter().take(budget.max_items) {
-            if let Some(size) = there.put_back(what, known) {
-                total += size;
+        for (thing, known) in gone.into_iter().take(most) {
+            let heading = heading(thing);
+            let origin = Origin::Restored(known.place.message);
+            if let Some(size) = held.restored.get(&(known.place.message, &*heading)) {
+                total += *size;
                 continue;
             }
-            let text = known.shown(what, budget.max_each, cx);
-            let origin = Origin::Restored(known.place.message);
+            let text = known.shown(heading, each, cx);
             let entry = Entry::written(origin, text, Tag::Meta, &cx.counts);
             let size = entry.size.tokens;
-            if total + size <= budget.total && size <= *room {
+            if total + size <= all && size <= *room {
                 total += size;
                 *room = *room - size;
                 entries.push(entry);
@@ -309,9 +269,16 @@ impl Restore {
     }
 }
 
-fn is_named(tool: &ToolUse, names: &[String]) -> bool {
-    let mut names = names.iter();
-    names.any(|name| tool.name.eq_ignore_ascii_case(name))
+/// Whether a tool has one of these names; of the usual ones, where none is given.
+fn is_named(tool: &ToolUse, names: &[String], usual: [&str; 3]) -> bool {
+    if names.is_empty() {
+        return usual
+            .iter()
+            .any(|name| tool.name.eq_ignore_ascii_case(name));
+    }
+    names
+        .iter()
+        .any(|name| tool.name.eq_ignore_ascii_case(name))
 }
 
 /// Whether a task-list tool sets the list; one without arguments asks for it.
@@ -319,23 +286,21 @@ fn sets_list(tool: &ToolUse) -> bool {
     !matches!(tool.input.as_str(), "{}" | "null" | "\"\"")
 }
 
-impl What {
-    /// The first line of what is put back.
-    fn heading(&self) -> String {
-        match self {
-            Self::File(path) => format!("[Put back: file {path}]"),
-            Self::Plan => "[Put back: plan]".to_owned(),
-            Self::Todo => "[Put back: task list]".to_owned(),
-            Self::Skill(input) => format!("[Put back: skill {input}]"),
-        }
+/// The first line of what is put back.
+fn heading((kind, name): &Thing) -> String {
+    match kind {
+        Kind::File => format!("[Put back: file {name}]"),
+        Kind::Plan => "[Put back: plan]".to_owned(),
+        Kind::Todo => "[Put back: task list]".to_owned(),
+        Kind::Skill => format!("[Put back: skill {name}]"),
     }
 }
 
 impl Known {
     /// As it is put back: within so many tokens, the heading included.
-    fn shown(&self, what: &What, tokens: Tokens, cx: &Situation) -> String {
+    fn shown(&self, heading: String, tokens: Tokens, cx: &Situation) -> String {
         let counter = &**cx.counts.counter();
-        let mut text = what.heading() + "\n";
+        let mut text = heading + "\n";
         if self.is_changed {
             text.push_str(CHANGED);
         }
@@ -356,47 +321,40 @@ const CHANGED: &str = "[It was changed after this.]\n";
 const CUT: &str = "\n[…]";
 
 /// What the context holds, to tell what is gone.
-struct There<'c> {
+#[derive(Default)]
+struct Held<'c> {
     /// By message of the session, the entry that is it.
     messages: BTreeMap<usize, &'c Entry>,
     /// Sizes of what was put back before, by message and first line.
     restored: BTreeMap<(usize, &'c str), Tokens>,
 }
 
-impl<'c> There<'c> {
-    fn new(context: &'c Context) -> Self {
-        let mut there = Self {
-            messages: BTreeMap::new(),
-            restored: BTreeMap::new(),
-        };
+impl<'c> Held<'c> {
+    fn by(context: &'c Context) -> Self {
+        let mut held = Self::default();
         for entry in context.entries() {
             match entry.origin {
                 Origin::Verbatim(at) | Origin::Edited { message: at, .. } => {
-                    there.messages.insert(at, entry);
+                    held.messages.insert(at, entry);
                 }
                 Origin::Restored(at) => {
                     let text = entry.message.model_text().first();
                     let line = text.and_then(|text| text.lines().next());
                     let key = (at, line.unwrap_or_default());
-                    there.restored.insert(key, entry.size.tokens);
+                    held.restored.insert(key, entry.size.tokens);
                 }
                 Origin::Derived(_) | Origin::Authored => {}
             }
         }
-        there
+        held
     }
 
     fn holds(&self, known: &Known) -> bool {
         let Place { message, block } = known.place;
-        let stands = |entry: &&Entry| {
+        let is_same = |entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)
         };
-        self.messages.get(&message).is_some_and(stands)
-    }
-
-    fn put_back(&self, what: &What, known: &Known) -> Option<Tokens> {
-        let key = (known.place.message, &*what.heading());
-        self.restored.get(&key).copied()
+        self.messages.get(&message).is_some_and(is_same)
     }
 }
 

@@ -7,85 +7,56 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request};
 use crate::session::{ContentBlock, Message, Tag};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Flag, Text, Whole};
-use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
+use crate::strategy::own_prompt::{Given, OwnPrompt, Variable};
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
 use crate::strategy::template::{Span, Template};
 use crate::strategy::{
-    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, Trigger,
-    model_text,
+    Built, Cut, Knobs, Planned, Situation, Stage, StageError, Trigger, model_text,
 };
 use crate::tokens::Size;
 use crate::units::Tokens;
 
-/// `kind = "session_memory"`.
-pub const KIND: StageKind = StageKind {
-    name: "session_memory",
-    description: "a model keeps notes as the session runs; at compaction they are the summary, \
-                  and no model is asked",
-    page: include_str!("../../../docs/stages/session_memory.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("min_tokens", Whole(1, 10_000)),
-    Knob::new("min_text_messages", Whole(0, 5)),
-    Knob::new("max_tokens", Whole(1, 40_000)),
-    Knob::new("init_tokens", Whole(0, 10_000)),
-    Knob::new("update_every_tokens", Whole(1, 5_000)),
-    Knob::new("reserve_tokens", Whole(0, 13_000)),
-    Knob::new("max_output_tokens", Whole(1, 12_000)),
-    own_prompt::PROMPT,
-    own_prompt::PROMPT_TEXT,
-    Knob::new("boundary", Flag(false)),
-    Knob::new("prefix", Text("Notes on the conversation so far:\n\n")),
-];
-
 static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
 
-fn build(knobs: &mut KnobReader<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
     Ok(Box::new(SessionMemory {
-        min_tokens: knobs.tokens("min_tokens")?,
-        min_text_messages: knobs.count("min_text_messages")?,
-        max_tokens: knobs.tokens("max_tokens")?,
-        init_tokens: knobs.tokens("init_tokens")?,
-        update_every: knobs.tokens("update_every_tokens")?,
-        reserve: knobs.tokens("reserve_tokens")?,
-        max_output: knobs.tokens("max_output_tokens")?,
-        prefix: knobs.text("prefix")?,
         own: OwnPrompt::read(knobs, &[(Variable::Focus, "and notes have no focus")])?,
-        boundary: knobs.flag("boundary")?.then(|| knobs.when.clone()),
-        notes: None,
-        appended: Tokens::ZERO,
-        planned: None,
+        when: knobs.when.clone(),
+        ..knobs.read()?
     }))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 struct SessionMemory {
     min_tokens: Tokens,
     min_text_messages: usize,
     max_tokens: Tokens,
     init_tokens: Tokens,
-    update_every: Tokens,
-    reserve: Tokens,
-    max_output: Tokens,
+    update_every_tokens: Tokens,
+    reserve_tokens: Tokens,
+    max_output_tokens: Tokens,
     prefix: String,
+    /// Whether a message marks where the notes begin, which says what made the stage fire.
+    boundary: bool,
+    #[serde(skip)]
     own: Option<OwnPrompt>,
-    /// A message marks where the notes begin; the trigger tells it what to say.
-    boundary: Option<Trigger>,
+    #[serde(skip)]
+    when: Trigger,
+    #[serde(skip)]
     notes: Option<Notes>,
     /// Tokens of messages that came in since the notes were written.
+    #[serde(skip)]
     appended: Tokens,
     /// The message that is to stand for what the notes cover: once it is in the context, the
     /// notes have been used.
+    #[serde(skip)]
     planned: Option<Arc<Message>>,
 }
 
@@ -122,16 +93,13 @@ impl Stage for SessionMemory {
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let message = entry.message.clone();
         let size_of_kept: Size = kept.iter().map(|entry| entry.size).sum();
-        let mut with: Vec<Entry> = self
-            .boundary
-            .iter()
-            .map(|trigger| boundary(trigger, context, replaced, cx))
-            .collect();
-        with.push(entry);
+        let boundary = || boundary(&self.when, context, replaced, cx);
+        let boundary = self.boundary.then(boundary);
+        let with: Vec<Entry> = boundary.into_iter().chain([entry]).collect();
         let size_of_notes: Size = with.iter().map(|entry| entry.size).sum();
         let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
-        if after >= cx.window.effective() - self.reserve || after >= cx.prompt(context) {
+        if after >= cx.window.effective() - self.reserve_tokens || after >= cx.prompt(context) {
             return Step::Done(Ok(Patch::default()));
         }
         self.planned = Some(message);
@@ -152,7 +120,7 @@ impl Stage for SessionMemory {
         self.take_note_of_use(context);
         let is_due = match self.notes {
             None => context.size().tokens >= self.init_tokens,
-            Some(_) => self.appended >= self.update_every,
+            Some(_) => self.appended >= self.update_every_tokens,
         };
         let entries = context.entries();
         if !is_due {
@@ -251,13 +219,13 @@ impl SessionMemory {
                     conversation: &json,
                     previous,
                     focus: "",
-                    max_output: self.max_output,
+                    max_output: self.max_output_tokens,
                     window: cx.window.effective(),
                 });
                 (text, own.sections().to_vec())
             }
         };
-        Request::summary(Purpose::Background, sections, text, self.max_output)
+        Request::summary(Purpose::Background, sections, text, self.max_output_tokens)
     }
 }
 

@@ -3,71 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::context::{BlockAt, CacheEffect, Context, Patch};
 use crate::session::{ContentBlock, Tag, ToolResult, ToolUse};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Text, Texts};
-use crate::strategy::{
-    Built, Knob, KnobReader, PendingEdits, Planned, Situation, Stage, StageKind, files,
-};
+use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, files};
 use crate::units::Tokens;
 
-/// `kind = "snip"`.
-pub const KIND: StageKind = StageKind {
-    name: "snip",
-    description: "tool results that were marked as no longer needed become a placeholder",
-    page: include_str!("../../../docs/stages/snip.md"),
-    knobs: KNOBS,
-    breaks: &[],
-    build,
-};
-
-const KNOBS: &[Knob] = &[
-    Knob::new("marks", Texts),
-    Knob::new("tool", Text("snip")),
-    // Claude Code's marker.
-    Knob::new("placeholder", Text("[Old tool result content cleared]")),
-];
-
-/// The words of `marks`.
-const MARKS: [&str; 3] = ["tool", "tag", "read_then_edited"];
-
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let mut marks = knobs.words("marks", &MARKS)?;
-    if marks.is_empty() {
-        marks.push("tool".to_owned());
-    }
-    let has = |mark: &str| marks.iter().any(|it| it == mark);
-    Ok(Box::new(Snip {
-        by_tool: has("tool"),
-        by_tag: has("tag"),
-        by_edit: has("read_then_edited"),
-        tool: knobs.text("tool")?,
-        placeholder: knobs.text("placeholder")?.into(),
-        seen: Seen::default(),
-        pending: PendingEdits::default(),
-    }))
-}
-
-#[derive(Debug)]
-struct Snip {
-    by_tool: bool,
-    by_tag: bool,
-    by_edit: bool,
+#[derive(Debug, Deserialize)]
+pub(super) struct Snip {
+    marks: Vec<String>,
     tool: String,
     placeholder: Arc<str>,
-    seen: Seen,
-    pending: PendingEdits,
+    #[serde(skip)]
+    notes: PositionNotes<Results>,
 }
 
-/// What is known of the results so far: each is looked at once, until entries are replaced.
+/// What is known of the results so far: each is looked at once.
 #[derive(Debug, Default)]
-struct Seen {
-    results: usize,
-    /// [`Context::replacements`] at that time.
-    replacements: u64,
+struct Results {
+    /// Results of the context that were looked at.
+    seen: usize,
     /// Where the result of a call is.
     at: BTreeMap<Arc<str>, BlockAt>,
     /// The reads of a file since it was changed last.
@@ -75,83 +33,87 @@ struct Seen {
     /// Marked results that the model has not answered yet.
     waiting: BTreeSet<BlockAt>,
     marked: BTreeSet<BlockAt>,
+    pending: PendingEdits,
 }
 
 impl Stage for Snip {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
-        if self.seen.replacements != context.replacements() {
-            self.pending.clear();
-            self.seen = Seen {
-                replacements: context.replacements(),
-                ..Seen::default()
-            };
+        let mut notes = std::mem::take(&mut self.notes);
+        let results = notes.up_to_date(context);
+        for at in context.results().iter().skip(results.seen) {
+            self.look(results, context, *at);
         }
-        for at in context.results().iter().skip(self.seen.results) {
-            self.look(context, *at);
-        }
-        self.seen.results = context.results().len();
+        results.seen = context.results().len();
         // What the model has not read yet, it cannot have done without.
         let entry = context.answered();
-        let waiting = &mut self.seen.waiting;
-        let later = waiting.split_off(&BlockAt { entry, block: 0 });
-        for at in std::mem::replace(waiting, later) {
-            self.mark(context, at, cx);
+        let later = results.waiting.split_off(&BlockAt { entry, block: 0 });
+        let new = cx.counts.size(&self.placeholder);
+        for at in std::mem::replace(&mut results.waiting, later) {
+            let message = &context.entries()[at.entry].message;
+            let old = cx.counts.size(&message.model_text()[at.block]);
+            if old.chars > new.chars && results.marked.insert(at) {
+                let gain = old.tokens - new.tokens;
+                results.pending.push(at, self.placeholder.clone(), gain);
+            }
         }
-        let edits = self
-            .pending
-            .edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        let pending = &mut results.pending;
+        let edits = pending.edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        self.notes = notes;
         let reason = format!("{} results that were marked", edits.len());
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 }
 
 impl Snip {
+    /// Whether results are marked in this way: by the tool, where nothing is said.
+    fn heeds(&self, mark: &str) -> bool {
+        if self.marks.is_empty() {
+            return mark == "tool";
+        }
+        self.marks.iter().any(|it| it == mark)
+    }
+
     /// Takes note of one result, and of what it marks.
-    fn look(&mut self, context: &Context, at: BlockAt) {
+    fn look(&self, results: &mut Results, context: &Context, at: BlockAt) {
         let message = &context.entries()[at.entry].message;
         let Some(ContentBlock::ToolResult(result)) = message.content().get(at.block) else {
             return;
         };
-        self.seen.at.insert(result.tool_use_id.clone(), at);
-        if self.by_tag && message.has_tag(Tag::Snip) {
-            self.seen.waiting.insert(at);
+        results.at.insert(result.tool_use_id.clone(), at);
+        if self.heeds("tag") && message.has_tag(Tag::Snip) {
+            results.waiting.insert(at);
         }
-        let marked = context
-            .tool_use_of(at)
-            .map_or_else(Vec::new, |tool| self.marked_by(tool, result, at));
-        self.seen.waiting.extend(marked);
+        if let Some(tool) = context.tool_use_of(at) {
+            self.mark_earlier(results, tool, result, at);
+        }
     }
 
-    /// The earlier results that the answered tool use says are not needed. One that failed says
-    /// nothing.
-    fn marked_by(&mut self, tool: &ToolUse, result: &ToolResult, at: BlockAt) -> Vec<BlockAt> {
-        let mut marked = Vec::new();
+    /// Marks the earlier results that the answered tool use says are not needed. One that failed
+    /// says nothing.
+    fn mark_earlier(
+        &self,
+        results: &mut Results,
+        tool: &ToolUse,
+        result: &ToolResult,
+        at: BlockAt,
+    ) {
         if result.is_error {
-            return marked;
+            return;
         }
-        if self.by_tool && tool.name.eq_ignore_ascii_case(&self.tool) {
-            let mut named = |text: &str| marked.extend(self.seen.at.get(text).copied());
-            each_text(&tool.input.value(), &mut named);
-            marked.retain(|it| *it != at);
+        if self.heeds("tool") && tool.name.eq_ignore_ascii_case(&self.tool) {
+            each_text(&tool.input.value(), &mut |id| {
+                let named = results.at.get(id).filter(|named| **named != at);
+                results.waiting.extend(named);
+            });
         }
-        if self.by_edit {
+        if self.heeds("read_then_edited") {
             for path in files::changed_by(tool) {
-                marked.extend(self.seen.reads.remove(&path).unwrap_or_default());
+                let reads = results.reads.remove(&path);
+                results.waiting.extend(reads.unwrap_or_default());
             }
             if let Some(view) = files::view_of(tool) {
-                self.seen.reads.entry(view.path).or_default().push(at);
+                results.reads.entry(view.path).or_default().push(at);
             }
-        }
-        marked
-    }
-
-    fn mark(&mut self, context: &Context, at: BlockAt, cx: &Situation) {
-        let message = &context.entries()[at.entry].message;
-        let old = cx.counts.size(&message.model_text()[at.block]);
-        let new = cx.counts.size(&self.placeholder);
-        if old.chars > new.chars && self.seen.marked.insert(at) {
-            let gain = old.tokens - new.tokens;
-            self.pending.push(at, self.placeholder.clone(), gain);
         }
     }
 }
@@ -176,7 +138,7 @@ mod tests {
 
     /// Two reads, the second tagged, then `then`.
     fn trial(knobs: &str, then: Vec<crate::session::Message>) -> Trial {
-        let mut trial = Trial::new(&KIND, knobs);
+        let mut trial = Trial::new("snip", knobs);
         trial.append([
             typed("go"),
             asks(&[
@@ -293,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_short_result_stays() {
-        let mut trial = Trial::new(&KIND, "placeholder = 'gone'");
+        let mut trial = Trial::new("snip", "placeholder = 'gone'");
         trial.append([
             typed("go"),
             asks(&[("r1", "Read", "{}"), ("r2", "Read", "{}")]),
@@ -307,7 +269,7 @@ mod tests {
 
     #[test]
     fn an_unknown_mark_is_refused() {
-        let error = build(&KIND, "marks = ['tool', 'taste']").unwrap_err();
+        let error = build("snip", "marks = ['tool', 'taste']").unwrap_err();
         assert_eq!(
             error.to_string(),
             "`own.toml`: line 1: `snip.marks` names `taste`: it must be of `tool`, `tag`, \

@@ -7,40 +7,75 @@
 use crate::context::{Context, Patch};
 use crate::step::Step;
 
-mod knobs;
 mod retry;
 pub(super) mod place;
 mod prompt;
 mod select;
 
-use crate::strategy::{Law, Planned, Situation, Stage, StageKind};
+use crate::strategy::own_prompt::{OwnPrompt, Variable};
+use crate::strategy::{Built, Knobs, Planned, Situation, Stage};
 use place::Placement;
-use prompt::Prompt;
+use prompt::{Mode, Previous, Prompt};
 use retry::{Attempt, Retry};
-use select::Select;
-
-/// `kind = "summarize"`.
-pub const KIND: StageKind = StageKind {
-    name: "summarize",
-    description: "a model writes a summary that takes the place of the messages",
-    page: include_str!("../../../docs/stages/summarize.md"),
-    knobs: knobs::KNOBS,
-    breaks: &[Law::KeepsLastUserMessage, Law::IdempotentAtRest],
-    build: knobs::build,
-};
+use select::{Select, Tail};
 
 #[derive(Debug)]
 struct Summarize {
     select: Select,
+    tail: Tail,
     prompt: Prompt,
     retry: Retry,
     place: Placement,
 }
 
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+    let tail: Tail = knobs.read()?;
+    if tail
+        .keep_max_tokens
+        .is_some_and(|max| tail.keep_min_tokens > max)
+    {
+        return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
+    }
+    let mut prompt: Prompt = knobs.read()?;
+    let is_appended = prompt.mode != Mode::Fresh;
+    let mut unfit = Vec::new();
+    if is_appended {
+        let why = "and where `mode` is `append` the conversation stands in front of the prompt";
+        unfit.push((Variable::Conversation, why));
+    }
+    if prompt.previous != Previous::Update {
+        let why = "which needs `previous = \"update\"`: else an earlier summary is not shown apart";
+        unfit.push((Variable::PreviousSummary, why));
+    }
+    prompt.own = OwnPrompt::read(knobs, &unfit)?;
+    prompt.when = knobs.when.clone();
+    if prompt.model.is_empty() {
+        return Err(knobs.wrong("model", "must name a model, or be `same` or `fast`"));
+    }
+    if is_appended && prompt.other_model().is_some() {
+        let problem = "must be `same` where `mode` is `append`: another model has another cache";
+        return Err(knobs.wrong("model", problem));
+    }
+    if is_appended && let Some(limit) = prompt.limit() {
+        return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
+    }
+    let mut retry: Retry = knobs.read()?;
+    retry.guards = knobs.guards;
+    let mut place: Placement = knobs.read()?;
+    place.when = knobs.when.clone();
+    Ok(Box::new(Summarize {
+        select: knobs.read()?,
+        tail,
+        prompt,
+        retry,
+        place,
+    }))
+}
+
 impl Stage for Summarize {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let stage = &*self;
-        let Some(selected) = stage.select.of(context, cx) else {
+        let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));
         };
         let shown = stage.prompt.shown(context.entries(), &selected);

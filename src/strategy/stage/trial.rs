@@ -10,9 +10,9 @@ use crate::model::{Request, scripted};
 use crate::session::{ContentBlock, JsonText, Message, Role, Tag, ToolResult, ToolUse, import};
 use crate::settings::{SettingError, Table};
 use crate::step::{Answer, Caller, drive};
-use crate::strategy::knob::KnobReader;
+use crate::strategy::knob::Knobs;
 use crate::strategy::situation::Overflow;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::{Situation, Stage, StageError};
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::Tokens;
 use crate::window::Window;
@@ -63,12 +63,10 @@ pub(super) fn fails(id: &str, text: &str) -> Message {
 }
 
 /// A stage of that kind, or why it cannot be built.
-pub(super) fn build(kind: &StageKind, knobs: &str) -> Result<Box<dyn Stage>, SettingError> {
+pub(super) fn build(kind: &str, knobs: &str) -> Result<Box<dyn Stage>, SettingError> {
     let table = Table::parse("own.toml", knobs)?;
-    let mut reader = KnobReader::new(&table, kind.name, kind.knobs);
-    let stage = (kind.build)(&mut reader)?;
-    reader.finish()?;
-    Ok(stage)
+    let kind = super::kind(kind).unwrap();
+    (kind.build)(&Knobs::new(&table, kind.name, kind)?)
 }
 
 /// A stage and its context; messages of the session are numbered from 0.
@@ -108,7 +106,7 @@ pub(in crate::strategy) fn situation(counts: Arc<CountedTexts>) -> Situation {
 
 impl Trial {
     /// A window of 200,000 tokens; four characters to a token; a model that writes `S`.
-    pub(super) fn new(kind: &StageKind, knobs: &str) -> Self {
+    pub(super) fn new(kind: &str, knobs: &str) -> Self {
         let stage = build(kind, knobs).unwrap_or_else(|error| panic!("{error}"));
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
         let cx = situation(counts);

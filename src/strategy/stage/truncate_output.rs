@@ -2,78 +2,79 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
-use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
+use crate::session::{Role, ToolUse};
 use crate::step::Step;
-use crate::strategy::knob::KnobKind::{Choice, Factor, Flag, Fraction, Texts, Whole};
-use crate::strategy::{
-    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools, truncate,
-};
+use crate::strategy::{Built, Knobs, Planned, Situation, Stage, StageError, Tools, truncate};
 use crate::tokens::TokenCounter;
 use crate::units::Tokens;
 
-/// `kind = "truncate_output"`.
-pub const KIND: StageKind = StageKind {
-    name: "truncate_output",
-    description: "long tool outputs are shortened as they come in: head, marker, tail",
-    page: include_str!("../../../docs/stages/truncate_output.md"),
-    knobs: KNOBS,
-    // Results that just came in are what the user said last.
-    breaks: &[Law::KeepsLastUserMessage],
-    build,
-};
+#[derive(Debug, Deserialize)]
+struct TruncateOutput {
+    max_tokens: usize,
+    max_chars: usize,
+    max_bytes: usize,
+    max_lines: usize,
+    head_fraction: f64,
+    serialization_factor: f64,
+    cut_over: CutOver,
+    tools: Tools,
+    except_tools: Tools,
+    line_count_header: bool,
+    /// The tool uses of the last turn of the model: what comes in answers one of them.
+    #[serde(skip)]
+    asked: Vec<ToolUse>,
+    #[serde(skip)]
+    is_answered: bool,
+}
 
-const KNOBS: &[Knob] = &[
-    Knob::new("max_tokens", Whole(0, 0)),
-    Knob::new("max_chars", Whole(0, 0)),
-    Knob::new("max_bytes", Whole(0, 0)),
-    Knob::new("max_lines", Whole(0, 0)),
-    Knob::new("head_fraction", Fraction(0.5)),
-    Knob::new("serialization_factor", Factor(1.2)),
-    Knob::new("cut_over", Choice(&["budget", "max"], "budget")),
-    Knob::new("tools", Texts),
-    Knob::new("except_tools", Texts),
-    Knob::new("line_count_header", Flag(false)),
-];
+/// What the limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CutOver {
+    /// The number, times the factor.
+    Budget,
+    /// The number itself.
+    Max,
+}
 
-fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let mut limits = Vec::new();
-    for (name, unit) in [
-        ("max_tokens", Unit::Tokens),
-        ("max_chars", Unit::Chars),
-        ("max_bytes", Unit::Bytes),
-        ("max_lines", Unit::Lines),
-    ] {
-        let max = knobs.count(name)?;
-        if max > 0 {
-            limits.push((max, unit));
+pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+    let stage: TruncateOutput = knobs.read()?;
+    let problem = match stage.limits().count() {
+        1 => return Ok(Box::new(stage)),
+        0 => "or one of `max_chars`, `max_bytes`, `max_lines` must be set",
+        _ => "is one limit among several: set one",
+    };
+    Err(knobs.wrong("max_tokens", problem))
+}
+
+impl TruncateOutput {
+    /// The limits that are set.
+    fn limits(&self) -> impl Iterator<Item = (usize, Unit)> {
+        let limits = [
+            (self.max_tokens, Unit::Tokens),
+            (self.max_chars, Unit::Chars),
+            (self.max_bytes, Unit::Bytes),
+            (self.max_lines, Unit::Lines),
+        ];
+        limits.into_iter().filter(|(max, _)| *max > 0)
+    }
+
+    fn shortening(&self) -> Shortening {
+        let (max, unit) = self.limits().next().unwrap_or((usize::MAX, Unit::Tokens));
+        let limit = match self.cut_over {
+            CutOver::Budget => times(max, self.serialization_factor),
+            CutOver::Max => max,
+        };
+        Shortening {
+            limit,
+            unit,
+            head_fraction: self.head_fraction,
+            line_count_header: self.line_count_header,
         }
     }
-    let (max, unit) = match limits[..] {
-        [limit] => limit,
-        [] => {
-            let problem = "or one of `max_chars`, `max_bytes`, `max_lines` must be set";
-            return Err(knobs.wrong("max_tokens", problem));
-        }
-        _ => return Err(knobs.wrong("max_tokens", "is one limit among several: set one")),
-    };
-    let factor = knobs.number("serialization_factor")?;
-    let limit = match knobs.choice("cut_over")? {
-        "max" => max,
-        _ => times(max, factor),
-    };
-    Ok(Box::new(TruncateOutput {
-        limit,
-        unit,
-        head_fraction: knobs.number("head_fraction")?,
-        tools: Tools {
-            only: knobs.texts("tools")?,
-            except: knobs.texts("except_tools")?,
-        },
-        line_count_header: knobs.flag("line_count_header")?,
-        asked: Vec::new(),
-        is_answered: false,
-    }))
 }
 
 /// The text with its middle cut out, within so many tokens but for the marker; nothing if it would
@@ -83,29 +84,22 @@ pub(super) fn without_middle(
     limit: Tokens,
     counter: &dyn TokenCounter,
 ) -> Option<Arc<str>> {
-    let cut = TruncateOutput {
+    let shortening = Shortening {
         limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
         unit: Unit::Tokens,
         head_fraction: 0.5,
-        tools: Tools::default(),
         line_count_header: false,
-        asked: Vec::new(),
-        is_answered: false,
     };
-    let tokens = usize::try_from(counter.count(text).0).unwrap_or(usize::MAX);
-    cut.shortened(text, tokens, counter)
+    shortening.of(text, counter.count(text), counter)
 }
 
-#[derive(Debug)]
-struct TruncateOutput {
+/// How a text is shortened.
+#[derive(Debug, Clone, Copy)]
+struct Shortening {
     limit: usize,
     unit: Unit,
     head_fraction: f64,
-    tools: Tools,
     line_count_header: bool,
-    /// The tool uses of the last turn of the model: what comes in answers one of them.
-    asked: Vec<ToolUse>,
-    is_answered: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,48 +121,37 @@ impl Stage for TruncateOutput {
             if std::mem::take(&mut self.is_answered) {
                 self.asked.clear();
             }
-            if !self.tools.are_all() {
-                self.asked
-                    .extend(message.tool_uses().map(|(_, tool)| tool.clone()));
-            }
+            let uses = message.tool_uses().map(|(_, tool)| tool.clone());
+            self.asked.extend(uses);
             return Ok(Patch::default());
         }
         self.is_answered = true;
+        let shortening = self.shortening();
         let mut edits = Vec::new();
-        for (block, content) in message.content().iter().enumerate() {
-            let ContentBlock::ToolResult(result) = content else {
-                continue;
-            };
-            if !self.tools.are_all() && !self.tools.include(self.tool_of(result)) {
+        for (block, result) in message.tool_results() {
+            let tool = self.asked.iter().find(|tool| tool.id == result.tool_use_id);
+            if !self.tools.allow(tool) || self.except_tools.name(tool) {
                 continue;
             }
             let text = &message.model_text()[block];
-            let tokens = usize::try_from(cx.counts.size(text).tokens.0).unwrap_or(usize::MAX);
-            if let Some(short) = self.shortened(text, tokens, &**cx.counts.counter()) {
+            let tokens = cx.counts.size(text).tokens;
+            if let Some(short) = shortening.of(text, tokens, &**cx.counts.counter()) {
                 // The provider has not seen it yet.
                 let at = BlockAt { entry: 0, block };
                 edits.push(Edit::block(at, short, CacheEffect::Breaks));
             }
         }
-        let reason = format!(
-            "{} outputs over {} {}",
-            edits.len(),
-            self.limit,
-            self.unit.name()
-        );
+        let Shortening { limit, unit, .. } = shortening;
+        let reason = format!("{} outputs over {limit} {}", edits.len(), unit.name());
         Ok(Patch::new(reason, edits))
     }
 }
 
-impl TruncateOutput {
-    fn tool_of(&self, result: &ToolResult) -> Option<&ToolUse> {
-        self.asked.iter().find(|tool| tool.id == result.tool_use_id)
-    }
-
+impl Shortening {
     /// Head, marker and tail; nothing if the text is within the limit, or would not get shorter.
-    fn shortened(&self, text: &str, tokens: usize, counter: &dyn TokenCounter) -> Option<Arc<str>> {
+    fn of(self, text: &str, tokens: Tokens, counter: &dyn TokenCounter) -> Option<Arc<str>> {
         let total = match self.unit {
-            Unit::Tokens => tokens,
+            Unit::Tokens => usize::try_from(tokens.0).unwrap_or(usize::MAX),
             Unit::Chars => text.chars().count(),
             Unit::Bytes => text.len(),
             Unit::Lines => text.lines().count(),

@@ -8,22 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::context::Entry;
-use crate::session::Tag;
-
-/// How rounds are scored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ranking {
-    /// What a round has in common with others, weighted by how central those are: the rank of
-    /// Mihalcea and Tarau (2004), with rounds for sentences.
-    TextRank,
-    /// Mean over its words of the logarithm of rounds over rounds with that word.
-    TfIdf,
-    /// Okapi BM25 of what the user typed last; k₁ = 1.2 and b = 0.75, the usual values.
-    Bm25LastUser,
-    /// Sum over its distinct atoms of the same logarithm, plus one, over the square root of its
-    /// words.
-    Atoms,
-}
 
 /// The share of a rank that is passed on, and how often: the usual values of `PageRank`.
 const DAMPING: f64 = 0.85;
@@ -32,6 +16,7 @@ const PASSES: usize = 30;
 /// A word that stands in more rounds than this does not tell which of them belong together.
 const MOST_ROUNDS: usize = 50;
 
+/// The usual values of BM25.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
@@ -51,34 +36,24 @@ const SIGNALS: [&str; 12] = [
     "required",
 ];
 
-impl Ranking {
-    /// Indices of the rounds, the highest score first.
-    pub(super) fn order(self, entries: &[Entry], rounds: &[Range<usize>]) -> Vec<usize> {
-        // What is asked for is no place to find it.
-        let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-        let asked = match self {
-            Self::Bm25LastUser => entries.iter().rposition(typed),
-            Self::TextRank | Self::TfIdf | Self::Atoms => None,
-        };
-        let text = |round: &Range<usize>| {
-            let others = round.clone().filter(|at| Some(*at) != asked);
-            text_of(others.map(|at| &entries[at]))
-        };
-        let texts: Vec<String> = rounds.iter().map(text).collect();
-        let query = text_of(asked.map(|at| &entries[at]));
-        let scores = match self {
-            Self::TextRank => textrank(&texts),
-            Self::TfIdf => tfidf(&texts),
-            Self::Bm25LastUser => bm25(&texts, &query),
-            Self::Atoms => by_atoms(&texts),
-        };
-        let mut order: Vec<usize> = (0..scores.len()).collect();
-        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-        order
-    }
+/// Indices of the rounds, the highest score first; the entry of index `except` says nothing.
+pub(super) fn order(
+    entries: &[Entry],
+    rounds: &[Range<usize>],
+    except: Option<usize>,
+    score: &dyn Fn(&[String]) -> Vec<f64>,
+) -> Vec<usize> {
+    let text = |round: &Range<usize>| {
+        let others = round.clone().filter(|at| Some(*at) != except);
+        text_of(others.map(|at| &entries[at]))
+    };
+    let scores = score(&rounds.iter().map(text).collect::<Vec<String>>());
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    order
 }
 
-fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+pub(super) fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let texts = entries.into_iter();
     let texts = texts.flat_map(|entry| entry.message.model_text());
     let texts: Vec<&str> = texts.map(AsRef::as_ref).collect();
@@ -92,13 +67,16 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// How often each word stands in a text.
-fn counted(text: &str) -> BTreeMap<String, u32> {
-    let mut counts = BTreeMap::new();
-    for word in words(text) {
-        *counts.entry(word).or_insert(0) += 1;
-    }
-    counts
+/// How often each word stands in each text.
+fn counted(texts: &[String]) -> Vec<BTreeMap<String, u32>> {
+    let counted = |text: &String| {
+        let mut counts = BTreeMap::new();
+        for word in words(text) {
+            *counts.entry(word).or_insert(0) += 1;
+        }
+        counts
+    };
+    texts.iter().map(counted).collect()
 }
 
 /// For each word the texts that it stands in, ascending.
@@ -114,8 +92,9 @@ fn places<'w>(
     places
 }
 
-fn tfidf(texts: &[String]) -> Vec<f64> {
-    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+/// Mean over the words of a round of the logarithm of rounds over rounds with that word.
+pub(super) fn tfidf(texts: &[String]) -> Vec<f64> {
+    let counts = counted(texts);
     let places = places(counts.iter().map(BTreeMap::keys));
     let score = |counts: &BTreeMap<String, u32>| {
         let all: u32 = counts.values().sum();
@@ -128,8 +107,9 @@ fn tfidf(texts: &[String]) -> Vec<f64> {
     counts.iter().map(score).collect()
 }
 
-fn bm25(texts: &[String], query: &str) -> Vec<f64> {
-    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+/// Okapi BM25 of a question.
+pub(super) fn bm25(texts: &[String], query: &str) -> Vec<f64> {
+    let counts = counted(texts);
     let lengths: Vec<f64> = counts
         .iter()
         .map(|counts| f64::from(counts.values().sum::<u32>()))
@@ -149,8 +129,10 @@ fn bm25(texts: &[String], query: &str) -> Vec<f64> {
     scores
 }
 
-fn textrank(texts: &[String]) -> Vec<f64> {
-    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+/// What a round has in common with others, weighted by how central those are: the rank of
+/// Mihalcea and Tarau (2004), with rounds for sentences.
+pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
+    let counts = counted(texts);
     let size = |at: usize| 1.0 + libm::log(1.0 + counts[at].len() as f64);
     let mut shared: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for places in places(counts.iter().map(BTreeMap::keys)).values() {
@@ -187,7 +169,9 @@ fn textrank(texts: &[String]) -> Vec<f64> {
     ranks
 }
 
-fn by_atoms(texts: &[String]) -> Vec<f64> {
+/// Sum over the distinct atoms of a round of the logarithm of rounds over rounds with that atom,
+/// plus one, over the square root of its words.
+pub(super) fn by_atoms(texts: &[String]) -> Vec<f64> {
     let atoms: Vec<BTreeSet<String>> = texts.iter().map(|text| atoms_of(text)).collect();
     let places = places(&atoms);
     let score = |(atoms, text): (&BTreeSet<String>, &String)| {

@@ -16,7 +16,7 @@ fn read(id: &str, path: &str, result: &str) -> [Message; 2] {
 
 /// What is put back once all but the last message has made way.
 fn put_back(knobs: &str, rounds: &[[Message; 2]]) -> Vec<String> {
-    let mut trial = Trial::new(&KIND, knobs);
+    let mut trial = Trial::new("restore", knobs);
     trial.append([typed("go")]);
     for round in rounds {
         trial.append(round.clone());
@@ -117,7 +117,7 @@ fn a_hook_is_told_what_came_out_and_reports_once_per_compaction() {
     // Six of the seven messages made way.
     check(knobs, &file, &[b, a, "6 messages gone, 2 things back."]);
     let mut trial = Trial::new(
-        &KIND,
+        "restore",
         "max_files = 0\nhook_results = 'Now {tokens} tokens.'",
     );
     trial.append([typed("go"), said("ok"), typed("go on")]);
@@ -137,7 +137,7 @@ fn a_hook_is_told_what_came_out_and_reports_once_per_compaction() {
 fn after_a_refusal_no_more_comes_back_than_the_window_has_room_for() {
     let long = "x".repeat(400);
     let files = [read("1", "a", &long), read("2", "b", "BBB")];
-    let mut trial = Trial::new(&KIND, "hook_results = 'Done.'");
+    let mut trial = Trial::new("restore", "hook_results = 'Done.'");
     trial.append([typed("go")]);
     for round in files {
         trial.append(round);
@@ -207,7 +207,7 @@ fn the_newest_plan_comes_back_and_lists_of_skills_do_not() {
 
 #[test]
 fn what_is_still_there_is_not_put_back() {
-    let mut trial = Trial::new(&KIND, "");
+    let mut trial = Trial::new("restore", "");
     trial.append([typed("go")]);
     trial.append(read("1", "a", "AAA"));
     trial.append(read("2", "b", "BBB"));
@@ -227,7 +227,7 @@ fn what_is_still_there_is_not_put_back() {
 
 #[test]
 fn an_unknown_source_is_refused() {
-    let error = build(&KIND, "sources = ['memory']").unwrap_err();
+    let error = build("restore", "sources = ['memory']").unwrap_err();
     assert_eq!(
         error.to_string(),
         "`own.toml`: line 1: `restore.sources` names `memory`: it must be of `files`, `plans`, `todo`, \

@@ -30,7 +30,10 @@ fn kept(trial: &Trial) -> Vec<usize> {
 
 #[test]
 fn notes_are_written_as_messages_come_in() {
-    let mut trial = Trial::new(&KIND, "init_tokens = 300\nupdate_every_tokens = 201");
+    let mut trial = Trial::new(
+        "session_memory",
+        "init_tokens = 300\nupdate_every_tokens = 201",
+    );
     trial.will_answer(Ok(response("FIRST")));
     let mut asked = Vec::new();
     for at in 0..5 {
@@ -55,7 +58,7 @@ fn notes_are_written_as_messages_come_in() {
 /// Notes that cover messages 0 to 5, and then 6, 7 and 8.
 fn remembered(knobs: &str) -> Trial {
     let all = "init_tokens = 600\nupdate_every_tokens = 100_000\nreserve_tokens = 0";
-    let mut trial = Trial::new(&KIND, &format!("{all}\n{knobs}"));
+    let mut trial = Trial::new("session_memory", &format!("{all}\n{knobs}"));
     trial.append(talk(0..9));
     assert_eq!(trial.asked().len(), 1);
     trial
@@ -108,12 +111,12 @@ fn where_nothing_would_be_gained_a_later_stage_is_left_to_do_it() {
     }
     let reserved = format!("{enough}\ninit_tokens = 0\nreserve_tokens = 13_000");
     for (window, is_done) in [(13_109, false), (13_110, true)] {
-        let mut trial = Trial::new(&KIND, &reserved).within(window);
+        let mut trial = Trial::new("session_memory", &reserved).within(window);
         trial.append(talk(0..3));
         assert_eq!(trial.fire().unwrap().is_some(), is_done, "{window}");
     }
     // No notes yet.
-    let mut trial = Trial::new(&KIND, enough);
+    let mut trial = Trial::new("session_memory", enough);
     trial.append(talk(0..9));
     assert_eq!(trial.fire().unwrap(), None);
 }
@@ -140,12 +143,12 @@ fn once_they_were_used_the_notes_are_taken_to_cover_everything() {
 #[test]
 fn notes_of_an_earlier_session_are_taken_to_cover_everything() {
     let knobs = "min_tokens = 250\nmin_text_messages = 1\nupdate_every_tokens = 100";
-    let mut trial = Trial::new(&KIND, knobs);
+    let mut trial = Trial::new("session_memory", knobs);
     trial.cx.notes = Some("EARLIER".into());
     trial.append(talk(0..9));
     // They stand in the next request for notes too.
     assert!(trial.asked()[0].messages[0].model_text()[0].contains("<notes>\nEARLIER\n"));
-    let mut trial = Trial::new(&KIND, &knobs.replace("= 100", "= 100_000"));
+    let mut trial = Trial::new("session_memory", &knobs.replace("= 100", "= 100_000"));
     trial.cx.notes = Some("EARLIER".into());
     trial.append(talk(0..9));
     trial.fire().unwrap();
@@ -159,7 +162,7 @@ fn what_belongs_together_is_kept_together() {
     let small = "min_tokens = 1\nmin_text_messages = 0\ninit_tokens = 300\n\
                  update_every_tokens = 100_000";
     // The notes are written when the call has been made, and not been answered.
-    let mut trial = Trial::new(&KIND, small);
+    let mut trial = Trial::new("session_memory", small);
     trial.append(talk(0..2));
     trial.append([typed(&text(2)), asks(&[("a", "Read", "{}")])]);
     trial.append([answers(&[("a", "result")])]);
@@ -171,7 +174,7 @@ fn what_belongs_together_is_kept_together() {
         message.api_call = Some(ApiCallId("call".into()));
         message
     };
-    let mut trial = Trial::new(&KIND, &small.replace("300", "400"));
+    let mut trial = Trial::new("session_memory", &small.replace("300", "400"));
     trial.append(talk(0..2));
     trial.append([
         typed(&text(2)),
@@ -187,7 +190,7 @@ fn what_belongs_together_is_kept_together() {
 #[test]
 fn notes_that_could_not_be_written_leave_the_old_ones() {
     let knobs = "init_tokens = 1\nupdate_every_tokens = 1\nmin_tokens = 1\nmin_text_messages = 0";
-    let mut trial = Trial::new(&KIND, knobs);
+    let mut trial = Trial::new("session_memory", knobs);
     for answer in [
         Ok(response("OLD")),
         Err(CallFailure::Timeout),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::select::Selected;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag, wire};
@@ -9,15 +11,19 @@ use crate::strategy::{Situation, Trigger};
 use crate::units::ContentHash;
 
 /// Where a summary is put, and what stands around it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Placement {
-    pub(super) role: Role,
-    pub(super) prefix: String,
-    pub(super) acknowledgement: String,
-    /// A message marks where the summary begins; the trigger tells it what to say.
-    pub(super) boundary: Option<Trigger>,
-    /// Where transcripts are put, if they are kept.
-    pub(super) folder: Option<String>,
+    role: Role,
+    prefix: String,
+    acknowledgement: String,
+    /// Whether a message marks where the summary begins.
+    boundary: bool,
+    /// What the boundary says.
+    #[serde(skip)]
+    pub(super) when: Trigger,
+    /// Whether transcripts are kept, and where they are put.
+    transcript: bool,
+    folder: String,
 }
 
 impl Placement {
@@ -40,9 +46,9 @@ impl Placement {
                 reason = format!("{reason}, {} {what} kept", kept.len());
             }
         }
-        let marker = self.boundary.iter();
-        let marker = marker.map(|trigger| boundary(trigger, context, replaced, cx));
-        let mut with: Vec<Entry> = marker.chain(selected.user_messages).collect();
+        let boundary = || boundary(&self.when, context, replaced, cx);
+        let boundary = self.boundary.then(boundary).into_iter();
+        let mut with: Vec<Entry> = boundary.chain(selected.user_messages).collect();
         let mut after = Vec::new();
         if !self.acknowledgement.is_empty() {
             let message = Message::text(Role::Assistant, self.acknowledgement.as_str());
@@ -50,8 +56,8 @@ impl Placement {
         }
         after.extend(selected.protected);
         let origin = Origin::derived_from(replaced);
-        let folder = self.folder.iter();
-        let saved = folder.map(|to| transcript(to, context)).collect();
+        let saved = self.transcript.then(|| transcript(&self.folder, context));
+        let saved = saved.into_iter().collect();
         move |summary| {
             let text = format!("{}{summary}", self.prefix);
             let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);

@@ -2,63 +2,57 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::select::Selected;
 use crate::context::Entry;
 use crate::model::Request;
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::own_prompt::{Given, OwnPrompt, add};
-use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
+use crate::strategy::template::{self, Span, Template, UPDATE, VERIFY};
 use crate::strategy::{Situation, Trigger};
 use crate::units::Tokens;
 
 /// How a summary is asked for.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Prompt {
-    /// How the answer is read, and what is asked unless a prompt of the user's own is.
-    pub(super) template: &'static Template,
+    template: String,
+    #[serde(skip)]
     pub(super) own: Option<OwnPrompt>,
-    pub(super) instructions: String,
+    instructions: String,
     /// When the stage fires: a person who asked for it may have said what to keep.
+    #[serde(skip)]
     pub(super) when: Trigger,
     pub(super) mode: Mode,
     pub(super) previous: Previous,
-    pub(super) input: Input,
-    pub(super) max_output: Tokens,
-    /// Who is asked, where it is not the agent's model.
-    pub(super) model: Option<Arc<str>>,
+    /// How many characters are shown of the JSON of the conversation; 0 for all.
+    input_first_chars: usize,
+    input_last_chars: usize,
+    input_result_chars: usize,
+    max_output_tokens: Tokens,
+    pub(super) model: Arc<str>,
 }
 
 /// Where the conversation stands in the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
     /// As JSON in one message.
     Fresh,
-    /// As it is: the request goes on with the agent's own prompt.
-    Append(Offered),
-}
-
-/// Whether a request that goes on with the agent's prompt offers the agent's tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offered {
-    Tools,
-    Nothing,
+    /// As it is: the request goes on with the agent's own prompt, tools included.
+    Append,
+    /// The same, and the agent's tools are not offered.
+    AppendWithoutTools,
 }
 
 /// What becomes of earlier summaries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Previous {
     AsMessage,
     Ignore,
     Update,
     Append,
-}
-
-/// How many characters are shown of the JSON of the conversation, and of a result; 0 for all.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Input {
-    pub(super) first: usize,
-    pub(super) last: usize,
-    pub(super) of_result: usize,
 }
 
 /// What is left out of a request because a longer one was refused.
@@ -79,26 +73,35 @@ const HINT: &str = "The user asked for this summary, and said:";
 /// What stands in front where the request would begin with the model.
 const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
 
-impl Input {
-    /// The knob of a limit that is set, if one is.
-    pub(super) fn limit(self) -> Option<&'static str> {
-        [
-            ("input_first_chars", self.first),
-            ("input_last_chars", self.last),
-            ("input_result_chars", self.of_result),
-        ]
-        .into_iter()
-        .find_map(|(name, limit)| (limit > 0).then_some(name))
-    }
-}
-
 impl Prompt {
+    /// How the answer is read, and what is asked unless a prompt of the user's own is.
+    pub(super) fn template(&self) -> &'static Template {
+        let own = self.own.as_ref();
+        own.map_or_else(|| template::named(&self.template), OwnPrompt::template)
+    }
+
+    /// Who is asked, where it is not the agent's model.
+    pub(super) fn other_model(&self) -> Option<Arc<str>> {
+        (&*self.model != "same").then(|| self.model.clone())
+    }
+
+    /// The knob of a limit on the conversation's JSON that is set, if one is.
+    pub(super) fn limit(&self) -> Option<&'static str> {
+        let limits = [
+            ("input_first_chars", self.input_first_chars),
+            ("input_last_chars", self.input_last_chars),
+            ("input_result_chars", self.input_result_chars),
+        ];
+        let set = limits.into_iter().find(|(_, limit)| *limit > 0);
+        set.map(|(name, _)| name)
+    }
+
     /// The entries that are shown, of the whole context.
     pub(super) fn shown(&self, entries: &[Entry], selected: &Selected) -> Vec<Entry> {
         let covered = match self.mode {
             Mode::Fresh => selected.covered.clone(),
             // The agent's prompt from its beginning on: that is what the cache holds.
-            Mode::Append(_) => 0..selected.covered.end,
+            Mode::Append | Mode::AppendWithoutTools => 0..selected.covered.end,
         };
         entries[covered].to_vec()
     }
@@ -121,7 +124,7 @@ impl Prompt {
         }
         let json = match self.mode {
             Mode::Fresh => self.json(&shown),
-            Mode::Append(_) => String::new(),
+            Mode::Append | Mode::AppendWithoutTools => String::new(),
         };
         let (text, sections) = if let Some(own) = &self.own {
             (
@@ -133,14 +136,14 @@ impl Prompt {
             if self.mode == Mode::Fresh {
                 text = format!("{text}\n\n{json}");
             }
-            add(&mut text, self.template.closing());
-            (text, self.template.sections(span))
+            add(&mut text, self.template().closing());
+            (text, self.template().sections(span))
         };
-        let mut request = Request::summary(cx.purpose(), sections, text, self.max_output);
-        request.model.clone_from(&self.model);
-        if let Mode::Append(offered) = self.mode {
+        let mut request = Request::summary(cx.purpose(), sections, text, self.max_output_tokens);
+        request.model = self.other_model();
+        if self.mode != Mode::Fresh {
             request.system.clone_from(&cx.system);
-            request.tools = (offered == Offered::Tools).then(|| cx.tools.clone());
+            request.tools = (self.mode == Mode::Append).then(|| cx.tools.clone());
             let mut messages = shown;
             let first = messages.first();
             if first.is_some_and(|first| first.role() == Role::Assistant) {
@@ -167,10 +170,13 @@ impl Prompt {
             Mode::Fresh => {
                 "Below is the record of a conversation between a user and a coding agent, as JSON."
             }
-            Mode::Append(_) => "Stop the work here: this is no part of the task.",
+            Mode::Append | Mode::AppendWithoutTools => {
+                "Stop the work here: this is no part of the task."
+            }
         };
-        let mut text = self.template.opening().trim_end().to_owned();
-        add(&mut text, &format!("{place} {}", self.template.body(span)));
+        let template = self.template();
+        let mut text = template.opening().trim_end().to_owned();
+        add(&mut text, &format!("{place} {}", template.body(span)));
         add(&mut text, &self.focus(cx));
         if !earlier.is_empty() {
             add(&mut text, UPDATE);
@@ -203,13 +209,13 @@ impl Prompt {
             conversation: json,
             previous: &in_one(earlier),
             focus: &self.focus(cx),
-            max_output: self.max_output,
+            max_output: self.max_output_tokens,
             window: cx.window.effective(),
         })
     }
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
-        let limit = self.input.of_result;
+        let limit = self.input_result_chars;
         let lines: Vec<String> = shown
             .iter()
             .map(|message| match limit {
@@ -218,13 +224,13 @@ impl Prompt {
             })
             .collect();
         let mut json = format!("[{}]", lines.join(", "));
-        if self.input.first > 0
-            && let Some((end, _)) = json.char_indices().nth(self.input.first)
+        if self.input_first_chars > 0
+            && let Some((end, _)) = json.char_indices().nth(self.input_first_chars)
         {
             json.truncate(end);
         }
-        if self.input.last > 0
-            && let Some((start, _)) = json.char_indices().nth_back(self.input.last - 1)
+        if self.input_last_chars > 0
+            && let Some((start, _)) = json.char_indices().nth_back(self.input_last_chars - 1)
         {
             json.drain(..start);
         }

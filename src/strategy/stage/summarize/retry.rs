@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::Summarize;
 use super::prompt::{Less, Prompt, has_results};
 use crate::context::Entry;
@@ -13,11 +15,12 @@ use crate::strategy::template::Span;
 use crate::strategy::{Situation, StageError, cut, model_text};
 
 /// What is tried before an attempt has failed.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Retry {
-    pub(super) stream_retries: u64,
+    stream_retries: u64,
+    verify_pass: bool,
+    #[serde(skip)]
     pub(super) guards: Guards,
-    pub(super) verify: bool,
 }
 
 /// One attempt at a summary: what it is of, and what it has tried so far.
@@ -60,7 +63,7 @@ impl<'a> Attempt<'a> {
             .stage
             .prompt
             .request(&self.shown, self.span, self.less, self.cx);
-        let checked = self.stage.retry.verify.then(|| request.clone());
+        let checked = self.stage.retry.verify_pass.then(|| request.clone());
         Step::ask(request, move |answer| {
             let error = match self.summary_of(&answer) {
                 Ok(summary) => return self.verified(checked, answer, summary),
@@ -77,7 +80,7 @@ impl<'a> Attempt<'a> {
     /// The summary, if the answer is one. A history is never replaced by anything else.
     fn summary_of(&self, answer: &Answer) -> Result<Arc<str>, StageError> {
         let text = model_text::text_of(answer.clone())?;
-        let summary = self.stage.prompt.template.summary_in(&text);
+        let summary = self.stage.prompt.template().summary_in(&text);
         if summary.trim().is_empty() {
             return Err(StageError::EmptySummary);
         }

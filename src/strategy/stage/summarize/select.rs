@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
+use super::prompt::Previous;
 use crate::context::{Context, Entry, Origin};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
 use crate::strategy::stage::answered;
@@ -13,55 +16,67 @@ use crate::strategy::{Cut, Situation, Tools, cut};
 use crate::units::Tokens;
 
 /// Which messages are summarised, and which stay.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Select {
-    pub(super) covers: Covers,
-    pub(super) keep_first_messages: usize,
-    /// Earlier summaries, and what stands before them, stay.
-    pub(super) keeps_summaries: bool,
-    pub(super) tail: Tail,
-    pub(super) cut: Cut,
-    pub(super) user_messages: UserMessages,
-    pub(super) keep_markers: Vec<String>,
-    pub(super) protected: Tools,
+    select: Covers,
+    select_rounds: usize,
+    keep_first_messages: usize,
+    /// With [`Previous::Append`], earlier summaries and what stands before them stay.
+    previous: Previous,
+    cut: Cut,
+    user_messages: UserMessages,
+    user_messages_max_tokens: Tokens,
+    keep_markers: Vec<String>,
+    protected_tools: Tools,
     /// Results that the session tags as protected stay, with their calls.
-    pub(super) protects_tagged: bool,
+    protect_tagged: bool,
     /// Tool uses that nothing answers stay.
-    pub(super) keeps_unanswered: bool,
+    keep_unanswered: bool,
 }
 
 /// What a summary covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Covers {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Covers {
     /// Everything, what stays behind it too.
     All,
     /// What it replaces.
     UntilTail,
     /// So many of the oldest rounds, once they are there.
-    EveryRounds(usize),
+    EveryRounds,
 }
 
 /// What stays behind a summary: the longest of these.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Tail {
-    pub(super) messages: usize,
-    pub(super) rounds: usize,
-    pub(super) tokens: Tokens,
-    pub(super) fraction: f64,
-    pub(super) is_of_history: bool,
-    pub(super) min: Tokens,
-    pub(super) max: Tokens,
-    /// As much as fits beside a summary of this size, if anything.
-    pub(super) beside: Option<Tokens>,
+    keep_last_messages: usize,
+    keep_last_rounds: usize,
+    keep_last_tokens: Tokens,
+    keep_last_fraction: f64,
+    keep_fraction_of: FractionOf,
+    pub(super) keep_min_tokens: Tokens,
+    /// Nothing for no limit.
+    pub(super) keep_max_tokens: Option<Tokens>,
+    /// As much as fits beside the longest summary, if anything.
+    keep_to_fit: bool,
+    max_output_tokens: Tokens,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FractionOf {
+    Window,
+    History,
 }
 
 /// Which messages that a user typed stay in front of a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UserMessages {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UserMessages {
     None,
     All,
-    /// The newest within so many tokens.
-    Budget(Tokens),
+    /// The newest within a number of tokens.
+    Budget,
 }
 
 /// What is summarised and what stays of it.
@@ -81,13 +96,13 @@ pub(super) struct Selected {
 
 impl Select {
     /// What to summarise now, if there is something.
-    pub(super) fn of(&self, context: &Context, cx: &Situation) -> Option<Selected> {
+    pub(super) fn of(&self, tail: &Tail, context: &Context, cx: &Situation) -> Option<Selected> {
         let entries = context.entries();
         let start = self.start(entries);
-        let mut end = self.tail.start(self.cut, context, cx).max(start);
-        if let Covers::EveryRounds(wanted) = self.covers {
+        let mut end = tail.start(self.cut, context, cx).max(start);
+        if self.select == Covers::EveryRounds {
             let (_, rounds) = cut::rounds(&entries[start..end]);
-            end = start + rounds.get(wanted.checked_sub(1)?)?.end;
+            end = start + rounds.get(self.select_rounds.checked_sub(1)?)?.end;
         }
         if start >= end {
             return None;
@@ -98,12 +113,12 @@ impl Select {
             entry.message.has_tag(Tag::CompactSummary)
                 || matches!(entry.origin, Origin::Authored | Origin::Restored(_))
         };
-        if self.covers != Covers::All && entries[replaced.clone()].iter().all(is_left) {
+        if self.select != Covers::All && entries[replaced.clone()].iter().all(is_left) {
             return None;
         }
-        let covered = match self.covers {
+        let covered = match self.select {
             Covers::All => 0..entries.len(),
-            Covers::UntilTail | Covers::EveryRounds(_) => replaced.clone(),
+            Covers::UntilTail | Covers::EveryRounds => replaced.clone(),
         };
         let span = if covered.end < entries.len() {
             Span::UpTo
@@ -125,7 +140,7 @@ impl Select {
     /// Where what stays in front ends.
     fn start(&self, entries: &[Entry]) -> usize {
         let mut start = self.keep_first_messages;
-        if self.keeps_summaries {
+        if self.previous == Previous::Append {
             let is_summary = |entry: &Entry| entry.message.has_tag(Tag::CompactSummary);
             let last = entries.iter().rposition(is_summary);
             let behind = last.map_or(0, |last| last + 1);
@@ -144,7 +159,7 @@ impl Select {
         let mut left = match self.user_messages {
             UserMessages::None => return Vec::new(),
             UserMessages::All => return wanted.collect(),
-            UserMessages::Budget(budget) => budget,
+            UserMessages::Budget => self.user_messages_max_tokens,
         };
         let mut kept = Vec::new();
         for entry in wanted.rev() {
@@ -179,21 +194,20 @@ impl Select {
     /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
     /// context answers, where they stay.
     fn protected(&self, gone: &[Entry], entries: &[Entry], cx: &Situation) -> Vec<Entry> {
-        let is_protecting = !self.protected.are_all();
-        if !is_protecting && !self.protects_tagged && !self.keeps_unanswered {
+        if self.protected_tools.is_empty() && !self.protect_tagged && !self.keep_unanswered {
             return Vec::new();
         }
         let is_tagged = |entry: &&Entry| entry.message.has_tag(Tag::Protected);
         let tagged = gone
             .iter()
-            .filter(|entry| self.protects_tagged && is_tagged(entry));
+            .filter(|entry| self.protect_tagged && is_tagged(entry));
         let tagged = answered(tagged);
         let answered_here = answered(gone);
         let answered = answered(entries);
         let is_wanted = |tool: &ToolUse| {
-            is_protecting && self.protected.include(Some(tool)) && answered_here.contains(&*tool.id)
+            self.protected_tools.name(Some(tool)) && answered_here.contains(&*tool.id)
                 || tagged.contains(&*tool.id)
-                || self.keeps_unanswered && !answered.contains(&*tool.id)
+                || self.keep_unanswered && !answered.contains(&*tool.id)
         };
         let mut ids: BTreeSet<&str> = BTreeSet::new();
         let mut kept = Vec::new();
@@ -214,55 +228,53 @@ impl Tail {
     /// Where what stays behind begins.
     fn start(&self, cut: Cut, context: &Context, cx: &Situation) -> usize {
         let entries = context.entries();
-        let mut start = cut.snap_back(entries, entries.len().saturating_sub(self.messages));
-        if self.rounds > 0 {
+        let mut start = cut.snap_back(
+            entries,
+            entries.len().saturating_sub(self.keep_last_messages),
+        );
+        if self.keep_last_rounds > 0 {
             let (_, rounds) = cut::rounds(entries);
-            let first = rounds.len().saturating_sub(self.rounds);
+            let first = rounds.len().saturating_sub(self.keep_last_rounds);
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budgets = [self.tokens, self.share(context, cx), self.room(cx)];
+        let budgets = [
+            self.keep_last_tokens,
+            self.share(context, cx),
+            self.room(cx),
+        ];
         let budget = budgets.into_iter().max().unwrap_or_default();
         if budget > Tokens::ZERO {
-            let within = newest_within(entries, budget);
+            let within = cut::newest_within(entries, budget);
             start = start.min(cut.snap_forward(entries, within));
         }
         start
     }
 
     fn share(&self, context: &Context, cx: &Situation) -> Tokens {
-        if self.fraction <= 0.0 {
+        if self.keep_last_fraction <= 0.0 {
             return Tokens::ZERO;
         }
-        let whole = if self.is_of_history {
-            context.size().tokens
-        } else {
-            cx.window.effective()
+        let whole = match self.keep_fraction_of {
+            FractionOf::History => context.size().tokens,
+            FractionOf::Window => cx.window.effective(),
         };
-        whole.fraction(self.fraction).max(self.min).min(self.max)
+        let share = whole.fraction(self.keep_last_fraction);
+        let share = share.max(self.keep_min_tokens);
+        self.keep_max_tokens.map_or(share, |max| share.min(max))
     }
 
     /// What the window has left beside the fixed parts of a prompt and the summary. In a window
     /// much smaller than the longest summary, most of it would stay empty: a quarter is enough.
     /// What stands around the summary (its prefix, a boundary) takes a sixteenth of it at most.
     fn room(&self, cx: &Situation) -> Tokens {
-        self.beside.map_or(Tokens::ZERO, |summary| {
-            let window = cx.window.tokens - cx.window.overflow_reserve;
-            let summary = summary.min(Tokens(window.0 / 4));
-            cx.room(window - summary - Tokens(summary.0 / 16))
-        })
+        if !self.keep_to_fit {
+            return Tokens::ZERO;
+        }
+        let window = cx.window.tokens - cx.window.overflow_reserve;
+        let summary = self.max_output_tokens.min(Tokens(window.0 / 4));
+        cx.room(window - summary - Tokens(summary.0 / 16))
     }
-}
-
-/// Where the longest tail of at most so many tokens begins.
-fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
-    let mut left = budget;
-    let fits = |entry: &&Entry| {
-        let fits = entry.size.tokens <= left;
-        left = left - entry.size.tokens;
-        fits
-    };
-    entries.len() - entries.iter().rev().take_while(fits).count()
 }
 
 /// What the user said, without tool results that came in the same message.

@@ -1,0 +1,29 @@
+//! Notes about positions in a context, while they hold.
+
+use crate::context::Context;
+
+/// What a stage knows of the entries and results it has read, so that it reads each once.
+///
+/// Once entries are replaced, all positions change, and the notes start afresh.
+#[derive(Debug, Default)]
+pub(crate) struct PositionNotes<T> {
+    notes: T,
+    /// [`Context::replacements`] when the notes were begun.
+    replacements: u64,
+}
+
+impl<T: Default> PositionNotes<T> {
+    /// The notes, begun anew if entries were replaced since they were taken.
+    pub(crate) fn up_to_date(&mut self, context: &Context) -> &mut T {
+        if self.replacements != context.replacements() {
+            self.notes = T::default();
+            self.replacements = context.replacements();
+        }
+        &mut self.notes
+    }
+
+    /// The notes, if no entry was replaced since they were taken.
+    pub(crate) fn current(&self, context: &Context) -> Option<&T> {
+        (self.replacements == context.replacements()).then_some(&self.notes)
+    }
+}
