@@ -302,7 +302,9 @@ impl<'a> Cell<'a> {
     ) -> Result<(), End> {
         let mut entry = entry.clone();
         if let Some((strategy, _)) = arranged {
-            let mut appended = self.timed(|_| strategy.on_append(entry, cx));
+            let mut single = Context::default();
+            single.append(entry.clone());
+            let mut appended = self.timed(|_| strategy.on_append(single, cx));
             // A write-time patch knows its own entry only; the record says what it did to all
             // messages.
             for applied in &mut appended.applied {
@@ -316,8 +318,8 @@ impl<'a> Cell<'a> {
                     .for_each(|it| it.shortened(applied));
             }
             self.vault.extend(appended.saved);
-            entry = appended.entry;
             appended.outcome.map_err(|error| stopped(cx.call, &error))?;
+            entry = appended.context.into_entries().pop().unwrap_or(entry);
         }
         self.add(entry);
         Ok(())

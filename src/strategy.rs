@@ -94,8 +94,8 @@ pub type Planned<'a> = Step<'a, Result<Patch, StageError>>;
 
 /// What stands between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {
-    /// Takes in a message that is about to be appended, and may change it.
-    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended;
+    /// Takes in a message that is about to be appended, alone in a context, and may change it.
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted;
 
     /// Takes the context before a call and gives it back.
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
@@ -123,21 +123,6 @@ pub trait Strategy: Debug + Send {
     fn blocks_agents_at(&self) -> Option<f64> {
         None
     }
-}
-
-/// An entry as it will be appended.
-#[derive(Debug)]
-pub struct Appended {
-    /// The entry.
-    pub entry: Entry,
-    /// What was done to it; indices count from the entry itself.
-    pub applied: Vec<Applied>,
-    /// Stages that failed.
-    pub failures: Vec<StageFailure>,
-    /// Texts that were put aside: the path the prompt names, and the content.
-    pub saved: Vec<(String, Arc<str>)>,
-    /// Whether the strategy can go on.
-    pub outcome: Result<(), StrategyError>,
 }
 
 /// A context, given back, with what was done to it.

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Trigger};
-use super::{
-    Appended, Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError,
-};
+use super::{Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::session::Tag;
 use crate::step::Step;
@@ -117,14 +115,12 @@ impl Pipeline {
 }
 
 impl Strategy for Pipeline {
-    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
-        if entry.message.has_tag(Tag::TypedUser) {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+        if context.entries().iter().any(is_typed) {
             self.in_turn = 0;
         }
-        let original = entry.clone();
-        let mut single = Context::default();
-        single.append(entry);
-        let mut state = Compacted::unchanged(single);
+        let mut state = Compacted::unchanged(context);
         let slots = self.slots.iter_mut();
         for Slot { notes, stage } in slots.filter(|slot| slot.notes.works_beside()) {
             let [entry] = state.context.entries() else {
@@ -135,32 +131,15 @@ impl Strategy for Pipeline {
                 planned => settle(&mut state, planned, Asked::Nobody, notes, cx),
             }
         }
-        let Compacted {
-            context,
-            applied,
-            failures,
-            saved,
-            mut outcome,
-        } = state;
         // A write-time stage edits the entry; it cannot make it vanish or multiply.
-        let mut entries = context.into_entries();
-        let entry = entries.pop().filter(|_| entries.is_empty());
-        let entry = entry.unwrap_or_else(|| {
-            let by = applied.last().map_or("", |applied| &applied.stage);
-            let source = PatchError::NotOneEntry;
-            outcome = Err(StrategyError::ImpossiblePatch {
-                stage: by.into(),
-                source,
+        if state.context.entries().len() != 1 {
+            let stage = state.applied.last().map_or("", |applied| &applied.stage);
+            state.outcome = Err(StrategyError::ImpossiblePatch {
+                stage: stage.into(),
+                source: PatchError::NotOneEntry,
             });
-            original
-        });
-        Appended {
-            entry,
-            applied,
-            failures,
-            saved,
-            outcome,
         }
+        state
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {

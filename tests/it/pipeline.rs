@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use proctor::context::{Context, Entry};
+use proctor::context::Context;
 use proctor::model::scripted::{Scripted, When, response};
 use proctor::model::{CallFailure, Purpose};
 use proctor::record::CellRecord;
@@ -12,9 +12,7 @@ use proctor::settings::{SettingError, Table};
 use proctor::step::Step;
 use proctor::strategy::guard::BreakerState;
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{
-    Appended, Compacted, Pipeline, Recovery, Situation, Strategy, StrategySpec,
-};
+use proctor::strategy::{Compacted, Pipeline, Recovery, Situation, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -134,8 +132,8 @@ fn a_stage_waits_for_no_stage_that_comes_later() {
 struct Noted(Pipeline, Arc<Mutex<Vec<(u32, BreakerState)>>>);
 
 impl Strategy for Noted {
-    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
-        self.0.on_append(entry, cx)
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+        self.0.on_append(context, cx)
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {

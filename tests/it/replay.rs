@@ -19,7 +19,7 @@ use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{
-    Appended, Compacted, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
+    Compacted, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
 };
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
@@ -545,14 +545,8 @@ impl Listener {
 }
 
 impl Strategy for Listener {
-    fn on_append(&mut self, entry: Entry, _: &Situation) -> Appended {
-        Appended {
-            entry,
-            applied: Vec::new(),
-            failures: Vec::new(),
-            saved: Vec::new(),
-            outcome: Ok(()),
-        }
+    fn on_append(&mut self, context: Context, _: &Situation) -> Compacted {
+        Compacted::unchanged(context)
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {

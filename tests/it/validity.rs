@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use proctor::context::validity::{Checker, Rule, check, rules_as_markdown};
+use proctor::context::validity::{Checker, Rule, check};
 use proctor::context::{Context, Entry, Origin};
 use proctor::session::wire::Provider;
 use proctor::session::{ContentBlock, JsonText, Message, Role, ToolClass, ToolResult, ToolUse};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::contexts::{self, Happening};
-use crate::{shared, support};
+use crate::shared;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
@@ -44,11 +44,6 @@ proptest! {
         }
         prop_assert_eq!(checker.findings(), check(provider, context.entries()));
     }
-}
-
-#[test]
-fn the_documentation_of_the_rules_is_what_the_table_says() {
-    support::golden("docs/validity.md", &rules_as_markdown());
 }
 
 #[test]

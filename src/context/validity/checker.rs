@@ -9,6 +9,12 @@ use crate::context::{Applied, Entry, Origin, signed};
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Role};
 
+#[cfg(test)]
+thread_local! {
+    /// Entries that were checked on this thread, each time anew.
+    pub(crate) static CHECKED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Follows a context, and knows at any time which rules it would break if it were sent.
 ///
 /// Appending costs the entry's own blocks, however long its turn is. A patch costs the entries from
@@ -24,8 +30,6 @@ pub struct Checker {
     uses: BTreeMap<Arc<str>, usize>,
     /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
-    /// The first message that two of them replace.
-    overlap: Option<Finding>,
     /// Ids that a tool result in the last turn may answer.
     asked: BTreeSet<Arc<str>>,
     /// Ids that a tool result in the last turn has answered.
@@ -48,9 +52,6 @@ impl Checker {
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
         self.enters(entry);
-        if summary_ranges(entry).next().is_some() {
-            self.look_for_overlap();
-        }
         self.entries.push(entry.clone());
         self.check(entry);
     }
@@ -85,7 +86,6 @@ impl Checker {
                 self.leaves(entry);
             }
         }
-        self.look_for_overlap();
         self.unanswered.clear();
         for at in from..self.entries.len() {
             let entry = self.entries[at].clone();
@@ -130,13 +130,6 @@ impl Checker {
         }
     }
 
-    fn look_for_overlap(&mut self) {
-        self.overlap = overlap(self.summaries.iter().flat_map(|(range, &count)| {
-            // Twice says that it is repeated; how often does not matter.
-            std::iter::repeat_n(*range, count.min(2))
-        }));
-    }
-
     /// Where the turn begins that the entry before `end` is in.
     fn turn_start(&self, end: usize) -> usize {
         let role = |entry: &Entry| entry.message.role();
@@ -147,6 +140,8 @@ impl Checker {
 
     /// Checks the first entry that is not checked yet.
     fn check(&mut self, entry: &Entry) {
+        #[cfg(test)]
+        CHECKED.set(CHECKED.get() + 1);
         let at = self.found.len();
         self.found.push(Vec::new());
         let role = entry.message.role();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::sources::Places;
+use super::sources::{Places, Pointers, Source};
 use super::{CallView, Observer};
 use crate::context::{Entry, Origin};
 use crate::needles::{Needles, NeedlesError, Pattern, PerText};
@@ -16,10 +16,7 @@ use crate::session::{Session, ToolSchema};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-use pointers::{Pointers, Targets};
-
 pub(super) mod atoms;
-mod pointers;
 
 /// Which atoms each call of a session needs, and where they stand: made once, shared by all cells.
 #[derive(Debug)]
@@ -29,21 +26,11 @@ pub struct ActionAtoms {
     wanted: Vec<Vec<u32>>,
     /// The atoms of system prompt and tool definitions, each once per text.
     pinned: Vec<u32>,
-    /// By atom: the tool results that hold it, in order.
-    results: Vec<Vec<ResultAt>>,
-    /// The tool results that hold any atom.
-    targets: Targets,
+    /// By atom: the messages of the texts that hold it, in order.
+    texts: Vec<Vec<usize>>,
+    /// By atom: the tool results that hold it, in order, with their sizes.
+    results: Vec<Vec<(Arc<Source>, Tokens)>>,
     found: PerText<[u32]>,
-}
-
-/// A tool result of the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ResultAt {
-    message: usize,
-    block: usize,
-    tokens: Tokens,
-    /// Its number among the targets.
-    target: Option<usize>,
 }
 
 impl ActionAtoms {
@@ -72,37 +59,31 @@ impl ActionAtoms {
         let mut atoms = Self {
             wanted: Vec::new(),
             pinned: Vec::new(),
+            texts: vec![Vec::new(); count],
             results: vec![Vec::new(); count],
-            targets: Targets::default(),
             found: PerText::default(),
             needles,
         };
-        let mut first = vec![usize::MAX; count];
         let places = Places::new(session);
         for (at, message) in session.messages().iter().enumerate() {
-            let answers: BTreeSet<usize> = message.tool_results().map(|(block, _)| block).collect();
             let blocks = message.model_text().iter().zip(message.blocks());
             for (number, (text, block)) in blocks.enumerate() {
                 let found = atoms.find(text);
                 for atom in found.iter() {
-                    let known = &mut first[*atom as usize];
-                    *known = at.min(*known);
+                    atoms.texts[*atom as usize].push(at);
                 }
-                if !found.is_empty() && answers.contains(&number) {
-                    let result = ResultAt {
-                        message: at,
-                        block: number,
-                        tokens: counts.block(&block).tokens,
-                        target: atoms.targets.add(&places, at, number),
-                    };
+                if !found.is_empty()
+                    && let Some(source) = places.of(at, number)
+                {
+                    let result = (Arc::new(source), counts.block(&block).tokens);
                     for atom in found.iter() {
-                        atoms.results[*atom as usize].push(result);
+                        atoms.results[*atom as usize].push(result.clone());
                     }
                 }
             }
         }
         for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
-            wanted.retain(|atom| first[*atom as usize] < response);
+            wanted.retain(|atom| atoms.texts_before(*atom, response) > 0);
         }
         atoms.wanted = by_call;
         let tools = session.tools().iter().map(ToolSchema::text);
@@ -113,11 +94,16 @@ impl ActionAtoms {
         Ok(atoms)
     }
 
-    /// The newest tool result before a message that holds an atom.
-    fn newest_result(&self, atom: u32, before: usize) -> Option<ResultAt> {
+    /// How many texts of the full history before a message hold an atom.
+    fn texts_before(&self, atom: u32, before: usize) -> usize {
+        self.texts[atom as usize].partition_point(|message| *message < before)
+    }
+
+    /// The newest tool result before a message that holds an atom, and its size.
+    fn newest_result(&self, atom: u32, before: usize) -> Option<&(Arc<Source>, Tokens)> {
         let results = &self.results[atom as usize];
-        let known = results.partition_point(|result| result.message < before);
-        known.checked_sub(1).map(|last| results[last])
+        let known = results.partition_point(|(source, _)| source.message < before);
+        known.checked_sub(1).map(|last| &results[last])
     }
 
     /// The atoms in `text`, each once.
@@ -142,10 +128,6 @@ pub struct ActionSupportObserver {
     present: Vec<u32>,
     /// By atom: in how many of these the session's own words stand.
     verbatim: Vec<u32>,
-    /// By atom: in how many texts of the full history it stands.
-    history: Vec<u32>,
-    /// So many messages are in `history`.
-    seen: usize,
     support: ActionSupport,
     /// By call: what is gone and could be read again.
     reachable: Vec<u32>,
@@ -166,11 +148,9 @@ impl ActionSupportObserver {
         Self {
             present,
             verbatim: vec![0; count],
-            history: vec![0; count],
-            seen: 0,
             support: ActionSupport::default(),
             reachable: Vec::new(),
-            pointers: Pointers::new(&atoms.targets),
+            pointers: Pointers::default(),
             missed: BTreeSet::new(),
             rereads: Vec::new(),
             atoms,
@@ -184,7 +164,7 @@ impl ActionSupportObserver {
     }
 
     fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
-        self.pointers.count(&self.atoms.targets, entry, &change);
+        self.pointers.count(entry, &change);
         let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
         for (block, text) in entry.message.model_text().iter().enumerate() {
             let is_verbatim = is_message && entry.is_verbatim(block);
@@ -205,26 +185,25 @@ impl ActionSupportObserver {
                 continue;
             }
             let result = self.atoms.newest_result(atom, view.before);
-            let target = result.and_then(|result| result.target);
-            let targets = &self.atoms.targets;
-            let is_near = |target| self.pointers.reach(targets, target, view.before);
-            reachable += u32::from(target.is_some_and(is_near));
-            let missed = result.map(|result| (result.message, result.block));
+            let is_near = |source: &Source| self.pointers.reach(source, view.before);
+            reachable += u32::from(result.is_some_and(|(source, _)| is_near(source)));
+            let missed = result.map(|(source, _)| (source.message, source.block));
             if self.missed.insert(missed.ok_or(atom)) {
                 self.rereads.push(Reread {
                     call: view.call,
-                    message: result.map(|result| result.message),
-                    tokens: result.map_or(Tokens::ZERO, |result| result.tokens),
+                    message: result.map(|(source, _)| source.message),
+                    tokens: result.map_or(Tokens::ZERO, |(_, tokens)| *tokens),
                 });
             }
         }
         self.reachable.push(reachable);
     }
 
-    fn push(&mut self, wanted: &[u32]) {
+    fn push(&mut self, wanted: &[u32], before: usize) {
         let is_present = |atom: &&u32| self.present[**atom as usize] > 0;
-        let is_compacted =
-            |atom: &&u32| self.verbatim[**atom as usize] < self.history[**atom as usize];
+        let is_compacted = |atom: &&u32| {
+            (self.verbatim[**atom as usize] as usize) < self.atoms.texts_before(**atom, before)
+        };
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let all = wanted.iter();
         let present = count(all.clone().filter(is_present).count());
@@ -248,20 +227,8 @@ impl Observer for ActionSupportObserver {
 
     fn called(&mut self, view: &CallView<'_>) {
         let atoms = self.atoms.clone();
-        let new = view
-            .session
-            .messages()
-            .iter()
-            .take(view.before)
-            .skip(self.seen);
-        for text in new.flat_map(|message| message.model_text()) {
-            for &atom in atoms.find(text).iter() {
-                self.history[atom as usize] += 1;
-            }
-        }
-        self.seen = self.seen.max(view.before);
         let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
-        self.push(wanted);
+        self.push(wanted, view.before);
         self.miss(wanted, view);
     }
 
@@ -343,7 +310,6 @@ mod tests {
                 }
                 assert_eq!(again.present, observer.present);
                 assert_eq!(again.verbatim, observer.verbatim);
-                assert_eq!(again.pointers, observer.pointers);
             },
         );
         let support = ActionSupport {

@@ -1,40 +1,32 @@
-//! Where a tool result can be read again: the file it was put aside in, or the file it showed.
+//! Where a tool result can be read again: the file it was put aside in, or the file it showed; and
+//! what of a context points there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::session::{Session, ToolUse};
+use crate::context::{Context, Entry};
+use crate::session::{ContentBlock, Session, ToolUse};
 use crate::strategy::files;
 use crate::units::ContentHash;
 
 /// Digits of the hash in the name of a file in which a stage puts a text aside.
-pub(super) const DIGITS: usize = 12;
+const DIGITS: usize = 12;
 
 /// One tool result.
 #[derive(Debug)]
 pub(super) struct Source {
     /// The message that holds it.
     pub(super) message: usize,
+    /// The block of that message.
+    pub(super) block: usize,
     /// The tool use that it answers.
-    pub(super) tool_use: Arc<str>,
+    tool_use: Arc<str>,
     /// The hash under which a stage puts it aside.
-    pub(super) hash: String,
+    hash: String,
     /// Whether it is the content of a file.
-    pub(super) is_file: bool,
+    is_file: bool,
     /// The message that changed the file next.
-    pub(super) changed: Option<usize>,
-}
-
-impl Source {
-    /// Whether the file it showed is the same before the message of this index.
-    pub(super) fn is_unchanged(&self, before: usize) -> bool {
-        self.is_file && self.changed.is_none_or(|at| at >= before)
-    }
-
-    /// The name of the file in which a stage puts it aside.
-    pub(super) fn saved_as(&self) -> String {
-        format!("{}.txt", self.hash)
-    }
+    changed: Option<usize>,
 }
 
 /// All tool uses of a session, and which files they changed when.
@@ -78,6 +70,7 @@ impl<'a> Places<'a> {
         });
         Some(Source {
             message,
+            block,
             tool_use: result.tool_use_id.clone(),
             hash: ContentHash::of(shown.model_text()[block].as_bytes()).hex(DIGITS),
             is_file: view.is_some(),
@@ -86,8 +79,52 @@ impl<'a> Places<'a> {
     }
 }
 
+/// How often a context points to tool results: by the tool uses that they answer, and by the names
+/// of the files in which they were put aside.
+#[derive(Debug, Default)]
+pub(super) struct Pointers {
+    tool_uses: BTreeMap<Arc<str>, u32>,
+    /// By hash; only texts that are not those of the session count.
+    files: BTreeMap<String, u32>,
+}
+
+impl Pointers {
+    pub(super) fn of(context: &Context) -> Self {
+        let mut pointers = Self::default();
+        for entry in context.entries() {
+            pointers.count(entry, |count| *count += 1);
+        }
+        pointers
+    }
+
+    /// Changes the counts of what an entry points to.
+    pub(super) fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+        let texts = entry.message.model_text().iter();
+        let blocks = entry.message.content().iter().zip(texts).enumerate();
+        for (block, (content, text)) in blocks {
+            if let ContentBlock::ToolUse(tool) = content {
+                change(self.tool_uses.entry(tool.id.clone()).or_default());
+            }
+            if !entry.is_verbatim(block) {
+                for hash in named_in(text) {
+                    change(self.files.entry(hash.to_owned()).or_default());
+                }
+            }
+        }
+    }
+
+    /// Whether a tool result can be read again before the message of index `before`: from the file
+    /// it was put aside in, or by its call from a file that has not changed since.
+    pub(super) fn reach(&self, source: &Source, before: usize) -> bool {
+        let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
+        let is_counted = |count: Option<&u32>| count.is_some_and(|count| *count > 0);
+        is_counted(self.files.get(&source.hash))
+            || (is_unchanged && is_counted(self.tool_uses.get(&source.tool_use)))
+    }
+}
+
 /// The hashes of files that a text names: `<12 hexadecimal digits>.txt`, as stages write them.
-pub(super) fn named_in(text: &str) -> impl Iterator<Item = &str> {
+fn named_in(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(".txt").filter_map(|(end, _)| {
         let hash = text.get(end.checked_sub(DIGITS)?..end)?;
         let is_hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::sources::Pointers;
 use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Context, Entry, Origin};
 use crate::model::{AnswerFormat, Task};
@@ -22,7 +23,7 @@ mod sent;
 
 use death::after_death;
 use order::{Last, Rank};
-use reach::{Named, Sources};
+use reach::Sources;
 use sent::Sent;
 
 /// The places, best first: where a value is in several, the first one is reported.
@@ -449,7 +450,7 @@ impl Observer for SurvivalObserver {
             return;
         }
         let prompt = self.plan.occurrences(view.context);
-        let mut named = None;
+        let mut pointers = None;
         for index in due {
             let mut found = self.judge(index, view.before, &prompt);
             let at = self.plan.items[index].probe;
@@ -457,8 +458,12 @@ impl Observer for SurvivalObserver {
             // Nothing was searched for a person's question, and nothing is lost of it.
             if found.fate == Fate::Lost && probe.kind() != ProbeKind::Unanswerable {
                 let evidence = probe.evidence_before(view.before);
-                let named = named.get_or_insert_with(|| Named::new(view.context));
-                if self.plan.sources.reach(at, &evidence, view.before, named) {
+                let pointers = pointers.get_or_insert_with(|| Pointers::of(view.context));
+                if self
+                    .plan
+                    .sources
+                    .reach(at, &evidence, view.before, pointers)
+                {
                     found.fate = Fate::Reachable;
                 }
             }

@@ -1,20 +1,28 @@
 //! Following a context is as good as looking at all of it; and a walk for the tests of observers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::action_support::{ActionAtoms, ActionSupportObserver};
 use super::trail::{ArtifactTrailObserver, TrailPlan};
 use super::{CallView, Observer};
+use crate::context::validity::CHECKED;
 use crate::context::{Applied, Context, Edit, Entry, Origin};
 use crate::model::offline::Offline;
 use crate::record::{CellRecord, Reread};
-use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
-use crate::session::Session;
+use crate::replay::{
+    CellName, Models, NoClock, PreparedSession, Replayed, replay, replay_observed,
+};
 use crate::session::synthetic::{Length, Recipe, generate};
+use crate::session::{
+    ContentBlock, JsonText, Message, Role, Session, SessionParts, Tag, ToolClass, ToolResult,
+    ToolUse,
+};
 use crate::settings::Place;
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Trigger};
-use crate::tokens::{CharsPer4, CountedTexts, Size};
+use crate::tokens::{Block, CharsPer4, CountedTexts, Size, TokenCounter};
+use crate::units::Tokens;
 use crate::window::Window;
 
 /// What was compared.
@@ -175,5 +183,99 @@ pub(super) fn walk<O: Observer>(
         observer.appended(&entry);
         context.append(entry);
         after(observer, &context);
+    }
+}
+
+/// Four characters to a token; counts how often a block is measured.
+#[derive(Debug, Default)]
+struct Measuring(AtomicU64);
+
+impl TokenCounter for Measuring {
+    fn name(&self) -> &'static str {
+        "measuring"
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        CharsPer4.count(text)
+    }
+
+    fn count_block(
+        &self,
+        block: &Block<'_>,
+        count: &dyn Fn(&Arc<str>) -> Tokens,
+        images: Tokens,
+    ) -> Tokens {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        count(block.text) + images
+    }
+}
+
+/// So many rounds of an agent that reads a file in each.
+fn rounds(count: usize) -> Session {
+    let mut messages = vec![Message::text(Role::User, "go").with_tags([Tag::TypedUser])];
+    for round in 0..count {
+        let id: Arc<str> = round.to_string().into();
+        messages.push(Message::new(
+            Role::Assistant,
+            vec![ContentBlock::ToolUse(ToolUse {
+                id: id.clone(),
+                name: "Read".into(),
+                class: ToolClass::Read,
+                input: JsonText::parse(&format!(r#"{{"path":"src/file_{round}.rs"}}"#)).unwrap(),
+            })],
+        ));
+        let text = format!("fn number_{round}() {{}}\n").repeat(20);
+        messages.push(Message::new(
+            Role::User,
+            vec![ContentBlock::ToolResult(ToolResult {
+                tool_use_id: id,
+                content: vec![ContentBlock::Text(text.into())],
+                is_error: false,
+            })],
+        ));
+    }
+    messages.push(Message::text(Role::Assistant, "done"));
+    Session::new(SessionParts {
+        id: "rounds".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        ..SessionParts::default()
+    })
+    .unwrap()
+}
+
+/// Blocks measured and entries checked in a cell of this strategy.
+fn work(strategy: &str, window: u64, count: usize) -> u64 {
+    let counter = Arc::new(Measuring::default());
+    let counts = Arc::new(CountedTexts::new(counter.clone()));
+    let session = Arc::new(rounds(count));
+    let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
+    let models = Models {
+        summariser: Arc::new(Offline::new(counts)),
+        reader: None,
+        judge: None,
+        times: crate::replay::Times::default(),
+    };
+    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
+    let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
+    let name = CellName {
+        strategy: strategy.to_owned(),
+        repeat: 0,
+    };
+    let checked = CHECKED.get();
+    let record = replay(&prepared, name, replayed, &models, &NoClock).record;
+    assert_eq!(record.reached_calls, count + 1, "{strategy}");
+    counter.0.load(Ordering::Relaxed) + CHECKED.get() - checked
+}
+
+#[test]
+fn the_work_of_a_run_grows_with_its_calls_and_no_faster() {
+    for (strategy, window) in [
+        ("none", 1_000_000),
+        ("observation-masking", 1_000_000),
+        ("codex", 10_000),
+    ] {
+        let (once, twice) = (work(strategy, window, 200), work(strategy, window, 400));
+        assert!(twice * 2 < once * 5, "{strategy}: {once}, then {twice}");
     }
 }

@@ -75,91 +75,85 @@ pub enum Takes {
     Conditions(fn(Vec<Condition>) -> Condition),
 }
 
+use Takes::{Conditions, Fraction, Text, Whole, Word};
+
 /// All conditions.
 pub const CONDITIONS: &[ConditionKind] = &[
-    ConditionKind {
-        name: "always",
-        takes: Takes::Word(|| Condition::Always),
-        doc: "before every call",
-    },
-    ConditionKind {
-        name: "tokens_over",
-        takes: Takes::Whole(0, u64::MAX, |limit| Condition::TokensOver(Tokens(limit))),
-        doc: "above this size",
-    },
-    ConditionKind {
-        name: "window_fraction",
-        takes: Takes::Fraction(Condition::WindowFraction),
-        doc: "at this share of the effective window",
-    },
-    ConditionKind {
-        name: "reserve_tokens",
-        takes: Takes::Whole(0, u64::MAX, |less| Condition::ReserveTokens(Tokens(less))),
-        doc: "at the effective window less this",
-    },
-    ConditionKind {
-        name: "overflow",
-        takes: Takes::Word(|| Condition::Overflow),
-        doc: "when the provider refused the prompt as too long",
-    },
-    ConditionKind {
-        name: "tool",
-        takes: Takes::Text(Condition::Tool),
-        doc: "when the model called this tool",
-    },
-    ConditionKind {
-        name: "messages_over",
-        takes: Takes::Whole(0, u64::MAX, Condition::MessagesOver),
-        doc: "above so many messages",
-    },
-    ConditionKind {
-        name: "results_over",
-        takes: Takes::Whole(0, u64::MAX, Condition::ResultsOver),
-        doc: "above so many tool results, cleared ones included",
-    },
-    ConditionKind {
-        name: "rounds_every",
-        takes: Takes::Whole(1, u64::MAX, Condition::RoundsEvery),
-        doc: "so many calls after the stage last changed something",
-    },
-    ConditionKind {
-        name: "idle_over_minutes",
-        takes: Takes::Whole(0, 1_000_000, Condition::IdleOverMinutes),
-        doc: "more minutes than this after the model last answered",
-    },
-    ConditionKind {
-        name: "marker",
-        takes: Takes::Word(|| Condition::Marker),
-        doc: "when a phase of the work ended, or a person asked for a compaction; a hint of theirs \
+    kind("always", Word(|| Condition::Always), "before every call"),
+    kind(
+        "tokens_over",
+        Whole(0, u64::MAX, |limit| Condition::TokensOver(Tokens(limit))),
+        "above this size",
+    ),
+    kind(
+        "window_fraction",
+        Fraction(Condition::WindowFraction),
+        "at this share of the effective window",
+    ),
+    kind(
+        "reserve_tokens",
+        Whole(0, u64::MAX, |less| Condition::ReserveTokens(Tokens(less))),
+        "at the effective window less this",
+    ),
+    kind(
+        "overflow",
+        Word(|| Condition::Overflow),
+        "when the provider refused the prompt as too long",
+    ),
+    kind(
+        "tool",
+        Text(Condition::Tool),
+        "when the model called this tool",
+    ),
+    kind(
+        "messages_over",
+        Whole(0, u64::MAX, Condition::MessagesOver),
+        "above so many messages",
+    ),
+    kind(
+        "results_over",
+        Whole(0, u64::MAX, Condition::ResultsOver),
+        "above so many tool results, cleared ones included",
+    ),
+    kind(
+        "rounds_every",
+        Whole(1, u64::MAX, Condition::RoundsEvery),
+        "so many calls after the stage last changed something",
+    ),
+    kind(
+        "idle_over_minutes",
+        Whole(0, 1_000_000, Condition::IdleOverMinutes),
+        "more minutes than this after the model last answered",
+    ),
+    kind(
+        "marker",
+        Word(|| Condition::Marker),
+        "when a phase of the work ended, or a person asked for a compaction; a hint of theirs \
               goes to the summariser",
-    },
-    ConditionKind {
-        name: "manual",
-        takes: Takes::Word(|| Condition::Manual),
-        doc: "when a person asked for a compaction: where the recorded product compacted because it \
+    ),
+    kind(
+        "manual",
+        Word(|| Condition::Manual),
+        "when a person asked for a compaction: where the recorded product compacted because it \
               was told to. Ends of phases, where nobody did, are a `marker`",
-    },
-    ConditionKind {
-        name: "after",
-        takes: Takes::Text(Condition::After),
-        doc: "when the earlier stage of this name has changed something before this call",
-    },
-    ConditionKind {
-        name: "unless",
-        takes: Takes::Text(Condition::Unless),
-        doc: "when the earlier stage of this name has changed nothing before this call",
-    },
-    ConditionKind {
-        name: "all",
-        takes: Takes::Conditions(Condition::All),
-        doc: "when all of these hold",
-    },
-    ConditionKind {
-        name: "any",
-        takes: Takes::Conditions(Condition::Any),
-        doc: "when any of these holds",
-    },
+    ),
+    kind(
+        "after",
+        Text(Condition::After),
+        "when the earlier stage of this name has changed something before this call",
+    ),
+    kind(
+        "unless",
+        Text(Condition::Unless),
+        "when the earlier stage of this name has changed nothing before this call",
+    ),
+    kind("all", Conditions(Condition::All), "when all of these hold"),
+    kind("any", Conditions(Condition::Any), "when any of these holds"),
 ];
+
+const fn kind(name: &'static str, takes: Takes, doc: &'static str) -> ConditionKind {
+    ConditionKind { name, takes, doc }
+}
 
 /// What conditions are held against.
 pub(super) struct Present<'a> {
@@ -223,18 +217,7 @@ impl Condition {
             Self::All(conditions) | Self::Any(conditions) => {
                 conditions.iter().any(Self::answers_overflow)
             }
-            Self::Always
-            | Self::TokensOver(_)
-            | Self::WindowFraction(_)
-            | Self::ReserveTokens(_)
-            | Self::Tool(_)
-            | Self::MessagesOver(_)
-            | Self::ResultsOver(_)
-            | Self::RoundsEvery(_)
-            | Self::IdleOverMinutes(_)
-            | Self::Marker
-            | Self::Manual
-            | Self::Unless(_) => false,
+            _ => false,
         }
     }
 

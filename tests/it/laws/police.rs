@@ -14,7 +14,7 @@ use proctor::session::{Role, Session, Tag};
 use proctor::step::{Answer, Caller, Step, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::Situation;
-use proctor::strategy::{Appended, Compacted, Pipeline, Recovery, Strategy, StrategySpec};
+use proctor::strategy::{Compacted, Pipeline, Recovery, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -193,11 +193,11 @@ impl Seen {
 }
 
 impl Strategy for Twice {
-    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
-        let before = entry.size.tokens;
-        let appended = self.inner.on_append(entry, cx);
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+        let before = context.size().tokens;
+        let appended = self.inner.on_append(context, cx);
         let mut seen = self.seen.lock().unwrap();
-        seen.note_growth(before, appended.entry.size.tokens, &appended.applied);
+        seen.note_growth(before, appended.context.size().tokens, &appended.applied);
         drop(seen);
         appended
     }
