@@ -85,7 +85,11 @@ const FORMATS: &[Format] = &[
     Format::new("cache.svg", &[Run], Picture(cache::scene)),
     Format::new("savings.svg", &[Run], Picture(savings::scene)),
     Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
-    Format::new("retention.svg", &[Run], Picture(curves::all_kinds)),
+    Format::new(
+        "retention.svg",
+        &[Run],
+        Picture(|report| curves::scene(report, None)),
+    ),
     Format::new(
         "pareto.svg",
         &[Sweep],

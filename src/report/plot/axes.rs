@@ -1,6 +1,6 @@
 //! A panel with axes: from values to pixels, and the lines and figures at the edges.
 
-use super::scene::{Anchor, INK, SIZE, Scene, text_width};
+use super::scene::{HPos, INK, SIZE, Scene, text_width};
 use crate::report::figure;
 
 /// Part of a scene with an axis below and one on the left.
@@ -14,8 +14,8 @@ pub(super) struct Panel {
     pub(super) y: (f64, f64),
 }
 
-/// What is measured along an axis with its unit, about how many figures there is room for, and how a
-/// value is written.
+/// The title of an axis with its unit, about how many figures there is room for, and the text of a
+/// value.
 pub(super) type Axis<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
 
 /// `60 %`.
@@ -29,8 +29,42 @@ pub(super) fn whole(value: f64) -> String {
     format!("{:.0}", value.round() + 0.0)
 }
 
-/// From where to where an axis goes: all values, and intervals as far as they reach beyond these by no more
-/// than `most` times the distance between the values, with room at both ends.
+/// A number of tokens, for an axis.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a figure at an axis is a small number that is not below 0"
+)]
+pub(super) fn tokens(value: f64) -> String {
+    figure::tokens(value.round().max(0.0) as u64)
+}
+
+/// Leaves out labels that would run into the one before.
+pub(super) struct Spacing {
+    gap: f64,
+    free_from: f64,
+}
+
+impl Spacing {
+    pub(super) fn new(gap: f64) -> Self {
+        Self {
+            gap,
+            free_from: f64::NEG_INFINITY,
+        }
+    }
+
+    /// Whether there is room for a label around this middle; if so, the room is taken.
+    pub(super) fn fits(&mut self, middle: f64, length: f64) -> bool {
+        let fits = middle - length / 2.0 >= self.free_from;
+        if fits {
+            self.free_from = middle + length / 2.0 + self.gap;
+        }
+        fits
+    }
+}
+
+/// The range of an axis: all values, with room at both ends. Intervals extend it by at most `most`
+/// times the distance between the values.
 pub(super) fn reach(
     values: impl Iterator<Item = f64>,
     intervals: impl Iterator<Item = (f64, f64)>,
@@ -52,7 +86,7 @@ pub(super) fn reach(
 }
 
 impl Panel {
-    /// Where a point stands.
+    /// The pixel position of a point.
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let [left, upper, right, lower] = self.edges;
         let share = |value: f64, (from, to): (f64, f64)| {
@@ -68,7 +102,7 @@ impl Panel {
         )
     }
 
-    /// The same, at the edge where it lies beyond.
+    /// The same, moved to the edge if it lies outside.
     pub(super) fn clamped(&self, x: f64, y: f64) -> (f64, f64) {
         self.at(x.clamp(self.x.0, self.x.1), y.clamp(self.y.0, self.y.1))
     }
@@ -84,28 +118,22 @@ impl Panel {
         for value in ticks(self.y, rows) {
             let (_, y) = self.at(self.x.0, value);
             scene.line(vec![(left, y), (right, y)], INK, 1, 0.13);
-            scene.label((left - 8.0, y), &row(value), Anchor::End);
+            scene.label((left - 8.0, y), &row(value), HPos::Right);
         }
-        let mut free = f64::NEG_INFINITY;
+        let mut spacing = Spacing::new(6.0);
         for value in ticks(self.x, columns) {
             let (x, _) = self.at(value, self.y.0);
             scene.line(vec![(x, lower), (x, lower + 4.0)], INK, 1, 0.6);
             let text = column(value);
-            let half = text_width(&text, SIZE) / 2.0;
-            if x - half > free {
-                scene.label((x, lower + 14.0), &text, Anchor::Middle);
-                free = x + half + 6.0;
+            if spacing.fits(x, text_width(&text, SIZE)) {
+                scene.label((x, lower + 14.0), &text, HPos::Center);
             }
         }
-        scene.line(
-            vec![(left, upper), (left, lower), (right, lower)],
-            INK,
-            1,
-            0.6,
-        );
+        let frame = vec![(left, upper), (left, lower), (right, lower)];
+        scene.line(frame, INK, 1, 0.6);
         if !below.is_empty() {
             let middle = f64::midpoint(left, right);
-            scene.label((middle, lower + 32.0), below, Anchor::Middle);
+            scene.label((middle, lower + 32.0), below, HPos::Center);
         }
         if !beside.is_empty() {
             scene.upright((14.0, f64::midpoint(upper, lower)), beside);

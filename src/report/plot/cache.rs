@@ -1,7 +1,7 @@
-//! What of each prompt is read from the provider's cache, written to it, and neither.
+//! Prompt tokens that the provider's cache serves, stores, and does neither with.
 
-use super::axes::{Panel, whole};
-use super::scene::{Anchor, Key, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
+use super::axes::{Panel, tokens, whole};
+use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, Shape, fitted};
 use super::series::{Cache, CellSeries};
 use crate::record::Arm;
 use crate::report::{Report, figure};
@@ -15,27 +15,25 @@ const MOST_PANELS: usize = 14;
 
 /// One panel per strategy, for the longest session.
 pub(crate) fn scene(report: &Report) -> Scene {
+    let mut scene = Scene::new("Prompt tokens by what the provider's cache makes of them");
     let longest = report
         .series
         .iter()
-        .filter(|series| series.arm == Arm::Reference && series.cache.is_some())
-        .max_by_key(|series| series.prompts.len());
-    let mut scene = Scene::new("Prompt tokens by what the provider's cache makes of them");
-    let Some(longest) = longest else {
+        .filter(|series| series.arm == Arm::Reference)
+        .filter_map(|series| Some((series, series.cache.as_ref()?)))
+        .max_by_key(|(series, _)| series.prompts.len());
+    let Some((longest, cache)) = longest else {
         let end = scene.note(50.0, "no prompt cache was simulated in this run");
         scene.ends_at(end + 12.0);
         return scene;
     };
-    let keys = [
-        (PURPLE, "neither: plain input"),
-        (ORANGE, "written to the cache"),
-        (SKY, "read from the cache"),
-    ];
-    let keys = keys.map(|(color, text)| Key::band(text, color));
-    let mut y = scene.legend(&keys);
-    let scheme = longest.cache.as_ref().map_or("", |cache| &cache.scheme);
+    let mut y = scene.legend(&[
+        (Mark::Band(1.0), PURPLE, "neither: plain input"),
+        (Mark::Band(1.0), ORANGE, "written to the cache"),
+        (Mark::Band(1.0), SKY, "read from the cache"),
+    ]);
     let session = fitted(&longest.session, SIZE, 420.0);
-    let words = format!("session {session}, scheme {scheme}");
+    let words = format!("session {session}, scheme {}", cache.scheme);
     y = scene.note(y, &words) - 10.0;
     let shown = in_order(report, &longest.session);
     let all = shown.len();
@@ -67,6 +65,7 @@ fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a C
     .collect()
 }
 
+/// Draws one strategy's layers, and returns where the panel ends.
 fn panel(
     scene: &mut Scene,
     series: &CellSeries,
@@ -76,56 +75,45 @@ fn panel(
     is_last: bool,
 ) -> f64 {
     let name = fitted(&series.strategy, SIZE, 400.0);
-    scene.label((LEFT, top), &name, Anchor::Start);
+    scene.label((LEFT, top), &name, HPos::Left);
     let prompts: u64 = series.prompts.iter().map(|prompt| prompt.0).sum();
     let read: u64 = cache.read.iter().map(|read| read.0).sum();
     if prompts > 0 {
         let share = figure::percent(read as f64 / prompts as f64);
         let words = format!("{share} of {} read", figure::tokens(prompts));
-        scene.label((RIGHT, top), &words, Anchor::End);
+        scene.label((RIGHT, top), &words, HPos::Right);
     }
+    let lower = top + 12.0 + PANEL;
     let panel = Panel {
-        edges: [LEFT, top + 12.0, RIGHT, top + 12.0 + PANEL],
+        edges: [LEFT, top + 12.0, RIGHT, lower],
         x: (-0.5, calls as f64 - 0.5),
         y: (0.0, most * 1.02),
     };
-    let layer = |from: &dyn Fn(usize) -> u64, to: &dyn Fn(usize) -> u64| {
-        let mut outline = Vec::new();
-        let mut back = Vec::new();
-        for call in 0..series.prompts.len() {
-            let middle = call as f64;
-            // A call is a step: what is between two calls is nothing.
-            for x in [middle - 0.5, middle + 0.5] {
-                outline.push(panel.at(x, to(call) as f64));
-                back.push(panel.at(x, from(call) as f64));
-            }
-        }
-        back.reverse();
-        outline.extend(back);
-        outline
+    // A call is a step of width 1. The points of an upper edge, from left to right.
+    let edge = |height: &dyn Fn(usize) -> u64| -> Vec<(f64, f64)> {
+        let calls = 0..series.prompts.len();
+        let sides = calls.flat_map(|call| [(call, -0.5), (call, 0.5)]);
+        sides
+            .map(|(call, side)| panel.at(call as f64 + side, height(call) as f64))
+            .collect()
     };
-    let read = |call: usize| cache.read[call].0;
-    let cached = |call: usize| cache.read[call].0 + cache.written[call].0;
-    let all = |call: usize| series.prompts[call].0;
-    let layers = [
-        (layer(&|_| 0, &read), SKY),
-        (layer(&read, &cached), ORANGE),
-        (layer(&cached, &all), PURPLE),
-    ];
-    for (points, color) in layers {
-        if points.len() > 2 {
-            scene
-                .shapes
-                .push(super::scene::Shape::Area { points, color });
+    let mut below = edge(&|_| 0);
+    let read = edge(&|call| cache.read[call].0);
+    let cached = edge(&|call| cache.read[call].0 + cache.written[call].0);
+    let all = edge(&|call| series.prompts[call].0);
+    for (upper, color) in [(read, SKY), (cached, ORANGE), (all, PURPLE)] {
+        let points: Vec<_> = upper.iter().chain(below.iter().rev()).copied().collect();
+        if !points.is_empty() {
+            scene.shapes.push(Shape::Area { points, color });
         }
+        below = upper;
     }
-    let tokens = |value: f64| figure::tokens(super::count(value));
-    let ticks = calls.clamp(1, 10);
-    let below = if is_last {
-        ("call", ticks, &whole as &dyn Fn(f64) -> String)
+    let (title, call): (_, &dyn Fn(f64) -> String) = if is_last {
+        ("call", &whole)
     } else {
-        ("", ticks, &(|_: f64| String::new()) as _)
+        ("", &|_| String::new())
     };
-    panel.axes(scene, below, ("tokens", 3, &tokens));
-    top + 12.0 + PANEL
+    let columns = (title, calls.clamp(1, 10), call);
+    panel.axes(scene, columns, ("tokens", 3, &tokens));
+    lower
 }

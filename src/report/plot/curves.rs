@@ -1,7 +1,7 @@
-//! Retention curves: what survives, by how old it is.
+//! Retention curves: survival by age.
 
 use super::axes::{Axis, Panel, percent};
-use super::scene::{INK, Key, Scene, line_of};
+use super::scene::{INK, Scene, line_keys, line_of};
 use crate::metric::retention::{Retention, TOKENS};
 use crate::probe::ProbeKind;
 use crate::report::{Report, Role};
@@ -9,14 +9,6 @@ use crate::report::{Report, Role};
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const HEIGHT: f64 = 280.0;
-
-/// Mean survival by age: the places along the axis are those of [`TOKENS`].
-type Curve = Vec<(f64, f64)>;
-
-/// Survival of all planted items together.
-pub(crate) fn all_kinds(report: &Report) -> Scene {
-    scene(report, None)
-}
 
 /// Survival by age, for every strategy: all planted items together, or those of one kind.
 pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
@@ -27,19 +19,12 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     let mut scene = Scene::new(&title);
     let rows = report.compared().iter();
     let names = rows.filter(|row| row.role == Role::Strategy);
-    let curve = |strategy: &str| curve(report, strategy, kind);
-    let curves: Vec<(usize, &str, Curve)> = names
+    let curves: Vec<(usize, &str, Vec<(f64, f64)>)> = names
         .enumerate()
-        .map(|(at, row)| (at, row.name.as_str(), curve(&row.name)))
+        .map(|(at, row)| (at, row.name.as_str(), curve(report, &row.name, kind)))
         .filter(|(.., points)| !points.is_empty())
         .collect();
-    let full = curve("full");
-    let mut keys = vec![Key::line("full history", INK, false).faint(0.35)];
-    keys.extend(curves.iter().map(|&(at, name, _)| {
-        let (color, dashed) = line_of(at);
-        Key::line(name, color, dashed)
-    }));
-    let y = scene.legend(&keys);
+    let y = scene.legend(&line_keys(curves.iter().map(|(at, name, _)| (*at, *name))));
     if curves.is_empty() {
         let words = "nothing was planted in these sessions, or nobody noted when it was said";
         return scene.with_only(y, words);
@@ -50,21 +35,18 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
         y: (0.0, 1.05),
     };
     let age = |value: f64| {
-        let at = usize::try_from(super::count(value)).ok();
-        let at = at.and_then(|at| TOKENS.get(at));
-        at.map_or(String::new(), |(words, _)| (*words).to_owned())
+        let mut ages = TOKENS.iter().zip(0_u8..);
+        let found = ages.find(|(_, at)| (value - f64::from(*at)).abs() < 0.5);
+        found.map_or(String::new(), |((words, _), _)| (*words).to_owned())
     };
-    let below: Axis<'_> = (
-        "tokens of full history since it was said",
-        TOKENS.len(),
-        &age,
-    );
+    let title = "tokens of full history since it was said";
+    let below: Axis<'_> = (title, TOKENS.len(), &age);
     let beside: Axis<'_> = ("survival, not corrected for chance", 5, &percent);
     panel.axes(&mut scene, below, beside);
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
     };
-    scene.line(points(&full), INK, 3, 0.35);
+    scene.line(points(&curve(report, "full", kind)), INK, 3, 0.35);
     for (at, _, curve) in &curves {
         let (color, dashed) = line_of(*at);
         let points = points(curve);
@@ -77,8 +59,9 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     scene
 }
 
-/// The mean score of planted items of each age that was met.
-fn curve(report: &Report, strategy: &str, kind: Option<ProbeKind>) -> Curve {
+/// The mean score of planted items of each age that occurs. Along the axis, an age is its place in
+/// [`TOKENS`].
+fn curve(report: &Report, strategy: &str, kind: Option<ProbeKind>) -> Vec<(f64, f64)> {
     let cells = report.cells.iter();
     let own = cells.filter(|cell| cell.strategy == strategy);
     let items = own.flat_map(|cell| cell.retention.0.iter().copied());

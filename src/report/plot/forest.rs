@@ -1,8 +1,8 @@
 //! Forest plots: one panel per metric, one row per comparison, each difference with its interval.
 
-use super::axes::{Panel, reach, ticks};
+use super::axes::{Panel, Spacing, reach, ticks};
 use super::scene::{
-    Anchor, BLUE, Color, GREEN, INK, Key, ORANGE, SIZE, Scene, VERMILLION, WIDTH, fitted,
+    BLUE, Color, GREEN, HPos, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, WIDTH, fitted,
     text_width,
 };
 use crate::compare::{Kind, MetricDifference};
@@ -15,37 +15,39 @@ const LEFT: f64 = 244.0;
 const RIGHT: f64 = 500.0;
 const ROW: f64 = 22.0;
 
+/// The room for the title of a row.
+const TITLE: f64 = LEFT - 16.0 - 14.0;
+
 /// A difference with its interval, in the unit of the panel.
-struct Found<'a> {
-    one: &'a GatedComparison,
-    title: &'a Title,
+struct Difference<'a> {
+    comparison: &'a GatedComparison,
+    title: &'a str,
     metric: &'a MetricDifference,
     at: f64,
-    between: Option<(f64, f64)>,
+    interval: Option<(f64, f64)>,
 }
 
-/// What changed, metric by metric.
+/// The differences, metric by metric.
 pub(crate) fn scene(report: &Report) -> Scene {
     let comparisons = report.comparisons();
     let mut scene = Scene::new("Differences, candidate − baseline");
     let mut y = legend(&mut scene, comparisons);
-    let titles = titles(comparisons);
-    let shared = shared_baseline(comparisons);
-    if let Some(baseline) = shared {
+    let (titles, are_numbered) = titles(comparisons);
+    if let Some(baseline) = shared_baseline(comparisons) {
         y = scene.note(y, &format!("baseline: {baseline}"));
     }
     let mut same: Vec<&str> = Vec::new();
     for metric in metrics(comparisons) {
-        let rows: Vec<Found<'_>> = comparisons
+        let rows: Vec<Difference<'_>> = comparisons
             .iter()
             .zip(&titles)
-            .filter_map(|(one, title)| found(one, title, metric))
+            .filter_map(|(comparison, title)| difference(comparison, title, metric))
             .collect();
-        let moved = |it: &Found<'_>| {
-            let counts = it.metric.paired.counts;
+        let differs = |row: &Difference<'_>| {
+            let counts = row.metric.paired.counts;
             counts.wins + counts.losses > 0
         };
-        if rows.iter().any(moved) {
+        if rows.iter().any(differs) {
             y = panel(&mut scene, metric, &rows, y + 8.0);
         } else {
             same.push(metric);
@@ -55,15 +57,11 @@ pub(crate) fn scene(report: &Report) -> Scene {
         let words = format!("the same on every session: {}", same.join(", "));
         y = scene.paragraph(y + 8.0, &words);
     }
-    let mut whole = titles
-        .iter()
-        .filter_map(|title| title.whole.as_ref())
-        .peekable();
-    if whole.peek().is_some() {
+    if are_numbered {
         y += 8.0;
-    }
-    for name in whole {
-        y = scene.note(y, name);
+        for title in &titles {
+            y = scene.note(y, title);
+        }
     }
     if comparisons.is_empty() {
         y = scene.note(y + 6.0, "nothing was compared");
@@ -73,23 +71,25 @@ pub(crate) fn scene(report: &Report) -> Scene {
 }
 
 fn legend(scene: &mut Scene, comparisons: &[GatedComparison]) -> f64 {
-    let dot = |color, text| Key::dot(text, color, false);
     let is_gated = comparisons.iter().any(|one| one.gated.is_some());
-    let mut keys = if is_gated {
+    let mut keys: Vec<Key<'_>> = if is_gated {
         use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
         let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
-        let mut keys = verdicts.map(|it| dot(color(Some(it)), it.name())).to_vec();
-        keys.push(Key::line("margin", INK, true).faint(0.6));
+        let mut keys = verdicts
+            .map(|verdict| (Mark::Dot, color(Some(verdict)), verdict.name()))
+            .to_vec();
+        keys.push((Mark::Dashes(0.6), INK, "margin"));
         keys
     } else {
-        vec![dot(BLUE, "difference, each session weighing the same")]
+        let words = "difference, each session weighing the same";
+        vec![(Mark::Dot, BLUE, words)]
     };
-    keys.push(Key::line("95 % interval", INK, false));
-    keys.push(Key::dot("exact on these sessions: no interval", INK, true));
+    keys.push((Mark::Line(1.0), INK, "95 % interval"));
+    keys.push((Mark::Ring, INK, "exact on these sessions: no interval"));
     scene.legend(&keys)
 }
 
-/// Told apart by the words beside each row too.
+/// The colour of a verdict. The words beside each row name the verdict too.
 fn color(verdict: Option<Verdict>) -> Color {
     match verdict {
         None | Some(Verdict::NonInferior) => BLUE,
@@ -99,7 +99,7 @@ fn color(verdict: Option<Verdict>) -> Color {
     }
 }
 
-/// The metrics that some comparison has, in the order of tables.
+/// The metrics of all comparisons, in the order of tables.
 fn metrics(comparisons: &[GatedComparison]) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
     let all = comparisons.iter().flat_map(|one| &one.comparison.metrics);
@@ -111,26 +111,20 @@ fn metrics(comparisons: &[GatedComparison]) -> Vec<&'static str> {
     names
 }
 
-fn found<'a>(one: &'a GatedComparison, title: &'a Title, name: &str) -> Option<Found<'a>> {
+fn difference<'a>(one: &'a GatedComparison, title: &'a str, name: &str) -> Option<Difference<'a>> {
     let metric = one.comparison.metric(name)?;
-    let between = comparison::ends(metric, one.comparison.target);
-    let at = match (metric.kind, &metric.ratio) {
-        (Kind::Amount, ratio) => libm::log(ratio.as_ref()?.geometric.point_estimate),
-        (Kind::Probes | Kind::Share | Kind::Count, _) => metric.paired.by_session.point_estimate,
+    let interval = comparison::ends(metric, one.comparison.target);
+    let at = match metric.kind {
+        Kind::Amount => libm::log(metric.ratio.as_ref()?.geometric.point_estimate),
+        Kind::Probes | Kind::Share | Kind::Count => metric.paired.by_session.point_estimate,
     };
-    at.is_finite().then(|| Found {
-        one,
+    at.is_finite().then(|| Difference {
+        comparison: one,
         title,
         metric,
         at,
-        between: between.filter(|(low, high)| low.is_finite() && high.is_finite()),
+        interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
     })
-}
-
-/// What stands beside a row, and the whole name where there is no room for it.
-struct Title {
-    short: String,
-    whole: Option<String>,
 }
 
 /// The baseline, where all comparisons have the same.
@@ -144,56 +138,39 @@ fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
     is_shared.then_some(first.comparison.baseline.as_str())
 }
 
-/// The candidates; with the baseline where there are several, with the sources where both are the same,
-/// and with numbers where a name is too long.
-fn titles(comparisons: &[GatedComparison]) -> Vec<Title> {
-    let shared = shared_baseline(comparisons).is_some();
+/// The candidates; with the baseline if there are several, and with the sources if two would be the
+/// same. If one is too long, all are numbered.
+fn titles(comparisons: &[GatedComparison]) -> (Vec<String>, bool) {
+    let is_shared = shared_baseline(comparisons).is_some();
     let name = |one: &GatedComparison| {
-        if shared {
+        if is_shared {
             one.comparison.candidate.clone()
         } else {
             one.title()
         }
     };
-    let names: Vec<String> = comparisons
-        .iter()
-        .map(|one| {
-            let own = name(one);
-            let all = comparisons.iter();
-            match (all.filter(|other| name(other) == own).count(), shared) {
-                (0 | 1, _) => own,
-                (_, true) => format!("{own} ({})", one.candidate_source),
-                (_, false) => {
-                    format!(
-                        "{own} ({} against {})",
-                        one.candidate_source, one.baseline_source
-                    )
-                }
-            }
-        })
-        .collect();
-    let room = LEFT - 16.0 - 14.0;
-    let all_fit = names.iter().all(|name| text_width(name, SIZE) <= room);
-    names
-        .into_iter()
-        .enumerate()
-        .map(|(at, name)| {
-            if all_fit {
-                return Title {
-                    short: name,
-                    whole: None,
-                };
-            }
-            let number = at + 1;
-            Title {
-                short: fitted(&format!("{number}  {name}"), SIZE, room),
-                whole: Some(format!("{number}  {name}")),
-            }
-        })
-        .collect()
+    let title = |one: &GatedComparison| {
+        let own = name(one);
+        let same = comparisons.iter().filter(|other| name(other) == own);
+        match (same.count(), is_shared) {
+            (0 | 1, _) => own,
+            (_, true) => format!("{own} ({})", one.candidate_source),
+            (_, false) => format!(
+                "{own} ({} against {})",
+                one.candidate_source, one.baseline_source
+            ),
+        }
+    };
+    let titles: Vec<String> = comparisons.iter().map(title).collect();
+    if titles.iter().all(|title| text_width(title, SIZE) <= TITLE) {
+        return (titles, false);
+    }
+    let numbered = titles.iter().zip(1..);
+    let numbered = numbered.map(|(title, number)| format!("{number}  {title}"));
+    (numbered.collect(), true)
 }
 
-fn panel(scene: &mut Scene, name: &str, rows: &[Found<'_>], top: f64) -> f64 {
+fn panel(scene: &mut Scene, name: &str, rows: &[Difference<'_>], top: f64) -> f64 {
     let Some(first) = rows.first().map(|row| row.metric) else {
         return top;
     };
@@ -208,14 +185,14 @@ fn panel(scene: &mut Scene, name: &str, rows: &[Found<'_>], top: f64) -> f64 {
         Kind::Amount => " as a ratio",
     };
     let title = format!("{name}{unit}{better}");
-    scene.label((16.0, top), &title, Anchor::Start);
+    scene.label((16.0, top), &title, HPos::Left);
     let top = top + 14.0;
     let lower = top + ROW * rows.len() as f64;
     let margins: Vec<Option<f64>> = rows.iter().map(|row| margin(row, name)).collect();
     // All differences, zero and the margins.
     let points = rows.iter().map(|row| row.at);
     let values = points.chain(margins.iter().flatten().copied()).chain([0.0]);
-    let intervals = rows.iter().filter_map(|row| row.between);
+    let intervals = rows.iter().filter_map(|row| row.interval);
     let panel = Panel {
         edges: [LEFT, top, RIGHT, lower],
         x: reach(values, intervals, (0.01, 5.0), (0.06, 0.004)),
@@ -229,16 +206,16 @@ fn panel(scene: &mut Scene, name: &str, rows: &[Found<'_>], top: f64) -> f64 {
     lower + 36.0
 }
 
-/// Where the margin stands: on the side that is worse.
-fn margin(row: &Found<'_>, name: &str) -> Option<f64> {
-    let margin = row.one.gated_metric(name)?.margin;
-    Some(match (row.metric.kind, row.metric.direction) {
-        (Kind::Amount, Direction::Lower) => libm::log1p(margin),
-        (Kind::Amount, Direction::Higher | Direction::Neutral) => -libm::log1p(margin),
-        (Kind::Probes | Kind::Share | Kind::Count, Direction::Lower) => margin,
-        (Kind::Probes | Kind::Share | Kind::Count, Direction::Higher | Direction::Neutral) => {
-            -margin
-        }
+/// The margin of a gate, on the side that is worse.
+fn margin(row: &Difference<'_>, name: &str) -> Option<f64> {
+    let margin = row.comparison.gated_metric(name)?.margin;
+    let size = match row.metric.kind {
+        Kind::Amount => libm::log1p(margin),
+        Kind::Probes | Kind::Share | Kind::Count => margin,
+    };
+    Some(match row.metric.direction {
+        Direction::Lower => size,
+        Direction::Higher | Direction::Neutral => -size,
     })
 }
 
@@ -255,15 +232,16 @@ fn axis(scene: &mut Scene, panel: &Panel, kind: Kind) {
         }
         Kind::Amount => format!("×{:.2}", libm::exp(value)),
     };
-    let mut free = left - 20.0;
+    let mut spacing = Spacing::new(6.0);
     for value in ticks(panel.x, 5) {
         let (x, _) = panel.at(value, 0.0);
         scene.line(vec![(x, upper), (x, lower)], INK, 1, 0.13);
         let text = shown(value);
-        let half = text_width(&text, SIZE) / 2.0;
-        if x - half > free && x + half < right + 20.0 {
-            scene.label((x, lower + 13.0), &text, Anchor::Middle);
-            free = x + half + 6.0;
+        let width = text_width(&text, SIZE);
+        let (from, to) = (x - width / 2.0, x + width / 2.0);
+        let is_inside = from > left - 20.0 && to < right + 20.0;
+        if is_inside && spacing.fits(x, width) {
+            scene.label((x, lower + 13.0), &text, HPos::Center);
         }
     }
     let (zero, _) = panel.at(0.0, 0.0);
@@ -274,39 +252,39 @@ fn axis(scene: &mut Scene, panel: &Panel, kind: Kind) {
 fn line(
     scene: &mut Scene,
     panel: &Panel,
-    row: &Found<'_>,
+    row: &Difference<'_>,
     margin: Option<f64>,
     y: f64,
     name: &str,
 ) {
     let x = |value: f64| panel.clamped(value, 0.0).0;
-    scene.label((16.0, y), &row.title.short, Anchor::Start);
+    let title = fitted(row.title, SIZE, TITLE);
+    scene.label((16.0, y), &title, HPos::Left);
     if let Some(margin) = margin {
         let x = x(margin);
         let ends = [(x, y - ROW / 2.0), (x, y + ROW / 2.0)];
         scene.dashes(&ends, INK, 1, 0.6);
     }
-    let verdict = row.one.gated_metric(name).map(|gated| gated.verdict);
+    let verdict = row.comparison.gated_metric(name).map(|gated| gated.verdict);
     let color = color(verdict);
-    if let Some((from, to)) = row.between {
+    if let Some((from, to)) = row.interval {
         scene.line(vec![(x(from), y), (x(to), y)], INK, 2, 1.0);
-        // What goes on beyond the edge has no end drawn.
+        // An interval that goes on beyond the edge has no end drawn.
         for end in [from, to] {
             if (panel.x.0..=panel.x.1).contains(&end) {
                 scene.line(vec![(x(end), y - 4.0), (x(end), y + 4.0)], INK, 2, 1.0);
             }
         }
     }
-    scene.dot((x(row.at), y), 4.5, color, row.between.is_none());
+    scene.dot((x(row.at), y), 4.5, color, row.interval.is_none());
     let mut words = format!(
         "{} {}",
         comparison::change(row.metric),
-        comparison::interval(row.metric, row.one.comparison.target)
+        comparison::interval(row.metric, row.comparison.comparison.target)
     );
     if let Some(verdict) = verdict {
         words = format!("{words} {verdict}");
     }
-    let right = WIDTH - 12.0;
-    let words = fitted(&words, SIZE, right - RIGHT - 14.0);
-    scene.label((RIGHT + 14.0, y), &words, Anchor::Start);
+    let words = fitted(&words, SIZE, WIDTH - 12.0 - RIGHT - 14.0);
+    scene.label((RIGHT + 14.0, y), &words, HPos::Left);
 }

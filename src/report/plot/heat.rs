@@ -1,47 +1,35 @@
 //! Heat maps of a sweep: one row of two maps for each pair of knobs, what is saved and what is kept.
 
-use super::scene::{Anchor, Color, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
+use super::axes::Spacing;
+use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, SweepPoint, pairs};
 use crate::report::figure;
 
-/// Where the two maps begin and how wide each is.
+/// The left edges of the two maps, and the width of each.
 const LEFTS: [f64; 2] = [92.0, 484.0];
 const MAP: f64 = 296.0;
-/// Figures that do not fit otherwise.
+/// The size of figures that do not fit otherwise.
 const SMALL: f64 = 11.5;
-/// The highest a map gets.
+/// The greatest height of a map.
 const HIGHEST: f64 = 420.0;
 const ROW: f64 = 30.0;
 /// Room for the values of the rows.
 const BESIDE: f64 = 76.0;
-/// The highest that values below a map get when they stand upright.
+/// The greatest height of upright values below a map.
 const UPRIGHT: f64 = 110.0;
 
 /// From little to much, each darker than the one before, so that it reads without colour: yellow, green
 /// and blue of one lightness ramp, as in the palettes of C. Brewer.
 const RAMP: [Color; 5] = [
-    (255, 255, 217),
-    (199, 233, 180),
-    (65, 182, 196),
-    (34, 94, 168),
-    (8, 29, 88),
+    Color(255, 255, 217),
+    Color(199, 233, 180),
+    Color(65, 182, 196),
+    Color(34, 94, 168),
+    Color(8, 29, 88),
 ];
 
-/// One cell as it is drawn.
-#[derive(Clone, Copy)]
-enum Cell {
-    NotTried,
-    Broken,
-    Value { value: f64, recommended: bool },
-}
-
-/// One map, whatever it comes from.
-struct Map<'a> {
-    title: &'a str,
-    rows: &'a [String],
-    columns: &'a [String],
-    cells: Vec<Vec<Cell>>,
-}
+/// From this share of the ramp on, paper has a higher contrast than ink (WCAG 2).
+const DARK_FROM: f64 = 0.623_58;
 
 /// All pairs of knobs; one knob alone is a map of one row.
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
@@ -87,85 +75,64 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
         y = scene.note(y, &format!("rows: {down}"));
     }
     y = scene.note(y, &format!("columns: {across}")) + 6.0;
-    let pick: [fn(&PairCell) -> Option<f64>; 2] = [|cell| cell.cost, |cell| cell.quality];
-    let mut end = y;
-    for ((left, title), value) in LEFTS
-        .into_iter()
-        .zip([&sweep.cost, &sweep.quality])
-        .zip(pick)
-    {
-        let cell = |cell: &Option<PairCell>| match cell {
-            None => Cell::NotTried,
-            Some(cell) => value(cell).map_or(Cell::Broken, |value| Cell::Value {
-                value,
-                recommended: cell.recommended,
-            }),
-        };
-        let map = Map {
-            title,
-            rows: &pair.rows,
-            columns: &pair.columns,
-            cells: pair
-                .cells
-                .iter()
-                .map(|row| row.iter().map(cell).collect())
-                .collect(),
-        };
-        end = end.max(draw(scene, &map, left, y));
-    }
-    end
+    let maps: [(f64, &str, fn(&PairCell) -> Option<f64>); 2] = [
+        (LEFTS[0], &sweep.cost, |cell| cell.cost),
+        (LEFTS[1], &sweep.quality, |cell| cell.quality),
+    ];
+    let ends = maps.map(|(left, title, value)| {
+        let heading = format!("{title}, more is better");
+        scene.label((left + MAP / 2.0, y), &heading, HPos::Center);
+        draw(scene, pair, value, (left, y + 14.0))
+    });
+    ends[0].max(ends[1])
 }
 
-fn draw(scene: &mut Scene, map: &Map<'_>, left: f64, top: f64) -> f64 {
-    let row = ROW.min(HIGHEST / map.rows.len().max(1) as f64);
-    let column = MAP / map.columns.len().max(1) as f64;
-    let values = map.cells.iter().flatten().filter_map(|cell| match cell {
-        Cell::Value { value, .. } => Some(*value),
-        Cell::NotTried | Cell::Broken => None,
-    });
+/// Draws one map, and returns where it ends.
+fn draw(
+    scene: &mut Scene,
+    pair: &KnobPair,
+    value: fn(&PairCell) -> Option<f64>,
+    (left, top): (f64, f64),
+) -> f64 {
+    let row = ROW.min(HIGHEST / pair.rows.len().max(1) as f64);
+    let column = MAP / pair.columns.len().max(1) as f64;
+    let values = pair.cells.iter().flatten().flatten().filter_map(value);
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.fold(f64::NEG_INFINITY, f64::max);
-    scene.label(
-        (left + MAP / 2.0, top),
-        &format!("{}, more is better", map.title),
-        Anchor::Middle,
-    );
-    let top = top + 14.0;
     let mut outlined = Vec::new();
-    for (down, cells) in map.cells.iter().enumerate() {
+    for (down, cells) in pair.cells.iter().enumerate() {
         for (across, cell) in cells.iter().enumerate() {
+            let Some(cell) = cell else {
+                continue;
+            };
             let (x, y) = (left + column * across as f64, top + row * down as f64);
             let edges = [x, y, x + column, y + row];
             let middle = (x + column / 2.0, y + row / 2.0);
-            match cell {
-                Cell::NotTried => {}
-                Cell::Broken => {
-                    if column >= 9.0 && row >= 9.0 {
-                        scene.label(middle, "×", Anchor::Middle);
-                    }
+            let Some(value) = value(cell) else {
+                if column >= 9.0 && row >= 9.0 {
+                    scene.label(middle, "×", HPos::Center);
                 }
-                Cell::Value { value, recommended } => {
-                    let color = shade(share(*value, low, high));
-                    scene.rect(edges, color, 1.0);
-                    if let Some((text, size)) = shown(*value, column).filter(|_| row >= 16.0) {
-                        scene.write(middle, &text, size, ink_on(color), Anchor::Middle);
-                    }
-                    if *recommended {
-                        outlined.push(edges);
-                    }
-                }
+                continue;
+            };
+            let share = share(value, low, high);
+            scene.rect(edges, shade(share), 1.0);
+            if let Some((text, size)) = shown(value, column).filter(|_| row >= 16.0) {
+                let ink = if share < DARK_FROM { INK } else { PAPER };
+                scene.write(middle, &text, size, ink, HPos::Center);
+            }
+            if cell.recommended {
+                outlined.push(edges);
             }
         }
     }
-    let height = row * map.rows.len() as f64;
-    let frame = [left, top, left + MAP, top + height];
-    outline(scene, frame, INK, 1);
+    let lower = top + row * pair.rows.len() as f64;
+    outline(scene, [left, top, left + MAP, lower], INK, 1);
     for edges in outlined {
         outline(scene, edges, PAPER, 6);
         outline(scene, edges, VERMILLION, 3);
     }
-    beside(scene, map.rows, left, top, row);
-    let below = below(scene, map.columns, left, top + height, column);
+    beside(scene, &pair.rows, left, top, row);
+    let below = below(scene, &pair.columns, left, lower, column);
     scale(scene, left, below + 12.0, (low, high))
 }
 
@@ -177,30 +144,6 @@ fn shown(value: f64, width: f64) -> Option<(String, f64)> {
     let fits = |(text, size): &(String, f64)| text_width(text, *size) + 6.0 <= width;
     let ways = [(exact, SIZE), (whole.clone(), SIZE), (whole, SMALL)];
     ways.into_iter().find(fits)
-}
-
-/// What is read best on a colour: the one of higher contrast, by relative luminance (WCAG 2).
-fn ink_on(color: Color) -> Color {
-    let light = |(red, green, blue): Color| {
-        let linear = |part: u8| {
-            let share = f64::from(part) / 255.0;
-            if share <= 0.04045 {
-                share / 12.92
-            } else {
-                libm::pow((share + 0.055) / 1.055, 2.4)
-            }
-        };
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
-    };
-    let contrast = |ink: Color| {
-        let (one, other) = (light(ink) + 0.05, light(color) + 0.05);
-        (one / other).max(other / one)
-    };
-    if contrast(INK) >= contrast(PAPER) {
-        INK
-    } else {
-        PAPER
-    }
 }
 
 fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Color, width: u32) {
@@ -216,41 +159,34 @@ fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Colo
 
 /// The values of the rows, as many as there is room for.
 fn beside(scene: &mut Scene, rows: &[String], left: f64, top: f64, row: f64) {
-    let mut free = f64::NEG_INFINITY;
+    let mut spacing = Spacing::new(1.0);
     for (at, value) in rows.iter().enumerate() {
         let y = top + row * (at as f64 + 0.5);
-        if y - SIZE / 2.0 >= free {
+        if spacing.fits(y, SIZE) {
             let text = fitted(value, SIZE, BESIDE);
-            scene.label((left - 8.0, y), &text, Anchor::End);
-            free = y + SIZE / 2.0 + 1.0;
+            scene.label((left - 8.0, y), &text, HPos::Right);
         }
     }
 }
 
-/// The values of the columns, lying where they fit and else upright; returns where they end.
+/// The values of the columns: horizontal if they all fit, else upright. Returns where they end.
 fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f64) -> f64 {
-    let width = |value: &String| text_width(value, SIZE);
-    let lies = columns.iter().all(|value| width(value) + 4.0 <= column);
-    if lies {
-        for (at, value) in columns.iter().enumerate() {
-            let x = left + column * (at as f64 + 0.5);
-            scene.label((x, lower + 12.0), value, Anchor::Middle);
-        }
-        return lower + 20.0;
-    }
-    let mut free = f64::NEG_INFINITY;
-    let mut lowest = lower;
+    let mut widths = columns.iter().map(|value| text_width(value, SIZE));
+    let all_fit = widths.all(|width| width + 4.0 <= column);
+    let mut spacing = Spacing::new(1.0);
+    let mut end = lower + if all_fit { 20.0 } else { 4.0 };
     for (at, value) in columns.iter().enumerate() {
         let x = left + column * (at as f64 + 0.5);
-        if x - SIZE / 2.0 >= free {
+        if all_fit {
+            scene.label((x, lower + 12.0), value, HPos::Center);
+        } else if spacing.fits(x, SIZE) {
             let text = fitted(value, SIZE, UPRIGHT);
-            let long = text_width(&text, SIZE);
-            scene.upright((x, lower + 6.0 + long / 2.0), &text);
-            lowest = lowest.max(lower + 6.0 + long);
-            free = x + SIZE / 2.0 + 1.0;
+            let length = text_width(&text, SIZE);
+            scene.upright((x, lower + 6.0 + length / 2.0), &text);
+            end = end.max(lower + 6.0 + length + 4.0);
         }
     }
-    lowest + 4.0
+    end
 }
 
 /// The ramp with its two ends; returns where it ends.
@@ -267,8 +203,8 @@ fn scale(scene: &mut Scene, left: f64, top: f64, (low, high): (f64, f64)) -> f64
         scene.rect([x, top, x + step + 0.5, top + 10.0], shade(share), 1.0);
     }
     outline(scene, [from, top, to, top + 10.0], INK, 1);
-    scene.label((from - 6.0, top + 5.0), &figure::percent(low), Anchor::End);
-    scene.label((to + 6.0, top + 5.0), &figure::percent(high), Anchor::Start);
+    scene.label((from - 6.0, top + 5.0), &figure::percent(low), HPos::Right);
+    scene.label((to + 6.0, top + 5.0), &figure::percent(high), HPos::Left);
     top + 26.0
 }
 
@@ -281,6 +217,7 @@ fn share(value: f64, low: f64, high: f64) -> f64 {
     }
 }
 
+/// The colour at a share of the ramp.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -290,13 +227,12 @@ fn shade(share: f64) -> Color {
     let along = share.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
     let at = (along.floor() as usize).min(RAMP.len() - 2);
     let rest = along - at as f64;
-    let mix = |from: u8, to: u8| (f64::from(from) * (1.0 - rest) + f64::from(to) * rest).round();
+    let mix = |from: u8, to: u8| {
+        let mean = f64::from(from) * (1.0 - rest) + f64::from(to) * rest;
+        mean.round() as u8
+    };
     let (from, to) = (RAMP[at], RAMP[at + 1]);
-    (
-        mix(from.0, to.0) as u8,
-        mix(from.1, to.1) as u8,
-        mix(from.2, to.2) as u8,
-    )
+    Color(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
 #[cfg(test)]
@@ -305,14 +241,35 @@ mod tests {
 
     #[test]
     fn more_is_darker_at_every_step() {
-        // Relative luminance, Rec. 709 weights.
-        let light = |share: f64| {
-            let (red, green, blue) = shade(share);
-            0.2126 * f64::from(red) + 0.7152 * f64::from(green) + 0.0722 * f64::from(blue)
-        };
         for step in 0..40 {
             let (here, next) = (f64::from(step) / 40.0, f64::from(step + 1) / 40.0);
-            assert!(light(here) > light(next) + 0.5, "{here}");
+            let (here, next) = (luminance(shade(here)), luminance(shade(next)));
+            assert!(here > next, "{step}");
         }
+    }
+
+    #[test]
+    fn figures_have_the_ink_of_higher_contrast() {
+        let contrast = |one: Color, other: Color| {
+            let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+            (one / other).max(other / one)
+        };
+        for (share, is_ink) in [(DARK_FROM - 0.001, true), (DARK_FROM + 0.001, false)] {
+            let color = shade(share);
+            assert_eq!(contrast(INK, color) >= contrast(PAPER, color), is_ink);
+        }
+    }
+
+    /// Relative luminance (WCAG 2).
+    fn luminance(Color(red, green, blue): Color) -> f64 {
+        let linear = |part: u8| {
+            let share = f64::from(part) / 255.0;
+            if share <= 0.04045 {
+                share / 12.92
+            } else {
+                libm::pow((share + 0.055) / 1.055, 2.4)
+            }
+        };
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
     }
 }

@@ -2,36 +2,32 @@
 
 use std::sync::OnceLock;
 
-use plotters::backend::SVGBackend;
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::backend::{DrawingBackend, SVGBackend};
+use plotters::style::text_anchor::{Pos, VPos};
 use plotters::style::{
-    Color as _, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle,
-    register_font,
+    Color as _, FontStyle, FontTransform, IntoFont, ShapeStyle, TextStyle, register_font,
 };
 
-use super::scene::{Anchor, Color, PAPER, Scene, Shape};
+use super::scene::{PAPER, Scene, Shape};
 use crate::report::RenderError;
 
-/// A part of `DejaVu` Sans; its licence stands beside it.
+/// A part of `DejaVu` Sans; its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");
 
-/// The family that browsers and viewers know; the built-in font goes by this name.
+/// The family that browsers and viewers know; the built-in font is registered under this name.
 const FAMILY: &str = "sans-serif";
 
-/// Hands the font to the plotting library, once in a process.
+/// Registers the font with the plotting library, once in a process.
 fn with_font() {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     REGISTERED.get_or_init(|| register_font(FAMILY, FontStyle::Normal, FONT).is_ok());
 }
 
-/// How wide a text is, in pixels.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+/// The width of a text, in pixels.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     with_font();
     let measured = (FAMILY, size).into_font().box_size(text);
-    // The font is built in: where it says nothing, half its height for each letter is near enough.
+    // The font is built in, so measuring hardly fails: half the height per letter is near enough.
     measured.map_or_else(
         |_| text.chars().count() as f64 * size / 2.0,
         |(width, _)| f64::from(width),
@@ -42,34 +38,34 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
 pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
     with_font();
     let mut text = String::new();
-    {
-        let backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
-        paint(scene, backend).map_err(|error| RenderError::Plot(error.to_string()))?;
-    }
+    paint(
+        scene,
+        SVGBackend::with_string(&mut text, (scene.width, scene.height)),
+    )
+    .map_err(|error| RenderError::Plot(error.to_string()))?;
     Ok(text)
 }
 
-type Painted = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+type Painted = Result<(), Box<dyn std::error::Error>>;
 
-fn paint(scene: &Scene, backend: SVGBackend<'_>) -> Painted {
-    let area = backend.into_drawing_area();
-    area.fill(&rgb(PAPER))?;
+fn paint(scene: &Scene, mut backend: SVGBackend<'_>) -> Painted {
+    let corner = (f64::from(scene.width), f64::from(scene.height));
+    backend.draw_rect((0, 0), at(corner), &PAPER, true)?;
     for shape in &scene.shapes {
-        draw(&area, shape)?;
+        draw(&mut backend, shape)?;
     }
-    area.present()
+    Ok(backend.present()?)
 }
 
-fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, shape: &Shape) -> Painted {
-    let at = |(x, y): (f64, f64)| (pixel(x), pixel(y));
+fn draw(backend: &mut SVGBackend<'_>, shape: &Shape) -> Painted {
     match shape {
         Shape::Rect {
             edges: [left, upper, right, lower],
             color,
             opacity,
         } => {
-            let corners = [at((*left, *upper)), at((*right, *lower))];
-            area.draw(&Rectangle::new(corners, rgba(*color, *opacity).filled()))
+            let (from, to) = (at((*left, *upper)), at((*right, *lower)));
+            backend.draw_rect(from, to, &color.mix(*opacity), true)?;
         }
         Shape::Line {
             points,
@@ -77,17 +73,15 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, shape: &Shape) -> Painted {
             opacity,
             width,
         } => {
-            let style = ShapeStyle::from(rgba(*color, *opacity)).stroke_width(*width);
-            let mut points: Vec<_> = points.iter().map(|point| at(*point)).collect();
+            let style = ShapeStyle::from(color.mix(*opacity)).stroke_width(*width);
+            let mut points: Vec<_> = points.iter().copied().map(at).collect();
             points.dedup();
             for part in blunt(&points) {
-                area.draw(&PathElement::new(part.to_vec(), style))?;
+                backend.draw_path(part.iter().copied(), &style)?;
             }
-            Ok(())
         }
         Shape::Area { points, color } => {
-            let points: Vec<_> = points.iter().map(|point| at(*point)).collect();
-            area.draw(&Polygon::new(points, rgb(*color).filled()))
+            backend.fill_polygon(points.iter().copied().map(at), color)?;
         }
         Shape::Dot {
             at: middle,
@@ -95,13 +89,12 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, shape: &Shape) -> Painted {
             color,
             hollow,
         } => {
-            let radius = pixel(*radius);
+            let (middle, radius) = (at(*middle), pixel(*radius).unsigned_abs());
+            let fill = if *hollow { &PAPER } else { color };
+            backend.draw_circle(middle, radius, fill, true)?;
             if *hollow {
-                area.draw(&Circle::new(at(*middle), radius, rgb(PAPER).filled()))?;
-                let style = ShapeStyle::from(rgb(*color)).stroke_width(2);
-                area.draw(&Circle::new(at(*middle), radius, style))
-            } else {
-                area.draw(&Circle::new(at(*middle), radius, rgb(*color).filled()))
+                let outline = ShapeStyle::from(color).stroke_width(2);
+                backend.draw_circle(middle, radius, &outline, false)?;
             }
         }
         Shape::Text {
@@ -112,28 +105,27 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, shape: &Shape) -> Painted {
             anchor,
             upwards,
         } => {
-            let horizontal = match anchor {
-                Anchor::Start => HPos::Left,
-                Anchor::Middle => HPos::Center,
-                Anchor::End => HPos::Right,
-            };
             let font = (FAMILY, *size).into_font();
             let font = if *upwards {
                 font.transform(FontTransform::Rotate270)
             } else {
                 font
             };
-            let ink = rgb(*color);
-            let style = TextStyle::from(font)
-                .color(&ink)
-                .pos(Pos::new(horizontal, VPos::Center));
-            area.draw(&Text::new(text.as_str(), at(*position), style))
+            let style = TextStyle::from(font).color(color);
+            let style = style.pos(Pos::new(*anchor, VPos::Center));
+            backend.draw_text(text, &style, at(*position))?;
         }
     }
+    Ok(())
 }
 
-/// The parts of a line between its sharp corners. A thick line is drawn with pointed corners, and where
-/// it turns back the point would reach far beyond the picture's values.
+/// The pixel at a point.
+fn at((x, y): (f64, f64)) -> (i32, i32) {
+    (pixel(x), pixel(y))
+}
+
+/// The parts of a line between its sharp corners. A thick line is drawn with pointed corners: at a
+/// sharp turn the point would reach far beyond the drawn values.
 fn blunt(points: &[(i32, i32)]) -> Vec<&[(i32, i32)]> {
     let mut parts = Vec::new();
     let mut from = 0;
@@ -146,8 +138,8 @@ fn blunt(points: &[(i32, i32)]) -> Vec<&[(i32, i32)]> {
         };
         let (come, go) = (step(three[0], three[1]), step(three[1], three[2]));
         let lengths = libm::hypot(come.0, come.1) * libm::hypot(go.0, go.1);
-        // More than a right-angled turn's half is cut: up to there a point is hardly longer than the
-        // line is thick.
+        // Cuts at turns of more than 45 degrees: up to there a point is hardly longer than the line
+        // is thick.
         if come.0 * go.0 + come.1 * go.1 < 0.7 * lengths {
             parts.push(&points[from..=at + 1]);
             from = at + 1;
@@ -165,14 +157,6 @@ fn blunt(points: &[(i32, i32)]) -> Vec<&[(i32, i32)]> {
 )]
 fn pixel(value: f64) -> i32 {
     value.round() as i32
-}
-
-fn rgb((red, green, blue): Color) -> RGBColor {
-    RGBColor(red, green, blue)
-}
-
-fn rgba(color: Color, opacity: f64) -> RGBAColor {
-    rgb(color).mix(opacity)
 }
 
 #[cfg(test)]

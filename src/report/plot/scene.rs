@@ -1,30 +1,25 @@
 //! A picture as data: shapes in pixels, from the upper left corner.
 
-use super::paint;
+pub(crate) use plotters::style::RGBColor as Color;
+pub(crate) use plotters::style::text_anchor::HPos;
+
+pub(crate) use super::paint::text_width;
 use crate::report::escape;
 
-/// A colour, as red, green and blue.
-pub(crate) type Color = (u8, u8, u8);
+/// The colour of text, axes and outlines.
+pub(crate) const INK: Color = Color(36, 41, 47);
+/// The background.
+pub(crate) const PAPER: Color = Color(255, 255, 255);
 
-/// Text, axes and outlines.
-pub(crate) const INK: Color = (36, 41, 47);
-/// What stands behind everything.
-pub(crate) const PAPER: Color = (255, 255, 255);
-
-/// Blue, of the palette of Okabe and Ito (2008).
-pub(crate) const BLUE: Color = (0, 114, 178);
-/// Vermillion, likewise.
-pub(crate) const VERMILLION: Color = (213, 94, 0);
-/// Bluish green, likewise.
-pub(crate) const GREEN: Color = (0, 158, 115);
-/// Reddish purple, likewise.
-pub(crate) const PURPLE: Color = (204, 121, 167);
-/// Orange, likewise.
-pub(crate) const ORANGE: Color = (230, 159, 0);
-/// Sky blue, likewise.
-pub(crate) const SKY: Color = (86, 180, 233);
-/// Yellow, likewise: too light for a line, good for a band.
-pub(crate) const YELLOW: Color = (240, 228, 66);
+// The palette of Okabe and Ito (2008).
+pub(crate) const BLUE: Color = Color(0, 114, 178);
+pub(crate) const VERMILLION: Color = Color(213, 94, 0);
+pub(crate) const GREEN: Color = Color(0, 158, 115);
+pub(crate) const PURPLE: Color = Color(204, 121, 167);
+pub(crate) const ORANGE: Color = Color(230, 159, 0);
+pub(crate) const SKY: Color = Color(86, 180, 233);
+/// Too light for a line, good for a band.
+pub(crate) const YELLOW: Color = Color(240, 228, 66);
 
 /// The colours of lines, in the order in which strategies take them.
 const LINES: [Color; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
@@ -32,97 +27,73 @@ const LINES: [Color; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
 /// The size of all text but titles, in pixels.
 pub(crate) const SIZE: f64 = 13.5;
 /// The size of titles.
-pub(crate) const TITLE: f64 = 17.0;
+const TITLE: f64 = 17.0;
 
-/// How the line of a series looks: beyond six, lines are dashed.
+/// The width of all pictures, and the distance of their text from the edges.
+pub(crate) const WIDTH: f64 = 800.0;
+const MARGIN: f64 = 16.0;
+
+/// The distance from one line of text to the next.
+const LINE_HEIGHT: f64 = 17.0;
+
+/// The colour of a strategy's line, and whether the line is dashed: lines after the sixth are.
 pub(crate) fn line_of(series: usize) -> (Color, bool) {
     (LINES[series % LINES.len()], (series / LINES.len()) % 2 == 1)
 }
 
-/// Which point of a text stands at its position, from left to right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Anchor {
-    /// Its beginning.
-    Start,
-    /// Its middle.
-    Middle,
-    /// Its end.
-    End,
-}
-
-/// Something that is drawn.
-#[derive(Debug, Clone, PartialEq)]
+/// One thing to draw. Opacity goes from 0 to 1; all lengths are in pixels.
 pub(crate) enum Shape {
     /// A filled box.
     Rect {
-        /// Left, upper, right and lower edge.
+        /// Left, upper, right and lower.
         edges: [f64; 4],
-        /// What it is filled with.
         color: Color,
-        /// From 0 to 1.
         opacity: f64,
     },
     /// A line through points.
     Line {
-        /// The points.
         points: Vec<(f64, f64)>,
-        /// Its colour.
         color: Color,
-        /// From 0 to 1.
         opacity: f64,
-        /// How thick, in pixels.
         width: u32,
     },
     /// A filled polygon.
     Area {
-        /// Its corners.
         points: Vec<(f64, f64)>,
-        /// What it is filled with.
         color: Color,
     },
-    /// A round mark.
+    /// A circle: filled, or hollow with an outline.
     Dot {
-        /// Its middle.
         at: (f64, f64),
-        /// Its radius.
         radius: f64,
-        /// Its colour.
         color: Color,
-        /// Whether only its outline is drawn.
         hollow: bool,
     },
-    /// A line of text; its position is its middle from top to bottom.
+    /// A line of text, centred vertically on its position.
     Text {
-        /// Where.
         at: (f64, f64),
-        /// What.
         text: String,
-        /// How large.
         size: f64,
-        /// Its colour.
         color: Color,
-        /// Which point of it stands there.
-        anchor: Anchor,
+        /// The point of the text that is at its position.
+        anchor: HPos,
         /// Whether it is read from bottom to top.
         upwards: bool,
     },
 }
 
 /// A picture.
-#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
-    /// In pixels.
     pub(crate) width: u32,
-    /// In pixels.
     pub(crate) height: u32,
-    /// What it shows, for those who do not see it.
+    /// The subject, for readers who do not see the picture.
     pub(crate) title: String,
     /// From back to front.
     pub(crate) shapes: Vec<Shape>,
 }
 
 impl Scene {
-    /// An empty picture; its height is what [`Scene::ends_at`] says.
+    /// An empty picture; [`Scene::ends_at`] sets its height.
     pub(crate) fn new(title: &str) -> Self {
         let mut scene = Self {
             width: whole(WIDTH),
@@ -130,18 +101,18 @@ impl Scene {
             title: title.to_owned(),
             shapes: Vec::new(),
         };
-        scene.write((16.0, 20.0), title, TITLE, INK, Anchor::Start);
+        scene.write((MARGIN, 20.0), title, TITLE, INK, HPos::Left);
         scene
     }
 
     /// The picture with nothing but a line of text below its legend.
     pub(crate) fn with_only(mut self, y: f64, text: &str) -> Self {
-        self.label((MARGIN, y + 6.0), text, Anchor::Start);
+        self.label((MARGIN, y + 6.0), text, HPos::Left);
         self.ends_at(y + 30.0);
         self
     }
 
-    /// The picture is so high.
+    /// Sets the height.
     pub(crate) fn ends_at(&mut self, lower: f64) {
         self.height = whole(lower);
     }
@@ -153,11 +124,11 @@ impl Scene {
         text: &str,
         size: f64,
         color: Color,
-        anchor: Anchor,
+        anchor: HPos,
     ) {
-        // Names come from files that anybody may have written.
         self.shapes.push(Shape::Text {
             at,
+            // A name may come from any file, and may contain anything.
             text: escape::plain(text),
             size,
             color,
@@ -167,17 +138,14 @@ impl Scene {
     }
 
     /// Writes text in ordinary size.
-    pub(crate) fn label(&mut self, at: (f64, f64), text: &str, anchor: Anchor) {
+    pub(crate) fn label(&mut self, at: (f64, f64), text: &str, anchor: HPos) {
         self.write(at, text, SIZE, INK, anchor);
     }
 
-    /// Writes a line from the left edge, and returns where the next one is written.
+    /// Writes a line from the left edge, and returns the height of the next line.
     pub(crate) fn note(&mut self, y: f64, text: &str) -> f64 {
-        self.label(
-            (MARGIN, y),
-            &fitted(text, SIZE, WIDTH - 2.0 * MARGIN),
-            Anchor::Start,
-        );
+        let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN);
+        self.label((MARGIN, y), &text, HPos::Left);
         y + 18.0
     }
 
@@ -188,13 +156,13 @@ impl Scene {
             text: escape::plain(text),
             size: SIZE,
             color: INK,
-            anchor: Anchor::Middle,
+            anchor: HPos::Center,
             upwards: true,
         });
     }
 
-    /// Writes sentences between the edges, and returns where the next line would stand. A picture
-    /// has one kind of letters: what stands between backticks loses them.
+    /// Writes sentences between the edges, and returns the height of the next line. A picture has
+    /// one font, so backticks are removed.
     pub(crate) fn paragraph(&mut self, mut y: f64, text: &str) -> f64 {
         let text = text.replace('`', "");
         let mut line = String::new();
@@ -205,14 +173,14 @@ impl Scene {
                 format!("{line} {word}")
             };
             if !line.is_empty() && text_width(&longer, SIZE) > WIDTH - 2.0 * MARGIN {
-                self.label((MARGIN, y), &line, Anchor::Start);
+                self.label((MARGIN, y), &line, HPos::Left);
                 y += LINE_HEIGHT;
                 word.clone_into(&mut line);
             } else {
                 line = longer;
             }
         }
-        self.label((MARGIN, y), &line, Anchor::Start);
+        self.label((MARGIN, y), &line, HPos::Left);
         y + LINE_HEIGHT
     }
 
@@ -235,7 +203,7 @@ impl Scene {
         }
     }
 
-    /// Draws a line of dashes.
+    /// Draws a dashed line.
     pub(crate) fn dashes(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
         for dash in dashed(points) {
             self.line(dash, color, width, opacity);
@@ -251,7 +219,7 @@ impl Scene {
         });
     }
 
-    /// Draws a round mark.
+    /// Draws a circle.
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: Color, hollow: bool) {
         self.shapes.push(Shape::Dot {
             at,
@@ -261,99 +229,52 @@ impl Scene {
         });
     }
 
-    /// Draws the legend below the title, and returns where what follows may begin.
-    pub(crate) fn legend(&mut self, items: &[Key<'_>]) -> f64 {
-        let (left, width) = (MARGIN, WIDTH - 2.0 * MARGIN);
-        let (mut x, mut y) = (left, 46.0);
-        for item in items {
-            let text = fitted(item.text, SIZE, width - 40.0);
+    /// Draws the legend below the title, and returns the height at which the picture may go on.
+    pub(crate) fn legend(&mut self, keys: &[Key<'_>]) -> f64 {
+        let (mut x, mut y) = (MARGIN, 46.0);
+        for &(mark, color, text) in keys {
+            let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
-            if x > left && x + wide > left + width {
-                x = left;
+            if x > MARGIN && x + wide > WIDTH - MARGIN {
+                x = MARGIN;
                 y += 18.0;
             }
-            match item.mark {
-                Mark::Line { dashed: false } => {
-                    self.line(vec![(x, y), (x + 22.0, y)], item.color, 3, item.opacity);
-                }
-                Mark::Line { dashed: true } => {
-                    self.dashes(&[(x, y), (x + 22.0, y)], item.color, 3, item.opacity);
-                }
-                Mark::Band => {
-                    self.rect([x, y - 6.0, x + 22.0, y + 6.0], item.color, item.opacity);
-                }
-                Mark::Dot { hollow } => self.dot((x + 11.0, y), 5.0, item.color, hollow),
+            let line = [(x, y), (x + 22.0, y)];
+            match mark {
+                Mark::Line(opacity) => self.line(line.to_vec(), color, 3, opacity),
+                Mark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
+                Mark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
+                Mark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
+                Mark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
             }
-            self.label((x + 28.0, y), &text, Anchor::Start);
+            self.label((x + 28.0, y), &text, HPos::Left);
             x += wide;
         }
         y + 16.0
     }
 }
 
-/// How wide all pictures are, and where their text begins.
-pub(crate) const WIDTH: f64 = 800.0;
-const MARGIN: f64 = 16.0;
-
-/// From one line of text to the next.
-const LINE_HEIGHT: f64 = 17.0;
-
 /// One entry of a legend.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Key<'a> {
-    mark: Mark,
-    color: Color,
-    opacity: f64,
-    text: &'a str,
+pub(crate) type Key<'a> = (Mark, Color, &'a str);
+
+/// The mark of a legend's entry, with its opacity.
+#[derive(Clone, Copy)]
+pub(crate) enum Mark {
+    Line(f64),
+    Dashes(f64),
+    Band(f64),
+    Dot,
+    Ring,
 }
 
-impl<'a> Key<'a> {
-    fn new(text: &'a str, color: Color, mark: Mark) -> Self {
-        Self {
-            mark,
-            color,
-            opacity: 1.0,
-            text,
-        }
-    }
-
-    pub(crate) fn line(text: &'a str, color: Color, dashed: bool) -> Self {
-        Self::new(text, color, Mark::Line { dashed })
-    }
-
-    pub(crate) fn dot(text: &'a str, color: Color, hollow: bool) -> Self {
-        Self::new(text, color, Mark::Dot { hollow })
-    }
-
-    pub(crate) fn band(text: &'a str, color: Color) -> Self {
-        Self::new(text, color, Mark::Band)
-    }
-
-    pub(crate) fn faint(self, opacity: f64) -> Self {
-        Self { opacity, ..self }
-    }
-}
-
-/// With what something is drawn.
-#[derive(Debug, Clone, Copy)]
-enum Mark {
-    /// A line.
-    Line {
-        /// Whether it is dashed.
-        dashed: bool,
-    },
-    /// A filled box.
-    Band,
-    /// A round mark.
-    Dot {
-        /// Whether only its outline is drawn.
-        hollow: bool,
-    },
-}
-
-/// How wide a text is, in pixels.
-pub(crate) fn text_width(text: &str, size: f64) -> f64 {
-    paint::text_width(text, size)
+/// The entries of full history and of strategies, each with its place among all strategies.
+pub(crate) fn line_keys<'a>(strategies: impl Iterator<Item = (usize, &'a str)>) -> Vec<Key<'a>> {
+    let mut keys = vec![(Mark::Line(0.35), INK, "full history")];
+    keys.extend(strategies.map(|(at, name)| match line_of(at) {
+        (color, true) => (Mark::Dashes(1.0), color, name),
+        (color, false) => (Mark::Line(1.0), color, name),
+    }));
+    keys
 }
 
 /// The text, or its two ends with an ellipsis between, so that it is no wider than `width`.
@@ -362,20 +283,14 @@ pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut kept = chars.len();
-    while kept > 4 {
-        kept -= 1;
+    let shortened = |kept: usize| {
         let head = kept * 2 / 3;
-        let short: String = chars[..head]
-            .iter()
-            .chain(['…'].iter())
-            .chain(&chars[chars.len() - (kept - head)..])
-            .collect();
-        if text_width(&short, size) <= width {
-            return short;
-        }
-    }
-    "…".to_owned()
+        let (head, tail) = (&chars[..head], &chars[chars.len() - (kept - head)..]);
+        head.iter().chain(&['…']).chain(tail).collect::<String>()
+    };
+    let mut shorter = (4..chars.len()).rev().map(shortened);
+    let found = shorter.find(|short| text_width(short, size) <= width);
+    found.unwrap_or_else(|| "…".to_owned())
 }
 
 /// The pieces of a dashed line: seven pixels drawn, five left out, along its whole length.
@@ -418,8 +333,8 @@ fn dashed(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a picture is far smaller than what the type holds, and the value is not below 0"
+    reason = "a picture is far smaller than the type can hold, and the value is not below 0"
 )]
-pub(crate) fn whole(pixels: f64) -> u32 {
+fn whole(pixels: f64) -> u32 {
     pixels.ceil().clamp(0.0, 100_000.0) as u32
 }

@@ -2,7 +2,7 @@
 
 mod compared;
 
-use super::scene::{Anchor, Shape, text_width};
+use super::scene::{HPos, Shape, text_width};
 use super::*;
 use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};
 use crate::report::Report;
@@ -16,7 +16,7 @@ const OF_RUN: [Plot; 5] = [
     ("cache", cache::scene),
     ("savings", savings::scene),
     ("pareto", pareto::scene),
-    ("retention", curves::all_kinds),
+    ("retention", |report| curves::scene(report, None)),
 ];
 
 /// A run of so many sessions and strategies, all of a different kind.
@@ -140,9 +140,9 @@ fn edges(shape: &Shape) -> Option<([f64; 4], &str)> {
     };
     let width = text_width(text, *size);
     let from = match anchor {
-        Anchor::Start => 0.0,
-        Anchor::Middle => width / 2.0,
-        Anchor::End => width,
+        HPos::Left => 0.0,
+        HPos::Center => width / 2.0,
+        HPos::Right => width,
     };
     let half = size * 0.5;
     let edges = if *upwards {
