@@ -35,6 +35,7 @@ pub mod validity;
 
 pub(crate) use pool::{Of, Pooled, estimate, sessions};
 pub use summary::CellSummary;
+pub(crate) use table::CELL_COLUMNS;
 pub use table::{DETAILS, METRICS};
 
 /// A metric: its texts for people, and its function.
@@ -85,6 +86,8 @@ pub(crate) enum Mark {
     WhereWritten,
     /// A column of zeros is not shown.
     Strain,
+    /// It has no column in CSV and Parquet, or one of another name.
+    NotInCsv,
 }
 
 impl Metric {

@@ -25,9 +25,14 @@ pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
 /// Metrics with a table of their own, named as their columns there.
 pub static DETAILS: LazyLock<Vec<Metric>> = LazyLock::new(|| Texts::read().detail);
 
+/// The order of the columns of a cell in tables for programs.
+pub(crate) static CELL_COLUMNS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| Texts::read().cells.split_whitespace().collect());
+
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+#[serde(deny_unknown_fields)]
 struct Texts {
+    cells: &'static str,
     metric: Vec<Metric>,
     detail: Vec<Metric>,
 }

@@ -6,7 +6,7 @@
 use super::{ItemOutcome, figure};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CellSummary, METRICS, Of};
+use crate::metric::{CELL_COLUMNS, CellSummary, METRICS, Mark, Metric, Of};
 use crate::record::LostAt;
 use crate::units::Tokens;
 
@@ -58,30 +58,18 @@ impl<T> Column<T> {
     }
 }
 
-/// The column of a metric under this name; empty where a cell alone has no value of it.
-fn metric(name: &'static str) -> Cell {
-    match crate::metric::metric(name).map(|metric| metric.of) {
-        Some(Of::Mean(of)) => Cell::number(name, move |cell| Some(of(cell)?.0)),
-        Some(Of::Count(of)) => Cell::count(name, of),
-        Some(Of::Tokens(of) | Of::Most(of)) => Cell::tokens(name, of),
-        Some(Of::Nothing | Of::Pool(_)) | None => Cell::number(name, |_| None),
-    }
+/// The column of a metric; none where a cell alone has no value of it.
+fn metric(metric: &Metric) -> Option<Cell> {
+    Some(match metric.of {
+        Of::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
+        Of::Count(of) => Cell::count(metric.name, of),
+        Of::Tokens(of) | Of::Most(of) => Cell::tokens(metric.name, of),
+        Of::Nothing | Of::Pool(_) => return None,
+    })
 }
 
-/// Metrics with a value in each cell that have no column, or one of another name.
-const LEFT_OUT: &[&str] = &[
-    "area",
-    "failed_calls",
-    "net_savings",
-    "reread_calls",
-    "survival_reachable",
-    "trail_f1",
-    "trail_precision",
-    "trail_recall",
-    "unsupported_atoms",
-];
-
-/// One row per cell. Behind the columns named here come those of all other metrics.
+/// One row per cell, in the order of `metrics.toml`. Behind the columns named there come those of all
+/// other metrics.
 pub(crate) fn cells() -> Vec<Cell> {
     let mut columns = vec![
         Cell::text("session", |it| Some(it.session.clone())),
@@ -92,20 +80,15 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::count("calls_reached", |it| Some(it.completion.reached)),
         Cell::count("died_at", |it| it.completion.died_at),
         Cell::count("failed_at", |it| it.completion.failed_at),
-        metric("token_savings"),
-        metric("token_savings_without_calls"),
         Cell::count("calls_compared", |it| Some(it.savings?.calls)),
         Cell::tokens("prompt_tokens", |it| Some(it.savings?.prompts)),
         Cell::tokens("strategy_tokens_compared", |it| Some(it.savings?.strategy)),
         Cell::tokens("reference_tokens", |it| Some(it.savings?.reference)),
         Cell::text("cache_scheme", |it| Some(cost(it)?.scheme.clone())),
-        metric("cost_savings"),
-        metric("cost_savings_edge"),
         Cell::count("cost_thousandths", |it| Some(cost(it)?.cost)),
         Cell::count("reference_cost_thousandths", |it| {
             Some(cost(it)?.reference_cost)
         }),
-        metric("cache_read_share"),
         Cell::tokens("tokens_uncached", |it| {
             Some(cost(it)?.total().input_uncached)
         }),
@@ -114,10 +97,7 @@ pub(crate) fn cells() -> Vec<Cell> {
             Some(total.cache_write_5m + total.cache_write_1h)
         }),
         Cell::tokens("tokens_cache_read", |it| Some(cost(it)?.total().cache_read)),
-        metric("cache_broken"),
-        metric("cache_again"),
         Cell::count("break_even_call", |it| cost(it)?.break_even),
-        metric("peak_prompt"),
         Cell::number("survival_uncorrected", |it| it.survival.planted().mean()),
         Cell::count("survival_items", |it| Some(it.survival.planted().items)),
         Cell::number("survival_compacted_uncorrected", |it| {
@@ -128,51 +108,25 @@ pub(crate) fn cells() -> Vec<Cell> {
         }),
         Cell::number("decoys_found", |it| it.survival.decoys().mean()),
         Cell::count("decoy_items", |it| Some(it.survival.decoys().items)),
-        metric("extract"),
-        metric("accuracy"),
         Cell::count("answers_scored", |it| Some(scored(it)?.0)),
         Cell::count("answers_unscored", |it| Some(scored(it)?.1)),
-        metric("action_support"),
         Cell::count("action_atoms", |it| Some(it.support.wanted)),
-        metric("action_support_compacted"),
         Cell::count("action_atoms_compacted", |it| {
             Some(it.support.compacted_wanted)
         }),
-        metric("compactions"),
-        metric("retained"),
-        metric("strategy_calls"),
         Cell::count("strategy_calls_failed", |it| {
             Some(it.model_calls.total().failed)
         }),
-        metric("strategy_tokens"),
-        metric("rejected"),
-        metric("warnings"),
-        metric("overflows"),
-        metric("blocked_turns"),
-        metric("blocked_agents"),
-        metric("thrash"),
-        metric("futile"),
-        metric("retriggered"),
-        metric("unseen_altered"),
-        metric("unseen_reachable"),
-        metric("unseen_gone"),
-        metric("blocking_calls"),
-        metric("auto_compact_calls"),
-        metric("warned_calls"),
-        metric("agent_failures"),
-        metric("retried_calls"),
-        metric("wasted_calls"),
         Cell::tokens("prompt_area", |it| Some(it.area)),
-        metric("headroom"),
-        metric("action_reachable"),
     ];
-    for further in &*METRICS {
-        let is_known = columns.iter().any(|column| column.name == further.name);
-        let is_cell = !matches!(further.of, Of::Nothing | Of::Pool(_));
-        if is_cell && !is_known && !LEFT_OUT.contains(&further.name) {
-            columns.push(metric(further.name));
-        }
-    }
+    let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
+    columns.extend(metrics.filter_map(metric));
+    columns.sort_by_key(|column| {
+        let mut order = CELL_COLUMNS.iter();
+        order
+            .position(|name| *name == column.name)
+            .unwrap_or(usize::MAX)
+    });
     columns
 }
 
