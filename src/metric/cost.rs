@@ -259,6 +259,11 @@ impl SchemeCost {
         self.at_home() + self.elsewhere
     }
 
+    /// The strategy's calls by class.
+    pub(crate) fn of_strategy(&self) -> Usage {
+        self.compaction + self.background + self.recovery + self.elsewhere
+    }
+
     /// All calls of the agent's model by class.
     pub fn at_home(&self) -> Usage {
         self.agent + self.compaction + self.background + self.recovery

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
-use crate::metric::cost::{Bill, SchemeCost};
 pub use crate::metric::fidelity::Anchors;
 use crate::metric::fidelity::{self, Failings, Refusal};
 use crate::metric::survival::{self, Score};
@@ -127,7 +126,7 @@ impl ArmSummary {
             failures: ends(|cell| cell.completion.failed_at),
             rejected: cells.iter().map(|cell| cell.findings.rejected).sum(),
             overflows: cells.iter().map(|cell| cell.findings.overflows).sum(),
-            costs: costs(cells),
+            costs: ArmCost::all(cells),
             survival: survival::corrected(cells),
             survival_uncorrected: survival::uncorrected(cells),
             survival_by_kind: survival_by_kind.collect(),
@@ -172,27 +171,6 @@ impl ArmSummary {
         }
         (!parts.is_empty()).then(|| parts.join(", "))
     }
-}
-
-fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
-    let under = |bill: Bill| {
-        let of = |cell: &&'_ CellSummary| SchemeCost::under_bill(&cell.costs, &bill).cloned();
-        let mean = |share: &dyn Fn(&SchemeCost) -> Option<f64>| {
-            estimate(cells, |cell| {
-                let cost = SchemeCost::under_bill(&cell.costs, &bill)?;
-                Some((share(cost)?, cost.calls))
-            })
-        };
-        let of_cells: Vec<SchemeCost> = cells.iter().filter_map(of).collect();
-        ArmCost {
-            savings: mean(&SchemeCost::share),
-            read_share: mean(&SchemeCost::read_share),
-            saved: [0, 1, 2].map(|quarter| mean(&|cost| cost.by_call?.saved(quarter))),
-            ..ArmCost::of(bill.clone(), &of_cells)
-        }
-    };
-    let bills = Bill::all(cells.iter().map(|cell| &*cell.costs));
-    bills.into_iter().map(under).collect()
 }
 
 fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<ArmAnswers> {

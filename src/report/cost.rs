@@ -1,152 +1,131 @@
 //! What a strategy costs over all its sessions, under one scheme of the provider's cache.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-
 use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
+use crate::metric::{CellSummary, estimate};
 use crate::model::price::Placement;
-use crate::record::CacheBreaks;
 use crate::stats::Estimate;
-use crate::units::{Tokens, Usage, median};
+use crate::units::{Tokens, median};
 
 /// What a strategy costs over all its sessions, under one bill.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ArmCost {
     /// Which costs are summed up.
     pub bill: Bill,
-    /// The scheme's name; `as billed` where sessions have different ones.
-    pub scheme: String,
+    /// The costs of its cells, added up; the scheme is `as billed` where sessions have different ones.
+    pub sum: SchemeCost,
     /// `1 − C/C⁰`; its items are calls.
     pub savings: Option<Estimate>,
     /// Share of the agent's prompts that is read; its items are calls.
     pub read_share: Option<Estimate>,
-    /// All calls by class: the agent's and the strategy's.
-    pub total: Usage,
-    /// Of these, the strategy's.
-    pub strategy: Usage,
-    /// Of these, before a call.
-    pub compaction: Usage,
-    /// Of these, beside the agent's work.
-    pub background: Usage,
-    /// Of these, after a prompt was refused.
-    pub recovery: Usage,
-    /// Of these, those to another model, whatever for.
-    pub elsewhere: Usage,
-    /// C, in whole input tokens.
-    pub cost: Tokens,
-    /// C⁰, likewise.
-    pub reference_cost: Tokens,
-    /// What broke the cache.
-    pub breaks: BTreeMap<String, CacheBreaks>,
-    /// Tokens processed again though they stood in an earlier prompt just so.
-    pub again: Tokens,
-    /// Cells in which the strategy ended up cheaper than full history.
-    pub broke_even: usize,
-    /// Cells.
-    pub cells: usize,
-    /// The call from which on it was, in the median of these cells.
-    pub break_even_call: Option<u64>,
-    /// What single calls cost; nothing where no cell says it.
-    pub by_call: Option<ArmCostByCall>,
     /// `1 − C/C⁰` up to a quarter, half and three quarters of the calls.
     pub saved: [Option<Estimate>; 3],
-}
-
-/// What single calls of a strategy cost over all its cells, in whole input tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct ArmCostByCall {
-    /// The first call, in the mean over cells.
-    pub first: Tokens,
-    /// The median call, in the mean over cells.
-    pub median: Tokens,
-    /// The last call, in the mean over cells.
-    pub last: Tokens,
-    /// The dearest call of all.
-    pub dearest: Tokens,
-}
-
-impl ArmCostByCall {
-    fn of(cells: &[SchemeCost]) -> Option<Self> {
-        let cells: Vec<CostByCall> = cells.iter().filter_map(|cell| cell.by_call).collect();
-        let count = u64::try_from(cells.len()).ok()?;
-        let mean = |of: fn(&CostByCall) -> u64| {
-            let sum = cells.iter().map(of).fold(0, u64::saturating_add);
-            Tokens(sum.div_ceil(1_000 * count))
-        };
-        let dearest = cells.iter().map(|cell| cell.dearest).max()?;
-        Some(Self {
-            first: mean(|cell| cell.first),
-            median: mean(|cell| cell.median),
-            last: mean(|cell| cell.last),
-            dearest: Tokens(dearest.div_ceil(1_000)),
-        })
-    }
+    /// Cells.
+    pub cells: usize,
+    /// Cells in which the strategy ended up cheaper than full history.
+    pub broke_even: usize,
+    /// The call from which on it was, in the median of these cells.
+    pub break_even_call: Option<u64>,
+    /// The first, the median and the last call in the mean over cells, and the dearest of all, in whole
+    /// input tokens; `None` where no cell says it.
+    pub by_call: Option<[Tokens; 4]>,
 }
 
 impl ArmCost {
-    /// Sums cells up; what needs an interval is left for the caller.
-    pub fn of(bill: Bill, cells: &[SchemeCost]) -> Self {
-        let mut breaks: BTreeMap<String, CacheBreaks> = BTreeMap::new();
-        for (cause, more) in cells.iter().flat_map(|cell| &cell.breaks) {
-            let total = breaks.entry(cause.clone()).or_default();
-            total.calls += more.calls;
-            total.tokens += more.tokens;
-        }
-        let evens = cells.iter().filter_map(|cell| cell.break_even);
-        let mut evens: Vec<u64> = evens.map(|call| call as u64).collect();
-        evens.sort_unstable();
-        let sum = |usage: fn(&SchemeCost) -> Usage| {
-            let usages = cells.iter().map(usage);
-            usages.fold(Usage::default(), |sum, more| sum + more)
+    /// The costs of a strategy under each bill, the one of the comparison first.
+    pub(super) fn all(cells: &[&CellSummary]) -> Vec<Self> {
+        let bills = Bill::all(cells.iter().map(|cell| &*cell.costs));
+        bills
+            .into_iter()
+            .map(|bill| Self::of(bill, cells))
+            .collect()
+    }
+
+    fn of(bill: Bill, cells: &[&CellSummary]) -> Self {
+        let mean = |share: &dyn Fn(&SchemeCost) -> Option<f64>| {
+            estimate(cells, |cell| {
+                let cost = SchemeCost::under_bill(&cell.costs, &bill)?;
+                Some((share(cost)?, cost.calls))
+            })
         };
-        let thousandths = |of: fn(&SchemeCost) -> u64| {
-            let sum = cells.iter().map(of).fold(0, u64::saturating_add);
-            Tokens(sum.div_ceil(1_000))
-        };
-        let mut schemes = cells.iter().map(|cell| &cell.scheme);
-        let first = schemes.next();
-        let scheme = first.filter(|first| schemes.all(|scheme| scheme == *first));
-        let scheme = scheme.map_or(AS_BILLED, String::as_str).to_owned();
+        let of_cell = |cell: &&'_ CellSummary| SchemeCost::under_bill(&cell.costs, &bill).cloned();
+        let costs: Vec<SchemeCost> = cells.iter().filter_map(of_cell).collect();
+        let break_even = costs.iter().filter_map(|cost| cost.break_even);
+        let mut break_even: Vec<u64> = break_even.map(|call| call as u64).collect();
+        break_even.sort_unstable();
         Self {
+            savings: mean(&SchemeCost::share),
+            read_share: mean(&SchemeCost::read_share),
+            saved: [0, 1, 2].map(|quarter| mean(&|cost| cost.by_call?.saved(quarter))),
+            sum: sum(&costs),
+            cells: costs.len(),
+            broke_even: break_even.len(),
+            break_even_call: median(&break_even, u64::midpoint),
+            by_call: by_call(&costs),
             bill,
-            scheme,
-            savings: None,
-            read_share: None,
-            total: sum(SchemeCost::total),
-            strategy: sum(|cell| {
-                cell.compaction + cell.background + cell.recovery + cell.elsewhere
-            }),
-            compaction: sum(|cell| cell.compaction),
-            background: sum(|cell| cell.background),
-            recovery: sum(|cell| cell.recovery),
-            elsewhere: sum(|cell| cell.elsewhere),
-            cost: thousandths(|cell| cell.cost),
-            reference_cost: thousandths(|cell| cell.reference_cost),
-            breaks,
-            again: cells.iter().map(|cell| cell.again).sum(),
-            broke_even: evens.len(),
-            cells: cells.len(),
-            break_even_call: median(&evens, u64::midpoint),
-            by_call: ArmCostByCall::of(cells),
-            saved: [None; 3],
         }
+    }
+
+    /// C and C⁰ in whole input tokens.
+    pub(super) fn in_tokens(&self) -> [Tokens; 2] {
+        [self.sum.cost, self.sum.reference_cost]
+            .map(|thousandths| Tokens(thousandths.div_ceil(1_000)))
     }
 
     /// Cost savings over all sessions together, so that long sessions weigh more. Formula:
     /// `1 − ΣC/ΣC⁰`; nothing where the reference cost nothing.
     pub fn savings_of_totals(&self) -> Option<f64> {
-        Some(1.0 - self.cost.share_of(self.reference_cost)?)
+        let [cost, reference] = self.in_tokens();
+        Some(1.0 - cost.share_of(reference)?)
     }
 
-    /// The cost under one placement, among those of an arm. Where no cell names an edge, it is the usual.
+    /// The cost under one placement, among those of a strategy. Where no cell names an edge, it is the usual.
     pub fn placed(costs: &[Self], placement: Placement) -> Option<&Self> {
         let of = |placement| costs.iter().find(|cost| cost.bill == Bill::Own(placement));
         of(placement).or_else(|| of(Placement::Usual))
     }
+}
 
-    /// Tokens that were cached at the call before and not read.
-    pub fn broken(&self) -> Tokens {
-        self.breaks.values().map(|breaks| breaks.tokens).sum()
+/// Adds up classes, costs and broken caches.
+fn sum(costs: &[SchemeCost]) -> SchemeCost {
+    let scheme = match costs {
+        [first, more @ ..] if more.iter().all(|cost| cost.scheme == first.scheme) => &first.scheme,
+        _ => AS_BILLED,
+    };
+    let mut sum = SchemeCost {
+        scheme: scheme.to_owned(),
+        ..SchemeCost::default()
+    };
+    for cost in costs {
+        sum.agent += cost.agent;
+        sum.compaction += cost.compaction;
+        sum.background += cost.background;
+        sum.recovery += cost.recovery;
+        sum.elsewhere += cost.elsewhere;
+        sum.cost = sum.cost.saturating_add(cost.cost);
+        sum.reference_cost = sum.reference_cost.saturating_add(cost.reference_cost);
+        sum.again += cost.again;
+        for (cause, more) in &cost.breaks {
+            let total = sum.breaks.entry(cause.clone()).or_default();
+            total.calls += more.calls;
+            total.tokens += more.tokens;
+        }
     }
+    sum
+}
+
+/// The first, the median and the last call in the mean over cells, and the dearest of all.
+fn by_call(costs: &[SchemeCost]) -> Option<[Tokens; 4]> {
+    let calls: Vec<CostByCall> = costs.iter().filter_map(|cost| cost.by_call).collect();
+    let cells = calls.len() as u64;
+    let mean = |of: fn(&CostByCall) -> u64| {
+        let sum = calls.iter().map(of).fold(0, u64::saturating_add);
+        Tokens(sum.div_ceil(1_000 * cells))
+    };
+    let dearest = calls.iter().map(|cell| cell.dearest).max()?;
+    Some([
+        mean(|cell| cell.first),
+        mean(|cell| cell.median),
+        mean(|cell| cell.last),
+        Tokens(dearest.div_ceil(1_000)),
+    ])
 }

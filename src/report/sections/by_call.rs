@@ -15,8 +15,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             Arm::Strategy => Cell::savings(saved),
             Arm::Reference | Arm::Floor => Cell::NOT_APPLICABLE,
         });
-        let costs = [calls.first, calls.median, calls.last, calls.dearest].map(Cell::tokens);
-        Some(costs.into_iter().chain(saved).collect())
+        Some(calls.map(Cell::tokens).into_iter().chain(saved).collect())
     });
     Section::new("cost_by_call", rows).fill("scheme", &cost::shown(material).unwrap_or_default())
 }

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::CellSummary;
+use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::price::Placement;
-use crate::record::{Arm, CacheBasis, PriceEntry, SessionCache};
+use crate::record::{Arm, PriceEntry};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
 use crate::report::figure::{self, many};
 use crate::report::{Cell, Column, Role, Section, Table, Value};
-use crate::units::{Usage, Usd, median};
+use crate::units::{Tokens, Usage, Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
@@ -26,20 +26,17 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         let mut cells: Vec<Cell> = savings.map(|cell| of_strategy(kind, cell)).collect();
         cells.push(Cell::estimate(shown.read_share));
         cells.extend(break_even(kind, shown));
-        cells.push(Priced::of(material, arm, shown).dollars());
+        let [dollars, ..] = priced(material, arm, shown);
+        cells.push(dollars);
         Some(cells)
     });
     let costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
     let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
-    let unbilled = Placement::ALL.into_iter().filter_map(|placement| {
-        let column = match placement {
-            Placement::Usual => "savings_usual",
-            Placement::Edge => "savings_edge",
-            Placement::Ideal => "savings_ideal",
-        };
-        (!bills.contains(&&Bill::Own(placement))).then_some(column)
-    });
-    let section = Section::new("cost", rows).without(&unbilled.collect::<Vec<_>>());
+    let columns = ["savings_usual", "savings_edge", "savings_ideal"];
+    let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
+    placed.retain(|(placement, _)| !bills.contains(&&Bill::Own(*placement)));
+    let unbilled: Vec<&str> = placed.into_iter().map(|(_, column)| column).collect();
+    let section = Section::new("cost", rows).without(&unbilled);
     name_unknown(section.hide_unmeasured())
         .with_notes(billed(material))
         .with_notes(prices(material))
@@ -85,35 +82,26 @@ pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
     Section::new("cost_fixed", rows).more_columns(of_schemes)
 }
 
-/// The scheme of a session in words, and whether it is assumed.
-fn words(cache: &SessionCache) -> String {
-    let scheme = match cache.scheme.as_str() {
-        "anthropic-5m" => "5 minutes",
-        "anthropic-1h" => "1 hour",
-        "auto-prefix" => "automatic",
-        other => other,
-    };
-    let basis = match cache.basis {
-        CacheBasis::Billed => "billed",
-        CacheBasis::Set => "set",
-        CacheBasis::Assumed => "assumed",
-    };
-    format!("{scheme} ({basis})")
+/// How many sessions each of these is said of, in words.
+fn by_session<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = (K, String)> {
+    let mut counts: BTreeMap<K, usize> = BTreeMap::new();
+    keys.for_each(|key| *counts.entry(key).or_default() += 1);
+    let counts = counts.into_iter();
+    counts.map(|(key, sessions)| (key, many(sessions, "session", "sessions")))
 }
 
-/// How many sessions are billed under which scheme; nothing in folders of older builds.
+/// How many sessions are billed under which scheme.
 pub(super) fn billed(material: &Material<'_>) -> Option<String> {
-    let mut schemes: BTreeMap<&SessionCache, usize> = BTreeMap::new();
     let sessions = material.manifest.sessions.iter();
-    for cache in sessions.filter_map(|it| it.cache.as_ref()) {
-        *schemes.entry(cache).or_default() += 1;
-    }
-    let schemes = schemes.into_iter().map(|(cache, sessions)| {
-        format!(
-            "{}, {}",
-            words(cache),
-            many(sessions, "session", "sessions")
-        )
+    let schemes = by_session(sessions.filter_map(|it| it.cache.as_ref()));
+    let schemes = schemes.map(|(cache, sessions)| {
+        let scheme = match cache.scheme.as_str() {
+            "anthropic-5m" => "5 minutes",
+            "anthropic-1h" => "1 hour",
+            "auto-prefix" => "automatic",
+            other => other,
+        };
+        format!("{scheme} ({}), {sessions}", figure::name_of(&cache.basis))
     });
     let schemes: Vec<String> = schemes.collect();
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
@@ -140,34 +128,30 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Bill::Own(placement) => ("as billed", placement.name()),
                 Bill::Fixed(_) => ("fixed", Placement::Usual.name()),
             };
-            let total = &cost.total;
-            let money = Priced::of(material, arm, cost);
+            let sum = &cost.sum;
+            let total = sum.total();
             let mut cells = vec![
                 Cell::text(bill),
-                Cell::text(cost.scheme.as_str()),
+                Cell::text(sum.scheme.as_str()),
                 Cell::text(placement),
                 of_strategy(kind, Cell::savings(cost.savings)),
                 of_strategy(kind, Cell::share(cost.savings_of_totals())),
                 Cell::estimate(cost.read_share),
-                Cell::tokens(cost.cost),
+                Cell::tokens(cost.in_tokens()[0]),
             ];
             cells.extend(break_even(kind, cost));
             let tokens = [
                 total.input_uncached,
                 total.cache_write_5m + total.cache_write_1h,
                 total.cache_read,
-                cost.strategy.total(),
-                cost.compaction.total(),
-                cost.background.total(),
-                cost.recovery.total(),
-                cost.elsewhere.total(),
+                sum.of_strategy().total(),
+                sum.compaction.total(),
+                sum.background.total(),
+                sum.recovery.total(),
+                sum.elsewhere.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
-            cells.extend([
-                money.dollars(),
-                seconds(money.blocking),
-                seconds(money.background),
-            ]);
+            cells.extend(priced(material, arm, cost));
             Some(cells)
         })
     });
@@ -177,17 +161,12 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
 /// Columns that rest on prices.
 const PRICED: &[&str] = &["dollars", "blocking_seconds", "background_seconds"];
 
-/// A price that is not known is `unknown`: nothing could have been measured.
+/// Writes `unknown` in the place of prices that are not known: nothing could have been measured.
 fn name_unknown(mut section: Section) -> Section {
     let Table { columns, rows } = &mut section.table;
-    for (at, _) in columns
-        .iter()
-        .skip(1)
-        .enumerate()
-        .filter(|(_, column)| PRICED.contains(&column.id))
-    {
-        for cell in rows.iter_mut().filter_map(|row| row.cells.get_mut(at)) {
-            if cell.value == Value::NotMeasured {
+    for row in rows {
+        for (column, cell) in columns.iter().skip(1).zip(&mut row.cells) {
+            if PRICED.contains(&column.id) && cell.value == Value::NotMeasured {
                 cell.value = Value::Text("unknown".to_owned());
             }
         }
@@ -195,102 +174,80 @@ fn name_unknown(mut section: Section) -> Section {
     section
 }
 
-/// Which prices are in force, and for what none is known.
+/// Which prices are in force, and how many sessions have none.
 fn prices(material: &Material<'_>) -> Vec<String> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    let mut unknown = 0;
-    for session in &material.manifest.sessions {
-        let Some(price) = &session.price else {
-            unknown += 1;
-            continue;
-        };
-        let longest = price.prompts_up_to.map(|longest| {
+    let sessions = &material.manifest.sessions;
+    let known = sessions.iter().filter_map(|session| {
+        let price = session.price.as_ref()?;
+        let longest = price.prompts_up_to.map_or(String::new(), |longest| {
             let longest = figure::tokens(longest.0);
             format!(", of prompts up to {longest} tokens; longer ones cost more")
         });
-        let longest = longest.unwrap_or_default();
-        let words = format!(
-            "{} of {} ({}){longest}",
-            price.model, price.date, price.document
-        );
-        *known.entry(words).or_default() += 1;
-    }
-    let sessions = |count| many(count, "session", "sessions");
-    let known = known.into_iter();
-    let mut notes: Vec<String> = known
-        .map(|(words, count)| format!("prices: {words}, {}", sessions(count)))
-        .collect();
-    if unknown > 0 {
-        notes.push(format!(
-            "prices: unknown for {}: no model is named, or none that a price file knows \
-             (`cache.model` sets one)",
-            sessions(unknown)
-        ));
-    }
-    notes
+        let PriceEntry {
+            model,
+            date,
+            document,
+            ..
+        } = price;
+        Some(format!("{model} of {date} ({document}){longest}"))
+    });
+    let known = by_session(known).map(|(price, sessions)| format!("prices: {price}, {sessions}"));
+    let unknown = sessions.iter().filter(|session| session.price.is_none());
+    let unknown = by_session(unknown.map(|_| ())).map(|((), sessions)| {
+        format!(
+            "prices: unknown for {sessions}: no model is named, or none that a price file knows \
+             (`cache.model` sets one)"
+        )
+    });
+    known.chain(unknown).collect()
 }
 
-/// What the calls of a strategy cost in money and in modelled time, where every session has prices.
-struct Priced {
-    cost: Option<Usd>,
-    blocking: Option<f64>,
-    background: Option<f64>,
-}
-
-impl Priced {
-    fn of(material: &Material<'_>, arm: &ArmSummary, of: &ArmCost) -> Self {
-        let mut priced = Self {
-            cost: Some(Usd::default()),
-            blocking: Some(0.0),
-            background: Some(0.0),
-        };
-        let summaries = material.summaries.iter();
-        for summary in summaries.filter(|summary| summary.strategy == arm.strategy) {
-            let Some(cost) = SchemeCost::under_bill(&summary.costs, &of.bill) else {
-                continue;
-            };
-            let mut sessions = material.manifest.sessions.iter();
-            let price = sessions
-                .find(|session| session.id == summary.session)
-                .and_then(|session| session.price.as_ref());
-            priced.add(cost, summary, price);
-        }
-        priced
-    }
-
-    fn add(&mut self, cost: &SchemeCost, summary: &CellSummary, price: Option<&PriceEntry>) {
-        let dollars = price.and_then(|price| cost.dollars(&price.per_token));
-        self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
-        let latency = price.and_then(|price| price.latency);
-        let time = |calls: usize, usage: &Usage| Some(latency?.milliseconds(calls, usage));
-        let foreground = cost.agent + cost.compaction + cost.recovery;
-        let asked = &summary.model_calls;
+/// What the calls of a strategy cost: dollars, and the modelled time in which the agent waits and in
+/// which it does not. `NotMeasured` unless every session has prices.
+fn priced(material: &Material<'_>, arm: &ArmSummary, of: &ArmCost) -> [Cell; 3] {
+    let cells = material.summaries.iter();
+    let cells = cells.filter(|cell| cell.strategy == arm.strategy);
+    let costs = cells.filter_map(|cell| {
+        let mut sessions = material.manifest.sessions.iter();
+        let session = sessions.find(|session| session.id == cell.session);
+        let price = session.and_then(|session| session.price.as_ref());
+        let cost = SchemeCost::under_bill(&cell.costs, &of.bill)?;
+        Some((cost, &cell.model_calls, price))
+    });
+    let costs: Vec<(&SchemeCost, &ModelCalls, Option<&PriceEntry>)> = costs.collect();
+    let dollars = costs
+        .iter()
+        .map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token));
+    let dollars: Option<Usd> = dollars.sum();
+    let seconds = |of: fn(&SchemeCost, &ModelCalls) -> (usize, Usage)| {
+        let milliseconds = costs.iter().try_fold(0.0, |sum, (cost, asked, price)| {
+            let (calls, usage) = of(cost, asked);
+            Some(sum + (*price)?.latency?.milliseconds(calls, &usage))
+        });
+        let text = milliseconds.map(|time| format!("{:.1} s", time / 1_000.0));
+        text.map_or(Cell::NOT_MEASURED, Cell::text)
+    };
+    [
+        dollars.map_or(Cell::NOT_MEASURED, |dollars| {
+            Cell::text(dollars.to_string())
+        }),
         // Of a call to another model the start alone is known: its pace is not.
-        let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
-        let add = |sum: Option<f64>, more: Option<f64>| sum.zip(more).map(|(sum, more)| sum + more);
-        self.blocking = add(self.blocking, time(calls, &foreground));
-        self.background = add(
-            self.background,
-            time(asked.background.calls, &cost.background),
-        );
-    }
-
-    fn dollars(&self) -> Cell {
-        let dollars = self.cost.map(|cost| Cell::text(cost.to_string()));
-        dollars.unwrap_or(Cell::NOT_MEASURED)
-    }
-}
-
-fn seconds(milliseconds: Option<f64>) -> Cell {
-    milliseconds.map_or(Cell::NOT_MEASURED, |time| {
-        Cell::text(format!("{:.1} s", time / 1_000.0))
-    })
+        seconds(|cost, asked| {
+            let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
+            (calls, cost.agent + cost.compaction + cost.recovery)
+        }),
+        seconds(|cost, asked| (asked.background.calls, cost.background)),
+    ]
 }
 
 /// What broke the cache, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, arm| {
-        let breaks = arm.costs.first().into_iter().flat_map(|cost| &cost.breaks);
+        let breaks = arm
+            .costs
+            .first()
+            .into_iter()
+            .flat_map(|cost| &cost.sum.breaks);
         breaks.map(|(cause, total)| {
             vec![
                 Cell::text(cause.as_str()),
@@ -304,35 +261,24 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
 
 /// The scheme and the breakpoints of the comparison, in words.
 pub(super) fn shown(material: &Material<'_>) -> Option<String> {
-    let scheme = match scheme(material)? {
+    let mut arms = material.arms.iter();
+    let cost = arms.find_map(|(_, arm)| arm.costs.first())?;
+    let scheme = match cost.sum.scheme.as_str() {
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
     };
     // A strategy that names no edge has none of its own.
-    let costs = material
-        .summaries
-        .iter()
-        .filter_map(|cell| cell.costs.first());
-    let placement = costs.map(|cost| cost.placement).max()?.name();
+    let cells = material.summaries.iter();
+    let placements = cells.filter_map(|cell| Some(cell.costs.first()?.placement));
+    let placement = placements.max()?.name();
     Some(format!("{scheme} with {placement} breakpoints"))
-}
-
-/// The scheme of the comparison.
-pub(super) fn scheme<'a>(material: &'a Material<'_>) -> Option<&'a str> {
-    let mut costs = material
-        .arms
-        .iter()
-        .filter_map(|(_, arm)| arm.costs.first());
-    costs.next().map(|cost| cost.scheme.as_str())
 }
 
 /// What the provider says it read, beside what the scheme of the session's own provider reads.
 pub(super) fn observed(material: &Material<'_>) -> Section {
-    let references = material
-        .cells
-        .iter()
-        .filter(|cell| cell.arm == Arm::Reference);
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let cells = material.cells.iter();
+    let references = cells.filter(|cell| cell.arm == Arm::Reference);
     let rows = references.filter_map(|cell| {
         let observed = cell.observed_cache.as_ref()?;
         let record = cell.prompt_cache.first()?;
@@ -341,20 +287,18 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         let split = observed.simulated.get(&record.scheme);
         let split = split.copied().unwrap_or_default();
         let simulated = observed.share(split.cache_read);
-        let cost_billed = record.rates.cost(bill);
-        let cost = (cost_billed > 0).then(|| record.rates.cost(&split) as f64 / cost_billed as f64);
-        let error = simulated.zip(billed);
-        let error = error.map(|(simulated, billed)| simulated - billed);
-        if let Some(error) = error {
-            let of_scheme = errors.entry(&record.scheme).or_default();
-            of_scheme.push(error.abs());
-        }
-        let shares = [billed, simulated, error, cost].map(Cell::share);
-        let first = [
+        let [cost, cost_billed] = [&split, bill].map(|usage| Tokens(record.rates.cost(usage)));
+        let error = simulated
+            .zip(billed)
+            .map(|(simulated, billed)| simulated - billed);
+        let of_scheme = errors.entry(&record.scheme).or_default();
+        of_scheme.extend(error.map(f64::abs));
+        let mut cells = vec![
             Cell::text(record.scheme.as_str()),
             Cell::count(observed.calls),
         ];
-        let cells = first.into_iter().chain(shares).collect();
+        let shares = [billed, simulated, error, cost.share_of(cost_billed)];
+        cells.extend(shares.map(Cell::share));
         Some(super::row(&cell.session, Role::Other, cells))
     });
     let rows: Vec<_> = rows.collect();
