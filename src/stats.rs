@@ -76,7 +76,7 @@ impl Estimate {
             return None;
         }
         let sessions = values.len();
-        let mean = values.iter().sum::<f64>() / sessions as f64;
+        let mean = mean(values);
         let standard_error = (sessions >= 2).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
             (squares / (sessions - 1) as f64 / sessions as f64).sqrt()
@@ -147,6 +147,11 @@ impl Estimate {
             n: self.n,
         })
     }
+}
+
+/// The mean; not a number without a value.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 impl ConfidenceInterval {

@@ -4,6 +4,8 @@
 //! variance of a score has one component per level, which nested analysis of variance takes apart
 //! (balanced; components below 0 are 0).
 
+use super::mean;
+
 /// Repeats at the three levels: compactions of an item, answers to each, judgements of each answer.
 pub(crate) type Levels = [usize; 3];
 
@@ -79,10 +81,6 @@ pub(crate) struct Advice {
     pub(crate) removes: f64,
     /// Model calls per item that it adds.
     pub(crate) calls: usize,
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Pooled variance within groups of this size; nothing for groups of one.

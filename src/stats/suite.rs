@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::draw::Draws;
-use super::{Estimate, SampleSize, power, quantile};
+use super::{Estimate, SampleSize, mean, power, quantile};
 
 /// Permutations that are drawn.
 const PERMUTATIONS: usize = 9_999;
@@ -39,8 +39,7 @@ pub struct SuiteDifference {
 impl SuiteDifference {
     /// The smallest difference that so many repeats would have shown in 8 of 10 experiments.
     pub fn detectable(&self) -> Option<f64> {
-        let reach = quantile::t(0.975, self.freedom)? + quantile::t(power::POWER, self.freedom)?;
-        Some(reach * self.estimate.standard_error?)
+        power::detectable(self.estimate.standard_error?, self.freedom + 1)
     }
 
     /// How many repeats would show, in 8 of 10 experiments, a distance of this size, by normal quantiles:
@@ -134,10 +133,6 @@ pub(super) fn compare_with(
         repeats,
         p,
     })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Unbiased. Values that differ by rounding alone do not vary: their freedom would be that of the dust.
