@@ -179,19 +179,19 @@ impl Extract {
 
     /// Planted items that were scored, those after a death included.
     pub fn scored(&self) -> usize {
-        self.outcomes().iter().map(|(_, count)| count).sum()
+        self.outcomes().iter().sum()
     }
 
-    /// Outcomes of planted items with their counts, in the order of tables.
-    pub fn outcomes(&self) -> [(&'static str, usize); 7] {
+    /// How many planted items have each outcome, in the order of tables.
+    pub fn outcomes(&self) -> [usize; 7] {
         [
-            ("right", self.right),
-            ("partial", self.partial),
-            ("wrong", self.wrong),
-            ("stale", self.stale),
-            ("misbound", self.misbound),
-            ("abstained", self.abstained),
-            ("unanswered", self.unanswered),
+            self.right,
+            self.partial,
+            self.wrong,
+            self.stale,
+            self.misbound,
+            self.abstained,
+            self.unanswered,
         ]
     }
 

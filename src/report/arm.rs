@@ -86,8 +86,8 @@ pub enum ArmAnswers {
         /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
         /// nothing where fidelity is refused, and without an empty arm.
         normalised: Option<Estimate>,
-        /// In which ways answers are wrong, by name.
-        failings: BTreeMap<&'static str, Estimate>,
+        /// In which ways answers are wrong, in the order of [`Failings`].
+        failings: [Option<Estimate>; 8],
         /// Items that were not graded.
         unscored: usize,
         /// Of these, those that rules cannot confirm and no judge was asked about.
@@ -192,9 +192,6 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 let models = cells.iter().filter_map(|cell| cell.accuracy(scope));
                 models.map(count).sum()
             };
-            let failings = FAILINGS
-                .into_iter()
-                .filter_map(|(name, of)| Some((name, part(&|accuracy| of(&accuracy.failings))?)));
             Some(ArmAnswers::Accuracy {
                 accuracy: part(&|accuracy| accuracy.score),
                 bounds: between(
@@ -204,7 +201,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 fidelity: fidelity::relative(cells, scope, anchors),
                 fidelity_bounds: fidelity::bounds(cells, scope, anchors),
                 normalised: fidelity::normalised(cells, scope, anchors),
-                failings: failings.collect(),
+                failings: std::array::from_fn(|at| part(&|accuracy| rates(&accuracy.failings)[at])),
                 unscored: sum(|accuracy| accuracy.unscored),
                 needs_judge: sum(|accuracy| accuracy.needs_judge),
                 unqualified: sum(|accuracy| accuracy.unqualified),
@@ -219,17 +216,15 @@ fn between(worst: Option<Estimate>, best: Option<Estimate>) -> Option<(f64, f64)
     (worst < best).then_some((worst, best))
 }
 
-/// A failing: its name in tables, and its rate.
-pub(super) type Failing = (&'static str, fn(&Failings) -> Score);
-
-/// The failings of a reader, each with its name in tables.
-pub(super) const FAILINGS: [Failing; 8] = [
-    ("omitted", |failings| failings.omitted),
-    ("distorted", |failings| failings.distorted),
-    ("stale", |failings| failings.stale),
-    ("misbound", |failings| failings.misbound),
-    ("hallucinated", |failings| failings.hallucinated),
-    ("overclaimed", |failings| failings.overclaimed),
-    ("compliance_kept", |failings| failings.compliance_kept),
-    ("compliance_dropped", |failings| failings.compliance_dropped),
-];
+fn rates(failings: &Failings) -> [Score; 8] {
+    [
+        failings.omitted,
+        failings.distorted,
+        failings.stale,
+        failings.misbound,
+        failings.hallucinated,
+        failings.overclaimed,
+        failings.compliance_kept,
+        failings.compliance_dropped,
+    ]
+}

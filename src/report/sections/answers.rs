@@ -8,7 +8,7 @@ use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord};
-use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
+use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::{Cell, Role, Section, figure};
 
@@ -98,8 +98,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
                 between(*fidelity_bounds),
                 Cell::estimate(*normalised),
             ];
-            let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
-            cells.extend(rates.map(Cell::estimate));
+            cells.extend(failings.map(Cell::estimate));
             cells.extend([*unscored, *needs_judge, *unqualified].map(Cell::count));
             Some(cells)
         }
@@ -145,7 +144,7 @@ fn is_open(arm: &ArmSummary) -> bool {
             bounds,
             fidelity_bounds,
             ..
-        }) => bounds.is_some() || fidelity_bounds.is_some(),
+        }) => bounds.or(*fidelity_bounds).is_some(),
         None => false,
     }
 }
@@ -196,9 +195,8 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
         });
         Cell::rate(&values.collect::<Vec<_>>())
     };
-    let outcomes = Extract::default().outcomes().len();
-    let mut cells: Vec<Cell> = (0..outcomes)
-        .map(|at| rate(&|extract| (extract.outcomes()[at].1, extract.scored())))
+    let mut cells: Vec<Cell> = (0..7)
+        .map(|at| rate(&|extract| (extract.outcomes()[at], extract.scored())))
         .collect();
     cells.push(rate(&|extract| (extract.invented, extract.decoys)));
     cells
@@ -206,7 +204,6 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
 
 /// What a model made of the summaries alone: fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
-    const SHOWN: [&str; 5] = ["omitted", "distorted", "stale", "misbound", "hallucinated"];
     let rows = material.rows(|_, arm| {
         let Some(ArmAnswers::Accuracy {
             accuracy,
@@ -219,7 +216,8 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
             return None;
         };
         let mut cells = vec![Cell::estimate(*accuracy), in_table(*fidelity)];
-        cells.extend(SHOWN.map(|name| Cell::estimate(failings.get(name).copied())));
+        // Claims and rules are seen in whole prompts only.
+        cells.extend(failings[..5].iter().copied().map(Cell::estimate));
         cells.push(Cell::count(*unscored));
         Some(cells)
     });
