@@ -2,9 +2,10 @@
 
 use super::axes::{Panel, tokens, whole};
 use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, Shape, fitted};
-use super::series::{Cache, CellSeries};
-use crate::record::Arm;
+use super::series::CellSeries;
+use crate::record::{Arm, CacheRecord};
 use crate::report::{Report, figure};
+use crate::units::Tokens;
 
 const LEFT: f64 = 88.0;
 const RIGHT: f64 = 780.0;
@@ -54,7 +55,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
 }
 
 /// Full history first, then the strategies in the order of the comparison.
-fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a Cache)> {
+fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a CacheRecord)> {
     let rows = report.compared().iter();
     rows.filter_map(|row| {
         let mut series = report.series.iter();
@@ -69,15 +70,16 @@ fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a C
 fn panel(
     scene: &mut Scene,
     series: &CellSeries,
-    cache: &Cache,
+    cache: &CacheRecord,
     (calls, most): (usize, f64),
     top: f64,
     is_last: bool,
 ) -> f64 {
     let name = fitted(&series.strategy, SIZE, 400.0);
     scene.label((LEFT, top), &name, HPos::Left);
-    let prompts: u64 = series.prompts.iter().map(|prompt| prompt.0).sum();
-    let read: u64 = cache.read.iter().map(|read| read.0).sum();
+    let calls_sent = series.prompts.len();
+    let sum = |tokens: &[Tokens]| tokens.iter().take(calls_sent).map(|it| it.0).sum::<u64>();
+    let (prompts, read) = (sum(&series.prompts), sum(&cache.read));
     if prompts > 0 {
         let share = figure::percent(read as f64 / prompts as f64);
         let words = format!("{share} of {} read", figure::tokens(prompts));
@@ -91,16 +93,17 @@ fn panel(
     };
     // A call is a step of width 1. The points of an upper edge, from left to right.
     let edge = |height: &dyn Fn(usize) -> u64| -> Vec<(f64, f64)> {
-        let calls = 0..series.prompts.len();
-        let sides = calls.flat_map(|call| [(call, -0.5), (call, 0.5)]);
+        let sides = (0..calls_sent).flat_map(|call| [(call, -0.5), (call, 0.5)]);
         sides
             .map(|(call, side)| panel.at(call as f64 + side, height(call) as f64))
             .collect()
     };
     let mut below = edge(&|_| 0);
-    let read = edge(&|call| cache.read[call].0);
-    let cached = edge(&|call| cache.read[call].0 + cache.written[call].0);
-    let all = edge(&|call| series.prompts[call].0);
+    // The record of the cache may be shorter than the prompts.
+    let tokens_at = |tokens: &[Tokens], call: usize| tokens.get(call).map_or(0, |it| it.0);
+    let read = edge(&|call| tokens_at(&cache.read, call));
+    let cached = edge(&|call| tokens_at(&cache.read, call) + tokens_at(&cache.written, call));
+    let all = edge(&|call| tokens_at(&series.prompts, call));
     for (upper, color) in [(read, SKY), (cached, ORANGE), (all, PURPLE)] {
         let points: Vec<_> = upper.iter().chain(below.iter().rev()).copied().collect();
         if !points.is_empty() {

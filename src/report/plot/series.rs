@@ -1,10 +1,10 @@
-//! What plots need beside the tables: what was sent at each call.
+//! The prompts of each cell, call by call: the data that plots need beside the tables.
 
-use crate::record::{Arm, CellRecord, End};
+use crate::record::{Arm, CacheRecord, CellRecord, End};
 use crate::units::Tokens;
 use crate::window::Window;
 
-/// What was sent in one cell, call by call.
+/// The prompts sent in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellSeries {
     pub(crate) session: String,
@@ -12,23 +12,14 @@ pub(crate) struct CellSeries {
     pub(crate) arm: Arm,
     pub(crate) window: Option<Window>,
     pub(crate) prompts: Vec<Tokens>,
-    /// Tokens of each prompt that were read from the cache and written to it, under the scheme of
-    /// the comparison; nothing without one.
-    pub(crate) cache: Option<Cache>,
+    /// The prompt cache under the scheme of the comparison; nothing without one.
+    pub(crate) cache: Option<CacheRecord>,
     pub(crate) compactions: Vec<Compaction>,
     /// The call at which it ended early.
     pub(crate) ended_at: Option<usize>,
 }
 
-/// What the prompt cache made of each prompt.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cache {
-    pub(crate) scheme: String,
-    pub(crate) read: Vec<Tokens>,
-    pub(crate) written: Vec<Tokens>,
-}
-
-/// What was changed before a call, all patches together.
+/// The size of the messages before and after all patches of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Compaction {
     pub(crate) call: usize,
@@ -37,7 +28,7 @@ pub(crate) struct Compaction {
 }
 
 impl CellSeries {
-    /// What was sent in a cell; its first repeat stands for the others.
+    /// The prompts of a cell; nothing for the floor and for repeats after the first.
     pub(crate) fn of(cell: &CellRecord) -> Option<Self> {
         if cell.arm == Arm::Floor || cell.repeat > 0 {
             return None;
@@ -53,25 +44,13 @@ impl CellSeries {
                 }),
             }
         }
-        let cache = cell.prompt_cache.first().map(|cache| {
-            let of = |series: &[Tokens]| {
-                let calls = 0..cell.prompt_tokens.len();
-                let at = |call: usize| series.get(call).copied().unwrap_or_default();
-                calls.map(at).collect()
-            };
-            Cache {
-                scheme: cache.scheme.clone(),
-                read: of(&cache.read),
-                written: of(&cache.written),
-            }
-        });
         Some(Self {
             session: cell.session.clone(),
             strategy: cell.strategy.clone(),
             arm: cell.arm,
             window: cell.window,
             prompts: cell.prompt_tokens.clone(),
-            cache,
+            cache: cell.prompt_cache.first().cloned(),
             compactions,
             ended_at: match cell.end {
                 End::Completed => None,
