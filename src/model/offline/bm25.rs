@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use self::index::{Index, each_word, gain, hash, rarity};
+use self::index::{Index, each_word, hash};
+pub(crate) use self::index::{gain, rarity};
 use super::{NOT_IN_CONTEXT, QUESTION, listed};
 use crate::model::AnswerFormat;
 use crate::needles::PerText;

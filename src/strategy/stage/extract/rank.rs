@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::context::Entry;
+use crate::model::offline::bm25::{gain, rarity};
 
 /// The share of a rank that is passed on, and how often: the usual values of `PageRank`.
 const DAMPING: f64 = 0.85;
@@ -15,10 +16,6 @@ const PASSES: usize = 30;
 
 /// A word that stands in more rounds than this does not tell which of them belong together.
 const MOST_ROUNDS: usize = 50;
-
-/// The usual values of BM25.
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
 
 /// Words of errors and demands.
 const SIGNALS: [&str; 12] = [
@@ -110,20 +107,16 @@ pub(super) fn tfidf(texts: &[String]) -> Vec<f64> {
 /// Okapi BM25 of a question.
 pub(super) fn bm25(texts: &[String], query: &str) -> Vec<f64> {
     let counts = counted(texts);
-    let lengths: Vec<f64> = counts
-        .iter()
-        .map(|counts| f64::from(counts.values().sum::<u32>()))
-        .collect();
-    let mean = lengths.iter().sum::<f64>() / (texts.len().max(1)) as f64;
+    let lengths: Vec<u32> = counts.iter().map(|counts| counts.values().sum()).collect();
+    let words_of_all: f64 = lengths.iter().map(|length| f64::from(*length)).sum();
+    let mean = (words_of_all / texts.len().max(1) as f64).max(1.0);
     let mut scores = vec![0.0; texts.len()];
     for word in words(query).collect::<BTreeSet<String>>() {
-        let found = counts.iter().filter(|counts| counts.contains_key(&word));
-        let found = found.count() as f64;
-        let weight = libm::log(1.0 + (texts.len() as f64 - found + 0.5) / (found + 0.5));
+        let holding = counts.iter().filter(|counts| counts.contains_key(&word));
+        let weight = rarity(texts.len(), holding.count());
         for ((score, counts), length) in scores.iter_mut().zip(&counts).zip(&lengths) {
-            let count = f64::from(counts.get(&word).copied().unwrap_or(0));
-            let length = 1.0 - B + B * length / mean.max(1.0);
-            *score += weight * count * (K1 + 1.0) / (count + K1 * length);
+            let count = counts.get(&word).copied().unwrap_or(0);
+            *score += weight * gain(count, *length, mean);
         }
     }
     scores
