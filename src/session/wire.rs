@@ -43,11 +43,20 @@ impl fmt::Display for Provider {
 
 /// One message as compact JSON. Tool arguments appear as recorded.
 pub fn anthropic_json(message: &Message) -> String {
+    anthropic_message(message, |_, json| json)
+}
+
+/// One message as compact JSON; `edit` gets each block's index and JSON.
+pub(crate) fn anthropic_message(
+    message: &Message,
+    edit: impl Fn(usize, String) -> String,
+) -> String {
     let role = match message.role() {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    let content = list(message.content().iter().map(anthropic_block));
+    let blocks = message.content().iter().enumerate();
+    let content = list(blocks.map(|(at, block)| edit(at, anthropic_block(block))));
     object(vec![("role", string(role)), ("content", content)])
 }
 

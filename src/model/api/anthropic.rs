@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::events::{Answer, has_text};
 use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
-use crate::session::wire::{Provider, anthropic_block};
-use crate::session::{Message, Role};
+use crate::session::Role;
+use crate::session::wire::{Provider, anthropic_message};
 use crate::units::{Tokens, Usage};
 
 const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
@@ -34,7 +34,7 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
             ",\"system\":[{{\"type\":\"text\",\"text\":{text}{CACHED}]"
         );
     } else if let Some(last) = tools.last_mut() {
-        cache(last);
+        *last = cached(last);
     }
     if !tools.is_empty() {
         let _ = write!(out, ",\"tools\":[{}]", tools.join(","));
@@ -46,11 +46,7 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
     let is_user = |at: &usize| messages[*at].role() == Role::User;
     let mut users = (0..messages.len()).rev().filter(is_user);
     let (last, before) = (users.next(), users.next());
-    out.push_str(",\"messages\":[");
-    for (at, message) in messages.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
+    let messages = messages.iter().enumerate().map(|(at, message)| {
         let blocks = message.content().len();
         let marked = if Some(at) == last {
             Some(blocks.saturating_sub(2))
@@ -59,36 +55,21 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         } else {
             None
         };
-        write_message(message, marked, &mut out);
-    }
-    out.push_str("],\"stream\":true}");
+        anthropic_message(message, |at, json| match marked {
+            Some(marked) if marked == at => cached(&json),
+            Some(_) | None => json,
+        })
+    });
+    let messages: Vec<String> = messages.collect();
+    let messages = messages.join(",");
+    let _ = write!(out, ",\"messages\":[{messages}],\"stream\":true}}");
     out
 }
 
-fn write_message(message: &Message, marked: Option<usize>, out: &mut String) {
-    out.push_str(match message.role() {
-        Role::User => r#"{"role":"user","content":["#,
-        Role::Assistant => r#"{"role":"assistant","content":["#,
-    });
-    for (at, block) in message.content().iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        let mut json = anthropic_block(block);
-        if Some(at) == marked {
-            cache(&mut json);
-        }
-        out.push_str(&json);
-    }
-    out.push_str("]}");
-}
-
-/// Puts a breakpoint of the cache on a JSON object.
-fn cache(object: &mut String) {
-    if object.ends_with('}') {
-        object.pop();
-        object.push_str(CACHED);
-    }
+/// The JSON object with a breakpoint of the cache.
+fn cached(object: &str) -> String {
+    let open = object.strip_suffix('}');
+    open.map_or_else(|| object.to_owned(), |open| format!("{open}{CACHED}"))
 }
 
 /// Takes one event of a streamed answer; says whether it brought something that was written.
