@@ -20,7 +20,7 @@ mod anthropic;
 mod events;
 mod openai;
 
-pub use events::Incoming;
+pub use events::{Incoming, read};
 
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.
 pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"type":"string"},"verdict":{"type":"string","enum":["right","incomplete","stale","another's","invented","abstained"]}},"required":["reason","verdict"],"additionalProperties":false}"#;

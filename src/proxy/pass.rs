@@ -180,7 +180,8 @@ impl<L: Log + 'static> Pass<L> {
                         request,
                         response,
                     };
-                    let response = ended.and_then(|()| assembly.finish());
+                    let finish = || assembly.finish().map_err(|problem| problem.message());
+                    let response = ended.and_then(|()| finish());
                     response.map(exchange).map_err(str::to_owned)
                 }
                 Some(_) => Err(format!("the API answered with status {}", status.as_u16())),

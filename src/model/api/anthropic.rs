@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::{Answer, has_text};
+use super::events::Answer;
 use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
 use crate::session::Role;
@@ -72,57 +72,16 @@ fn cached(object: &str) -> String {
     open.map_or_else(|| object.to_owned(), |open| format!("{open}{CACHED}"))
 }
 
-/// Takes one event of a streamed answer; says whether it brought something that was written.
-pub(super) fn event(answer: &mut Answer, event: &Value) -> bool {
-    match event["type"].as_str().unwrap_or_default() {
-        "message_start" => {
-            begin(answer, &event["message"]);
-            false
-        }
-        "content_block_start" => {
-            answer.has_tool_use |= event["content_block"]["type"] == "tool_use";
-            answer.write(&event["content_block"]["text"])
-        }
-        "content_block_delta" => {
-            let delta = &event["delta"];
-            let hidden = has_text(delta, &["thinking", "partial_json"]);
-            answer.write(&delta["text"]) || hidden
-        }
-        "message_delta" => {
-            // Counters of the end are totals so far. They do not tell the cache's lifetimes
-            // apart: the part that the start counted as written for an hour stays so.
-            let mut end = usage(&event["usage"]);
-            let hour = answer.usage.cache_write_1h.max(end.cache_write_1h);
-            let written = end.cache_write_5m + end.cache_write_1h;
-            end.cache_write_5m = written - hour;
-            end.cache_write_1h = hour;
-            answer.usage = answer.usage.max(end);
-            answer.stopped(&event["delta"]["stop_reason"]);
-            false
-        }
-        "message_stop" => {
-            answer.is_complete = true;
-            false
-        }
-        _ => false,
+/// Reads a whole message.
+pub(super) fn answer(message: &Value) -> Answer<'_> {
+    let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    Answer {
+        text: blocks.iter().filter_map(|it| it["text"].as_str()).collect(),
+        refusal: "",
+        usage: usage(&message["usage"]),
+        stop: message["stop_reason"].as_str(),
+        has_tool_use: blocks.iter().any(|block| block["type"] == "tool_use"),
     }
-}
-
-/// Takes an answer that came whole.
-pub(super) fn whole(answer: &mut Answer, message: &Value) {
-    begin(answer, message);
-    for block in message["content"].as_array().into_iter().flatten() {
-        answer.has_tool_use |= block["type"] == "tool_use";
-        answer.write(&block["text"]);
-    }
-    answer.is_complete = message["stop_reason"].is_string();
-}
-
-fn begin(answer: &mut Answer, message: &Value) {
-    answer.usage = usage(&message["usage"]);
-    let model = message["model"].as_str().unwrap_or_default();
-    model.clone_into(&mut answer.model);
-    answer.stopped(&message["stop_reason"]);
 }
 
 /// The five disjoint counters. `input_tokens` leaves out what was read from or written to the

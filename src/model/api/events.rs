@@ -1,10 +1,11 @@
-//! An answer as it comes in: server-sent events cut anywhere, or one JSON object.
+//! Reads a model's answer, whole or as it comes in.
 
 use serde_json::Value;
 
 use super::{Read, anthropic, openai, without_thoughts};
 use crate::model::{CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
+use crate::session::wire::stream::{Api, Assembly, Problem};
 use crate::units::Usage;
 
 /// No answer of a model is longer than this: a server that sends more is broken.
@@ -15,158 +16,103 @@ const LONGEST_BYTES: usize = 64 * 1024 * 1024;
 pub struct Incoming {
     provider: Provider,
     is_stream: bool,
-    answer: Answer,
-    /// Bytes of which no event was made yet; of an answer that is no stream, all of them.
-    bytes: Vec<u8>,
     received: usize,
-    problem: Option<CallFailure>,
+    assembly: Assembly,
 }
 
-/// An answer, put together from its events or from one object.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    text: String,
-    pub(super) refusal: String,
+/// The parts of an answer that each provider writes in its own way.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    pub(super) text: String,
+    pub(super) refusal: &'a str,
     pub(super) usage: Usage,
-    pub(super) model: String,
-    pub(super) stop: Option<String>,
-    pub(super) is_complete: bool,
+    pub(super) stop: Option<&'a str>,
     pub(super) has_tool_use: bool,
-}
-
-impl Answer {
-    /// Adds text; says whether there was any.
-    pub(super) fn write(&mut self, text: &Value) -> bool {
-        let text = text.as_str().unwrap_or_default();
-        self.text.push_str(text);
-        !text.is_empty()
-    }
-
-    /// Notes why the model stopped, where that is said.
-    pub(super) fn stopped(&mut self, reason: &Value) {
-        let reason = reason.as_str().map(str::to_owned);
-        self.stop = reason.or(self.stop.take());
-    }
-
-    /// The answer; a failure where it did not come to its end.
-    fn finish(self) -> Read {
-        if !self.is_complete {
-            return Err(CallFailure::Cut);
-        }
-        let is_refused = self.text.is_empty() && !self.refusal.is_empty();
-        let stop = match self.stop.as_deref().unwrap_or_default() {
-            "length" | "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-            "content_filter" => Stop::ContentFilter,
-            "refusal" => Stop::Refusal,
-            "tool_use" | "tool_calls" | "function_call" => Stop::ToolUse,
-            _ if is_refused => Stop::Refusal,
-            _ if self.has_tool_use && self.text.trim().is_empty() => Stop::ToolUse,
-            _ => Stop::End,
-        };
-        let text = if is_refused {
-            &self.refusal
-        } else {
-            without_thoughts(&self.text)
-        };
-        Ok(Response {
-            text: text.into(),
-            stop,
-            usage: self.usage,
-            model: self.model.into(),
-        })
-    }
-}
-
-/// Whether one of these fields holds text: the model wrote something that is not part of its answer.
-pub(super) fn has_text(part: &Value, fields: &[&str]) -> bool {
-    let mut texts = fields.iter().filter_map(|field| part[*field].as_str());
-    texts.any(|text| !text.is_empty())
 }
 
 impl Incoming {
     /// An answer of that provider, streamed as server-sent events or not.
     pub fn new(provider: Provider, is_stream: bool) -> Self {
+        let api = match provider {
+            Provider::Anthropic => Api::Messages,
+            Provider::OpenAi => Api::ChatCompletions,
+        };
         Self {
             provider,
             is_stream,
-            answer: Answer::default(),
-            bytes: Vec::new(),
             received: 0,
-            problem: None,
+            assembly: Assembly::new(api, is_stream),
         }
     }
 
-    /// Whether more of it is not worth waiting for: it is longer than any answer, or an error.
+    /// Whether the rest is not worth waiting for: it holds an error or is longer than any answer.
     pub fn is_broken(&self) -> bool {
-        self.problem.is_some()
+        self.received > LONGEST_BYTES || self.assembly.has_failed()
     }
 
-    /// Takes the next bytes, cut anywhere; says whether they brought something that was written.
+    /// Takes the next bytes, cut anywhere. Returns whether the model wrote any of them.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         self.received += bytes.len();
-        if self.received > LONGEST_BYTES {
-            self.problem = Some(CallFailure::Unreadable);
-            return false;
-        }
-        self.bytes.extend_from_slice(bytes);
-        if !self.is_stream {
-            return !bytes.is_empty();
-        }
-        let whole = std::mem::take(&mut self.bytes);
-        let mut wrote = false;
-        let mut rest = &whole[..];
-        while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
-            wrote |= self.line(&rest[..length]);
-            rest = &rest[length + 1..];
-        }
-        self.bytes = rest.to_vec();
-        wrote
-    }
-
-    /// One line of the stream: these APIs put the data of an event into one line.
-    fn line(&mut self, line: &[u8]) -> bool {
-        let Some(data) = line.strip_prefix(b"data:") else {
-            return false;
-        };
-        let data = data.trim_ascii();
-        if data.is_empty() || data == b"[DONE]" {
-            return false;
-        }
-        let Some(event) = serde_json::from_slice::<Value>(data).ok() else {
-            self.problem.get_or_insert(CallFailure::Unreadable);
-            return false;
-        };
-        if let Some(failure) = reported(&event) {
-            self.problem.get_or_insert(failure);
-            return false;
-        }
-        match self.provider {
-            Provider::Anthropic => anthropic::event(&mut self.answer, &event),
-            Provider::OpenAi => openai::take(&mut self.answer, &event, "delta"),
-        }
+        self.received <= LONGEST_BYTES && self.assembly.push(bytes)
     }
 
     /// The whole answer; a failure where it did not come to its end.
-    pub fn finish(mut self) -> Read {
-        let rest = std::mem::take(&mut self.bytes);
-        if self.is_stream {
-            self.line(&rest);
-        } else if let Ok(whole) = serde_json::from_slice::<Value>(&rest) {
-            if let Some(failure) = reported(&whole) {
-                return Err(failure);
-            }
-            match self.provider {
-                Provider::Anthropic => anthropic::whole(&mut self.answer, &whole),
-                Provider::OpenAi => drop(openai::take(&mut self.answer, &whole, "message")),
-            }
-        } else {
+    pub fn finish(self) -> Read {
+        if self.received > LONGEST_BYTES {
             return Err(CallFailure::Unreadable);
         }
-        if let Some(problem) = self.problem {
-            return Err(problem);
+        let (whole, problem) = self.assembly.so_far();
+        let is_anthropic = self.provider == Provider::Anthropic;
+        match problem {
+            Some(Problem::Unreadable) => return Err(CallFailure::Unreadable),
+            Some(Problem::Reported(event)) => {
+                return Err(reported(&event).unwrap_or(CallFailure::Server));
+            }
+            Some(Problem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
+            // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
+            Some(Problem::BrokeOff) | None => {}
         }
-        self.answer.finish()
+        let whole = whole.and_then(|whole| serde_json::from_str(whole.get()).ok());
+        let mut whole: Value = whole.unwrap_or_default();
+        // A stream that came to its end is whole even without a reason to stop.
+        if is_anthropic && self.is_stream && whole["stop_reason"].is_null() {
+            whole["stop_reason"] = Value::from("end_turn");
+        }
+        read(self.provider, &whole)
     }
+}
+
+/// Reads an answer that came whole; without a reason to stop, it was cut.
+pub fn read(provider: Provider, whole: &Value) -> Read {
+    if let Some(failure) = reported(whole) {
+        return Err(failure);
+    }
+    let answer = match provider {
+        Provider::Anthropic => anthropic::answer(whole),
+        Provider::OpenAi => openai::answer(whole),
+    };
+    let stop = answer.stop.ok_or(CallFailure::Cut)?;
+    let is_refused = answer.text.is_empty() && !answer.refusal.is_empty();
+    let stop = match stop {
+        "length" | "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+        "content_filter" => Stop::ContentFilter,
+        "refusal" => Stop::Refusal,
+        "tool_use" | "tool_calls" | "function_call" => Stop::ToolUse,
+        _ if is_refused => Stop::Refusal,
+        _ if answer.has_tool_use && answer.text.trim().is_empty() => Stop::ToolUse,
+        _ => Stop::End,
+    };
+    let text = if is_refused {
+        answer.refusal
+    } else {
+        without_thoughts(&answer.text)
+    };
+    Ok(Response {
+        text: text.into(),
+        stop,
+        usage: answer.usage,
+        model: whole["model"].as_str().unwrap_or_default().into(),
+    })
 }
 
 /// The failure that a server reports inside an answer that began as a success.

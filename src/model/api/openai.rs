@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::{Answer, has_text};
+use super::events::Answer;
 use super::{Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
 use crate::session::wire::Provider;
@@ -47,25 +47,18 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
     out
 }
 
-/// Takes a chunk of a streamed answer, or a whole completion, in which the message is called `key`;
-/// says whether it brought something that was written.
-pub(super) fn take(answer: &mut Answer, part: &Value, key: &str) -> bool {
-    if let Some(model) = part["model"].as_str().filter(|model| !model.is_empty()) {
-        model.clone_into(&mut answer.model);
+/// Reads a whole completion.
+pub(super) fn answer(completion: &Value) -> Answer<'_> {
+    let choice = &completion["choices"][0];
+    let message = &choice["message"];
+    let calls = message["tool_calls"].as_array();
+    Answer {
+        text: message["content"].as_str().unwrap_or_default().to_owned(),
+        refusal: message["refusal"].as_str().unwrap_or_default(),
+        usage: usage(&completion["usage"]),
+        stop: choice["finish_reason"].as_str(),
+        has_tool_use: calls.is_some_and(|calls| !calls.is_empty()),
     }
-    if part["usage"].is_object() {
-        answer.usage = usage(&part["usage"]);
-    }
-    let choice = &part["choices"][0];
-    let said = &choice[key];
-    answer.stopped(&choice["finish_reason"]);
-    answer.is_complete |= answer.stop.is_some();
-    let calls = said["tool_calls"].as_array();
-    answer.has_tool_use |= calls.is_some_and(|calls| !calls.is_empty());
-    let refusal = said["refusal"].as_str().unwrap_or_default();
-    answer.refusal.push_str(refusal);
-    let wrote = answer.write(&said["content"]);
-    wrote || !refusal.is_empty() || has_text(said, &["reasoning_content", "reasoning"])
 }
 
 /// The disjoint counters: `prompt_tokens` counts what was read from the cache, too. Writing to

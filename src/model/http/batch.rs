@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Live, Wire};
-use crate::model::api::Incoming;
-use crate::model::{CallFailure, Response};
+use crate::model::{CallFailure, Response, api};
 use crate::session::wire::Provider;
 use crate::units::ContentHash;
 
@@ -298,7 +297,7 @@ fn answers(
 
 fn anthropic_answer(line: &Value) -> Result<Response, CallFailure> {
     match line["result"]["type"].as_str() {
-        Some("succeeded") => whole(Provider::Anthropic, &line["result"]["message"]),
+        Some("succeeded") => api::read(Provider::Anthropic, &line["result"]["message"]),
         Some("errored") => Err(CallFailure::Server),
         Some(_) | None => Err(CallFailure::NoAnswer),
     }
@@ -306,14 +305,8 @@ fn anthropic_answer(line: &Value) -> Result<Response, CallFailure> {
 
 fn openai_answer(line: &Value) -> Result<Response, CallFailure> {
     if line["response"]["status_code"] == 200 {
-        whole(Provider::OpenAi, &line["response"]["body"])
+        api::read(Provider::OpenAi, &line["response"]["body"])
     } else {
         Err(CallFailure::Server)
     }
-}
-
-fn whole(provider: Provider, answer: &Value) -> Result<Response, CallFailure> {
-    let mut incoming = Incoming::new(provider, false);
-    incoming.push(answer.to_string().as_bytes());
-    incoming.finish()
 }

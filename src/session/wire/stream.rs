@@ -28,24 +28,43 @@ impl Api {
     }
 }
 
+/// Why an answer is not whole.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Problem {
+    /// It ended before its last event.
+    BrokeOff,
+    /// A part of it is no JSON.
+    Unreadable,
+    /// The API reported an error in this event.
+    Reported(Value),
+}
+
+impl Problem {
+    /// The problem in words.
+    pub fn message(&self) -> &'static str {
+        match self {
+            Self::BrokeOff => "the answer broke off",
+            Self::Unreadable => "the answer cannot be read",
+            Self::Reported(_) => "the API reported an error in the stream",
+        }
+    }
+}
+
 /// An answer as it comes in.
 #[derive(Debug)]
 pub struct Assembly {
     api: Api,
     is_stream: bool,
-    /// Bytes that no event was made of yet; of an answer that is no stream, all of them.
+    /// Bytes of which no event was made yet; of an answer that is no stream, all of them.
     bytes: Vec<u8>,
-    /// What was put together so far.
+    /// The answer so far.
     whole: Value,
     /// Items of a response, each as it was done.
     items: Vec<Value>,
     is_complete: bool,
-    /// What is wrong with it.
-    problem: Option<&'static str>,
+    /// The first problem.
+    problem: Option<Problem>,
 }
-
-const BROKE_OFF: &str = "the answer broke off";
-const UNREADABLE: &str = "the answer cannot be read";
 
 impl Assembly {
     /// An answer of that API, streamed as server-sent events or not.
@@ -61,52 +80,57 @@ impl Assembly {
         }
     }
 
-    /// Takes the next bytes; they may be cut anywhere.
-    pub fn push(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes, which may be cut anywhere. Returns whether they hold something that
+    /// the model wrote.
+    pub fn push(&mut self, bytes: &[u8]) -> bool {
         self.bytes.extend_from_slice(bytes);
         if !self.is_stream {
-            return;
+            return !bytes.is_empty();
         }
-        let mut start = 0;
-        while let Some(length) = self.bytes[start..].iter().position(|byte| *byte == b'\n') {
-            let line = self.bytes[start..start + length].to_vec();
-            start += length + 1;
-            self.line(line.strip_suffix(b"\r").unwrap_or(&line));
+        let received = std::mem::take(&mut self.bytes);
+        let mut rest = &received[..];
+        let mut has_text = false;
+        while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+            has_text |= self.line(&rest[..length]);
+            rest = &rest[length + 1..];
         }
-        self.bytes.drain(..start);
+        self.bytes = rest.to_vec();
+        has_text
+    }
+
+    /// Whether an event could not be read or reported an error.
+    pub fn has_failed(&self) -> bool {
+        self.problem.is_some()
     }
 
     /// The whole answer; an error where it did not come to its end.
-    pub fn finish(self) -> Result<Box<RawValue>, &'static str> {
+    pub fn finish(self) -> Result<Box<RawValue>, Problem> {
         let (whole, problem) = self.so_far();
-        problem.map_or_else(|| whole.ok_or(UNREADABLE), Err)
+        problem.map_or_else(|| whole.ok_or(Problem::Unreadable), Err)
     }
 
-    /// What there is of the answer, and what is wrong with it.
-    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<&'static str>) {
+    /// As much of the answer as came, and its first problem.
+    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<Problem>) {
+        let rest = std::mem::take(&mut self.bytes);
         if !self.is_stream {
-            let whole = serde_json::from_slice(&self.bytes).ok();
-            let problem = whole.is_none().then_some(UNREADABLE);
+            let whole = serde_json::from_slice(&rest).ok();
+            let problem = whole.is_none().then_some(Problem::Unreadable);
             return (whole, problem);
         }
-        if !self.bytes.is_empty() {
-            let line = std::mem::take(&mut self.bytes);
-            self.line(&line);
-        }
+        self.line(&rest);
         if !self.is_complete {
-            self.problem.get_or_insert(BROKE_OFF);
+            self.problem.get_or_insert(Problem::BrokeOff);
         }
         self.put_items();
         parse_inputs(&mut self.whole);
-        let whole = (!self.whole.is_null()).then_some(&self.whole);
-        let whole = whole.and_then(|whole| serde_json::value::to_raw_value(whole).ok());
-        (whole, self.problem)
+        let whole = serde_json::value::to_raw_value(&self.whole).ok();
+        (whole.filter(|raw| raw.get() != "null"), self.problem)
     }
 
-    /// The items of a response whose last event does not repeat them.
+    /// Adds the items of a response whose last event does not repeat them.
     fn put_items(&mut self) {
-        let is_empty = |output: &Value| output.as_array().is_none_or(Vec::is_empty);
-        if !self.items.is_empty() && is_empty(&self.whole["output"]) {
+        let output = self.whole["output"].as_array();
+        if !self.items.is_empty() && output.is_none_or(Vec::is_empty) {
             if !self.whole.is_object() {
                 self.whole = json!({"object": "response"});
             }
@@ -114,32 +138,34 @@ impl Assembly {
         }
     }
 
-    /// One line of the stream. Each event of these APIs has its data in one line, which names its
-    /// type.
-    fn line(&mut self, line: &[u8]) {
-        let Some(data) = line.strip_prefix(b"data:") else {
-            return;
-        };
-        let data = data.trim_ascii();
+    /// Reads one line of the stream. Each event of these APIs has its data in one line, which names
+    /// its type. Returns whether the model wrote something.
+    fn line(&mut self, line: &[u8]) -> bool {
+        let data = line.strip_prefix(b"data:").unwrap_or_default().trim_ascii();
+        if data.is_empty() {
+            return false;
+        }
         if data == b"[DONE]" {
             self.is_complete = true;
-            return;
+            return false;
         }
-        let event = serde_json::from_slice::<Value>(data);
-        let Some(event) = event.ok().filter(Value::is_object) else {
-            self.problem.get_or_insert(UNREADABLE);
-            return;
-        };
-        if event["type"] == "error" || event.get("error").is_some_and(|error| !error.is_null()) {
-            self.problem
-                .get_or_insert("the API reported an error in the stream");
-            return;
+        let event = serde_json::from_slice::<Value>(data).unwrap_or_default();
+        if !event.is_object() {
+            self.problem.get_or_insert(Problem::Unreadable);
+            return false;
         }
+        let is_error = event["type"] == "error" || event["type"] == "response.failed";
+        if is_error || event.get("error").is_some_and(|error| !error.is_null()) {
+            self.problem.get_or_insert(Problem::Reported(event));
+            return false;
+        }
+        let has_text = has_text(&event);
         match self.api {
             Api::Messages => self.message_event(event),
             Api::ChatCompletions => self.chunk(event),
             Api::Responses => self.response_event(event),
         }
+        has_text
     }
 
     fn message_event(&mut self, mut event: Value) {
@@ -154,21 +180,14 @@ impl Assembly {
                 }
             }
             Some("content_block_delta") => {
-                let delta = event["delta"].take();
                 if let Some(block) = slot(&mut self.whole["content"], &event["index"]) {
-                    for (from, to) in [
-                        ("text", "text"),
-                        ("thinking", "thinking"),
-                        ("signature", "signature"),
-                        ("partial_json", PARTIAL),
-                        // A compaction's summary.
-                        ("content", "content"),
-                    ] {
-                        if let Some(more) = delta[from].as_str() {
-                            append(block, to, more);
+                    // A compaction's summary comes as `content`.
+                    for key in ["text", "thinking", "signature", PARTIAL, "content"] {
+                        if let Some(more) = event["delta"][key].as_str() {
+                            append(block, key, more);
                         }
                     }
-                    if let Some(citation) = delta.get("citation")
+                    if let Some(citation) = event["delta"].get("citation")
                         && block.is_object()
                         && let Some(slot) = end(&mut block["citations"])
                     {
@@ -178,12 +197,7 @@ impl Assembly {
             }
             Some("message_delta") => {
                 merge(&mut self.whole, event["delta"].take());
-                // Counters that the end does not tell stand as they were.
-                let mut usage = event["usage"].take();
-                if let Some(usage) = usage.as_object_mut() {
-                    usage.retain(|_, count| !count.is_null());
-                }
-                merge(&mut self.whole["usage"], usage);
+                merge(&mut self.whole["usage"], event["usage"].take());
                 if event["context_management"].is_object() {
                     self.whole["context_management"] = event["context_management"].take();
                 }
@@ -196,34 +210,31 @@ impl Assembly {
     fn chunk(&mut self, mut chunk: Value) {
         if self.whole.is_null() {
             self.whole = json!({
-                "id": chunk["id"].take(),
+                "id": null,
                 "object": "chat.completion",
-                "created": chunk["created"].take(),
-                "model": chunk["model"].take(),
+                "created": null,
+                "model": null,
                 "choices": [],
             });
         }
-        // Gateways begin with a chunk of their own, which names nothing.
+        // Gateways begin with a chunk of their own, whose id and model are empty.
         for key in ["id", "created", "model"] {
-            let is_unsaid =
-                |value: &Value| matches!(value, Value::Null) || value == "" || *value == 0;
-            if is_unsaid(&self.whole[key]) && !is_unsaid(&chunk[key]) {
-                self.whole[key] = chunk[key].take();
+            let known = &mut self.whole[key];
+            if (known.is_null() || *known == "" || *known == 0) && !chunk[key].is_null() {
+                *known = chunk[key].take();
             }
         }
         if chunk["usage"].is_object() {
             self.whole["usage"] = chunk["usage"].take();
         }
-        let Some(choices) = chunk["choices"].as_array_mut() else {
-            return;
-        };
-        for choice in choices {
+        let choices = chunk["choices"].as_array_mut().into_iter().flatten();
+        for choice in choices.filter(|choice| choice.is_object()) {
             let Some(slot) = slot(&mut self.whole["choices"], &choice["index"]) else {
                 continue;
             };
             if slot.is_null() {
                 *slot = json!({
-                    "index": choice["index"],
+                    "index": choice["index"].as_u64().unwrap_or(0),
                     "message": {"role": "assistant", "content": null},
                     "finish_reason": null,
                 });
@@ -231,18 +242,16 @@ impl Assembly {
             if !choice["finish_reason"].is_null() {
                 slot["finish_reason"] = choice["finish_reason"].take();
             }
-            let usage = choice["usage"].take();
             grow(&mut slot["message"], choice["delta"].take());
-            // Some say beside the last delta what the call cost.
-            if usage.is_object() && !self.whole["usage"].is_object() {
-                self.whole["usage"] = usage;
+            // Some servers put the usage beside the last delta.
+            if choice["usage"].is_object() && !self.whole["usage"].is_object() {
+                self.whole["usage"] = choice["usage"].take();
             }
         }
     }
 
     fn response_event(&mut self, mut event: Value) {
-        let kind = event["type"].as_str().unwrap_or_default();
-        match kind {
+        match event["type"].as_str().unwrap_or_default() {
             "response.completed" | "response.incomplete" => {
                 self.whole = event["response"].take();
                 self.is_complete = true;
@@ -251,25 +260,33 @@ impl Assembly {
                 self.whole = event["response"].take();
             }
             "response.output_item.done" => self.items.push(event["item"].take()),
-            "response.failed" => {
-                self.problem
-                    .get_or_insert("the API reported an error in the stream");
-            }
             _ => {}
         }
     }
 }
 
-/// Where the JSON of a tool's input is collected until it is whole.
-const PARTIAL: &str = "\u{1}partial_json";
+/// Whether an event brings a part of what the model writes: its answer, its thoughts or a call.
+fn has_text(event: &Value) -> bool {
+    let delta = &event["choices"][0]["delta"];
+    let parts = [&event["content_block"], &event["delta"], delta];
+    let mut fields = parts.into_iter().filter_map(Value::as_object).flatten();
+    fields.any(|(key, value)| {
+        let is_written = matches!(&**key, "text" | "content" | "refusal" | PARTIAL)
+            || matches!(&**key, "thinking" | "reasoning" | "reasoning_content");
+        is_written && value.as_str().is_some_and(|text| !text.is_empty())
+    })
+}
+
+/// The JSON of a tool's input is collected under this key until it is whole.
+const PARTIAL: &str = "partial_json";
 
 /// The API's streams hold no more blocks, choices or calls than this.
 const MOST: u64 = 10_000;
 
-/// The place of that index in a list, which is made and filled up as need be.
+/// The place of that index in a list, which is made and filled up as need be. No index is 0.
 fn slot<'v>(list: &'v mut Value, index: &Value) -> Option<&'v mut Value> {
-    let index = index.as_u64().filter(|index| *index < MOST)?;
-    let index = usize::try_from(index).ok()?;
+    let index = index.as_u64().or(index.is_null().then_some(0));
+    let index = usize::try_from(index.filter(|index| *index < MOST)?).ok()?;
     if !list.is_array() {
         *list = Value::Array(Vec::new());
     }
@@ -286,38 +303,47 @@ fn end(list: &mut Value) -> Option<&mut Value> {
     slot(list, &Value::from(length))
 }
 
+/// Makes an object of anything else.
+fn make_object(value: &mut Value) {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+}
+
 /// Appends to a text of an object, which is made as need be.
 fn append(object: &mut Value, key: &str, more: &str) {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
+    make_object(object);
     match &mut object[key] {
         Value::String(text) => text.push_str(more),
         other => *other = Value::from(more),
     }
 }
 
-/// Sets what `news` says.
+/// Sets the fields of `news`. A counter that is null or lower there stays: the last event repeats
+/// totals, and some servers leave out what the first event counted.
 fn merge(object: &mut Value, news: Value) {
     let Value::Object(news) = news else { return };
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
+    make_object(object);
     for (key, value) in news {
-        object[key] = value;
+        if value.is_object() {
+            merge(&mut object[key], value);
+        } else if !value.is_null() && value.as_u64() >= object[&key].as_u64() {
+            object[key] = value;
+        }
     }
 }
 
 /// Adds a delta of chat completions: texts grow, lists grow by index, everything else is set.
 fn grow(object: &mut Value, delta: Value) {
     let Value::Object(delta) = delta else { return };
+    make_object(object);
     for (key, value) in delta {
         match value {
             Value::Null => {}
             // Said once, though some servers repeat them, or repeat them empty.
-            Value::String(text) if matches!(&*key, "role" | "id" | "type" | "name") => {
-                if !text.is_empty() || object[&*key].is_null() {
-                    object[key] = Value::String(text);
+            Value::String(_) if matches!(&*key, "role" | "id" | "type" | "name") => {
+                if value != "" || object[&*key].is_null() {
+                    object[key] = value;
                 }
             }
             Value::String(text) => append(object, &key, &text),
@@ -330,21 +356,13 @@ fn grow(object: &mut Value, delta: Value) {
                         end(&mut object[&*key])
                     };
                     let Some(place) = place else { continue };
-                    if place.is_null() {
-                        *place = Value::Object(Map::new());
-                    }
                     if let Value::Object(fields) = &mut item {
                         fields.remove("index");
                     }
                     grow(place, item);
                 }
             }
-            Value::Object(_) => {
-                if !object[&*key].is_object() {
-                    object[&*key] = Value::Object(Map::new());
-                }
-                grow(&mut object[&*key], value);
-            }
+            Value::Object(_) => grow(&mut object[&*key], value),
             other => object[key] = other,
         }
     }
@@ -353,29 +371,29 @@ fn grow(object: &mut Value, delta: Value) {
 /// Whether a whole call has the index of one that is whole already: some servers give all of a
 /// message's calls the same one.
 fn is_another(list: &Value, index: &Value, item: &Value) -> bool {
-    let at = index.as_u64().and_then(|index| usize::try_from(index).ok());
-    let Some(known) = at.and_then(|at| list.get(at)) else {
+    let Some(known) = list.pointer(&format!("/{index}")) else {
         return false;
     };
-    let text = |call: &Value, at: &str| {
-        let text = call.pointer(at).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
-    let (own, new) = (text(known, "/id"), text(item, "/id"));
-    let is_named = !text(item, "/function/name").is_empty();
-    let is_begun = !text(known, "/function/arguments").is_empty();
+    let (own, new) = (text_at(known, "/id"), text_at(item, "/id"));
+    let is_named = !text_at(item, "/function/name").is_empty();
+    let is_begun = !text_at(known, "/function/arguments").is_empty();
     is_named && is_begun && !own.is_empty() && !new.is_empty() && own != new
 }
 
-/// Makes the inputs of tools out of the JSON that came in pieces.
+/// The text at this JSON pointer; empty if there is none.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    let text = value.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default()
+}
+
+/// Parses the inputs of tools, which came as JSON in pieces.
 fn parse_inputs(message: &mut Value) {
-    let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) else {
-        return;
-    };
-    for block in blocks {
-        let Some(block) = block.as_object_mut() else {
-            continue;
-        };
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
+    for block in blocks
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
         if let Some(Value::String(text)) = block.remove(PARTIAL) {
             let input = serde_json::from_str(&text).unwrap_or(Value::String(text));
             block.insert("input".to_owned(), input);
@@ -388,7 +406,7 @@ mod tests {
     use super::*;
 
     /// Feeds the stream in pieces of every size, which must not matter.
-    fn whole(api: Api, stream: &str) -> Result<Value, &'static str> {
+    fn whole(api: Api, stream: &str) -> Result<Value, Problem> {
         let feed = |size: usize| {
             let mut assembly = Assembly::new(api, true);
             for piece in stream.as_bytes().chunks(size) {
@@ -438,7 +456,7 @@ data: {"type":"message_stop"}
         });
         assert_eq!(whole(Api::Messages, stream), Ok(expected));
         let cut = stream.replace("data: {\"type\":\"message_stop\"}\n", "");
-        assert_eq!(whole(Api::Messages, &cut), Err(BROKE_OFF));
+        assert_eq!(whole(Api::Messages, &cut), Err(Problem::BrokeOff));
         let failed = format!("{cut}data: {{\"type\":\"error\",\"error\":{{}}}}\n");
         assert!(whole(Api::Messages, &failed).is_err());
     }
@@ -485,7 +503,7 @@ data: {"type":"message_stop"}
             r#"{"id":"c1","choices":[{"index":0,"delta":{"role":"","tool_calls":[{"index":0,"id":"","type":"","function":{"name":"","arguments":"1}"}}]}}]}"#,
             // Another call under the same index.
             r#"{"id":"c1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t2","type":"function","function":{"name":"grep","arguments":"{}"}}]}}]}"#,
-            r#"{"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls","usage":{"prompt_tokens":7,"completion_tokens":3}}]}"#,
+            r#"{"id":"c1","choices":[7,{"delta":{},"finish_reason":"tool_calls","usage":{"prompt_tokens":7,"completion_tokens":3}}]}"#,
             "[DONE]",
         ];
         let stream: Vec<String> = stream.iter().map(|it| format!("data: {it}\n\n")).collect();
@@ -507,12 +525,13 @@ data: {"type":"message_stop"}
             "usage": {"prompt_tokens": 7, "completion_tokens": 3},
         });
         assert_eq!(whole(Api::ChatCompletions, &stream.concat()), Ok(expected));
-        let stream = r#"data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}
-data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":null,"output_tokens":3}}
+        let stream = r#"data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":9,"cache_read_input_tokens":4,"output_tokens":1}}}
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":null,"cache_read_input_tokens":0,"output_tokens":3}}
 data: {"type":"message_stop"}
 "#;
         let usage = whole(Api::Messages, stream).map(|whole| whole["usage"].clone());
-        assert_eq!(usage, Ok(json!({"input_tokens": 9, "output_tokens": 3})));
+        let expected = json!({"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 3});
+        assert_eq!(usage, Ok(expected));
     }
 
     #[test]
@@ -523,13 +542,13 @@ data: {"type":"message_stop"}
         assert_eq!(whole(Api::Responses, stream), Ok(expected));
         let items = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\
             data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":2}\n";
-        assert_eq!(whole(Api::Responses, items), Err(BROKE_OFF));
+        assert_eq!(whole(Api::Responses, items), Err(Problem::BrokeOff));
         let mut broken = Assembly::new(Api::Responses, true);
         broken.push(items.as_bytes());
         let (so_far, problem) = broken.so_far();
         let so_far = so_far.map(|raw| raw.get().to_owned());
         assert_eq!(so_far.as_deref(), Some(r#"{"id":"r","output":[2]}"#));
-        assert_eq!(problem, Some(BROKE_OFF));
+        assert_eq!(problem, Some(Problem::BrokeOff));
         let done = format!(
             "{items}data: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"r\",\"output\":[]}}}}\n"
         );
