@@ -289,5 +289,5 @@ fn the_action_gates_and_sets_its_outputs() {
         );
         assert!(outputs.contains(&format!("{name}=")), "{outputs}");
     }
-    assert!(repository.read("c.md").starts_with("**❌"));
+    assert!(repository.read("c.md").starts_with("# ❌"));
 }
