@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
-use sha2::{Digest, Sha256};
 
 use crate::session::Session;
 use crate::session::import::{ImportError, MAX_FILE, goose, opencode};
