@@ -316,6 +316,7 @@ fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
 
 /// The JSON that a command prints or writes: which kind of facts, and the facts.
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "flattened: no file shows it")]
 struct Facts<'a, T> {
     format: &'a str,
     version: u32,

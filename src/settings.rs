@@ -8,6 +8,7 @@ mod keys;
 mod reader;
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -388,7 +389,7 @@ pub fn with_suggestion<'a>(
     let candidates: Vec<&str> = candidates.into_iter().collect();
     match did_you_mean(typed, candidates.iter().copied()) {
         Some(candidate) => {
-            error.problem += &format!(", did you mean `{candidate}`?");
+            let _ = write!(error.problem, ", did you mean `{candidate}`?");
             error
         }
         None if error.hint.is_none() && !candidates.is_empty() => {

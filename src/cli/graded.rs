@@ -123,9 +123,10 @@ impl Graded {
 }
 
 fn expected(spend: &Spend, in_batches: bool) -> Option<Usd> {
-    let dollars = match in_batches {
-        true => spend.batch_dollars,
-        false => spend.dollars,
+    let dollars = if in_batches {
+        spend.batch_dollars
+    } else {
+        spend.dollars
     };
     dollars.map(|span| span.expected)
 }

@@ -173,9 +173,10 @@ impl Bench {
         let names = views.iter().filter_map(|(name, _)| *name);
         let mut names: Vec<String> = names.map(str::to_owned).collect();
         names.dedup();
-        let read = match names.is_empty() {
-            true => vec!["none".to_owned()],
-            false => names.clone(),
+        let read = if names.is_empty() {
+            vec!["none".to_owned()]
+        } else {
+            names.clone()
         };
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {

@@ -1,6 +1,7 @@
 //! `proctor probes`: finds facts of a recording that can be asked for, and checks a file of them.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -215,10 +216,12 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
         are_right(&with) && !are_right(&without)
     });
     models::close(Some(&connected), true)?;
-    let dropped = dropped.iter();
-    let dropped: String = dropped
-        .map(|(why, count)| format!(", {count} {}", why.in_words()))
-        .collect();
+    let dropped = dropped
+        .iter()
+        .fold(String::new(), |mut text, (why, count)| {
+            let _ = write!(text, ", {count} {}", why.in_words());
+            text
+        });
     say(&format!(
         "{} of {proposed} proposed decisions are answered from their evidence and not without it{dropped}",
         facts.len()

@@ -58,6 +58,7 @@ pub(super) struct Args {
 pub(super) type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 
 /// An answer of a run, with its question.
+#[expect(clippy::struct_field_names, reason = "the answer as it was recorded")]
 pub(super) struct Answer<'a> {
     pub(super) cell: &'a CellRecord,
     pub(super) item: &'a ProbeRecord,

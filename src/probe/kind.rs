@@ -16,6 +16,7 @@ use crate::model::AnswerFormat;
 use crate::session::ground_truth::{
     Fact, GroundTruth, Handle, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };
+use std::fmt::Write as _;
 
 mod act;
 mod artifact;
@@ -276,7 +277,7 @@ impl<'a> Spec<'a> {
         };
         let optional = self.optional(before).join(", ");
         if !optional.is_empty() {
-            words += &format!("\n(These may be listed or left out: {optional})");
+            let _ = write!(words, "\n(These may be listed or left out: {optional})");
         }
         words
     }

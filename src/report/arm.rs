@@ -62,6 +62,7 @@ pub struct ArmSummary {
 pub type Fidelity = Result<Estimate, Refusal>;
 
 /// What a reader made of a strategy's prompts.
+#[expect(clippy::large_enum_variant, reason = "there is one for each strategy")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArmAnswers {
     /// The reader is no language model.

@@ -10,6 +10,10 @@ use super::{Cell, RenderError, Report, Role, Subject, Value};
 use crate::compare::{Kind, MetricDifference};
 use crate::stats::ConfidenceInterval;
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "one of `FORMATS`, some of which fail"
+)]
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let strategies = match &report.subject {
         Subject::Comparison(comparisons) => of_comparisons(&comparisons.comparisons),

@@ -29,12 +29,16 @@ pub(crate) enum Outcome {
 
 /// Of a run one test case for the controls, and one per strategy, which fails where the strategy is
 /// broken; of a comparison one per strategy and gated metric.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "one of `FORMATS`, some of which fail"
+)]
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let (name, suites) = match &report.subject {
         Subject::Comparison(comparisons) => ("proctor gate", comparisons.suites()),
         Subject::Run | Subject::Sweep(_) => ("proctor run", vec![of_run(report)]),
     };
-    let counts = counts(suites.iter().flat_map(|suite| &suite.cases));
+    let counts = counts(&suites.iter().flat_map(|suite| &suite.cases));
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n"
     );
@@ -75,7 +79,7 @@ fn of_run(report: &Report) -> Suite {
     }
 }
 
-fn counts<'a>(cases: impl Iterator<Item = &'a Case> + Clone) -> String {
+fn counts<'a>(cases: &(impl Iterator<Item = &'a Case> + Clone)) -> String {
     let count = |is_meant: fn(Outcome) -> bool| {
         let cases = cases.clone();
         cases.filter(|case| is_meant(case.outcome)).count()
@@ -90,7 +94,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case> + Clone) -> String {
 
 fn write_suite(out: &mut String, suite: &Suite) {
     let name = xml(&suite.name);
-    let counts = counts(suite.cases.iter());
+    let counts = counts(&suite.cases.iter());
     let _ = writeln!(out, "  <testsuite name=\"{name}\" {counts}>");
     for case in &suite.cases {
         let says = xml(&case.messages.join("; "));

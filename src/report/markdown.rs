@@ -168,9 +168,10 @@ fn wish(table: &Table, at: usize) -> Wish {
     let shared = table.shared_n(at);
     let names = table.rows.iter().filter(|_| at == 0);
     let names = names.map(|row| layout::narrowest(&row.name, PROSE, PROSE));
-    let cells = table.cells(at).map(|cell| match &cell.value {
-        Value::Text(text) => layout::width(text).min(PROSE),
-        _ => {
+    let cells = table.cells(at).map(|cell| {
+        if let Value::Text(text) = &cell.value {
+            layout::width(text).min(PROSE)
+        } else {
             let lines = lines(cell, shared);
             let widths = lines.iter().map(|line| layout::width(line));
             widths.max().unwrap_or(0)

@@ -271,6 +271,10 @@ impl Terminal {
 }
 
 /// The report as a text file.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "one of `FORMATS`, some of which fail"
+)]
 pub(super) fn file(report: &Report) -> Result<String, RenderError> {
     Ok(Terminal::plain(FILE_WIDTH).render(report))
 }

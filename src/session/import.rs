@@ -283,9 +283,9 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
         return Err(ImportError::Directory(path.to_owned()));
     }
     let mut head = Vec::new();
-    let read = (&mut file).take(HEAD).read_to_end(&mut head);
+    let read = (&mut file).take(HEAD as u64).read_to_end(&mut head);
     read.map_err(failed)?;
-    if file::strip_bom(&head).trim_ascii().is_empty() && (head.len() as u64) < HEAD {
+    if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < HEAD {
         return Err(ImportError::Empty(path.to_owned()));
     }
     let again = io::Cursor::new(head.clone());

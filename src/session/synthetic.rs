@@ -4,6 +4,7 @@
 //! from it, the facts that were planted in it. The words and grammars are the generator's own:
 //! nothing that later measures a session may know them.
 
+use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use super::ground_truth::GroundTruth;
@@ -248,7 +249,7 @@ fn session_id(recipe: &Recipe) -> String {
     };
     for Control { letter, value, .. } in &CONTROLS {
         if let Some(value) = value(recipe) {
-            id += &format!("-{letter}{value}");
+            let _ = write!(id, "-{letter}{value}");
         }
     }
     match recipe.language {

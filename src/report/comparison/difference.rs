@@ -5,6 +5,7 @@ use crate::metric::Direction;
 use crate::report::figure;
 use crate::stats::gate::Target;
 use crate::stats::power;
+use std::fmt::Write as _;
 
 /// The factor, the digits and the unit in which differences of a kind are written.
 fn scale(kind: Kind) -> (f64, usize, &'static str) {
@@ -96,7 +97,8 @@ pub(super) fn paired(metric: &MetricDifference) -> String {
     let n = paired.by_session.n;
     let mut text = figure::many(n.sessions, "session", "sessions");
     if metric.kind == Kind::Probes {
-        text += &format!(
+        let _ = write!(
+            text,
             ", {} of {} probes paired",
             n.items,
             n.items + paired.unscored

@@ -19,7 +19,7 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     let mut scene = Scene::new(&title);
     let rows = report.compared().iter();
     let names = rows.filter(|row| row.role == Role::Strategy);
-    let curves: Vec<(usize, &str, Vec<(f64, f64)>)> = names
+    let curves: Vec<_> = names
         .enumerate()
         .map(|(at, row)| (at, row.name.as_str(), curve(report, &row.name, kind)))
         .filter(|(.., points)| !points.is_empty())

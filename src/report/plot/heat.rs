@@ -68,6 +68,9 @@ fn alone(sweep: &Sweep, knob: &str) -> KnobPair {
     }
 }
 
+/// The number of a cell that a map shows; nothing where it was not measured.
+type CellValue = fn(&PairCell) -> Option<f64>;
+
 fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
     let (down, across) = (&pair.knobs.0, &pair.knobs.1);
     let mut y = top;
@@ -75,7 +78,7 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
         y = scene.note(y, &format!("rows: {down}"));
     }
     y = scene.note(y, &format!("columns: {across}")) + 6.0;
-    let maps: [(f64, &str, fn(&PairCell) -> Option<f64>); 2] = [
+    let maps: [(f64, &str, CellValue); 2] = [
         (LEFTS[0], &sweep.cost, |cell| cell.cost),
         (LEFTS[1], &sweep.quality, |cell| cell.quality),
     ];

@@ -41,7 +41,7 @@ pub(super) fn api_of(head: &Head) -> Option<Api> {
     let mut votes = [0, 0];
     for record in &records {
         let messages = messages(record)?;
-        if !messages.iter().all(|it| is_message(it)) {
+        if !messages.iter().all(is_message) {
             return None;
         }
         found += messages.len();

@@ -391,7 +391,7 @@ impl Recording {
     }
 
     fn boundary(&mut self, record: &Record<'_>) -> CompactMetadata {
-        let metadata = record.compact_metadata.map(RawValue::get).unwrap_or("{}");
+        let metadata = record.compact_metadata.map_or("{}", RawValue::get);
         serde_json::from_str(metadata).unwrap_or_else(|_| {
             self.source
                 .warn("what a compaction says about itself cannot be read");

@@ -54,15 +54,13 @@ fn detect(head: &Head) -> bool {
 /// Whether a record is the first one of a rollout.
 fn is_rollout(record: &Value) -> bool {
     let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
-    match record.get("type").and_then(Value::as_str) {
-        Some(kind) => is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta"),
-        // The first line of the first versions.
-        None => {
-            let keys = ["id", "timestamp", "instructions"];
-            let is_bare = keys.iter().all(|key| record.get(key).is_some());
-            is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
-        }
+    if let Some(kind) = record.get("type").and_then(Value::as_str) {
+        return is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta");
     }
+    // The first line of the first versions.
+    let keys = ["id", "timestamp", "instructions"];
+    let is_bare = keys.iter().all(|key| record.get(key).is_some());
+    is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
 }
 
 fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {

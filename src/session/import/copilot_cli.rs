@@ -107,7 +107,9 @@ impl<'a> Log<'a> {
             ["type", "id", "timestamp", "agentId"].map(|key| event.take_text(key));
         let mut data = event.inner("data");
         match kind.as_deref() {
-            Some("session.snapshot_rewind") => return self.rewind(&data.take_text("upToEventId")),
+            Some("session.snapshot_rewind") => {
+                return self.rewind(data.take_text("upToEventId").as_ref());
+            }
             Some("assistant.usage") => {
                 if let Some(call) = data.text("apiCallId") {
                     self.usages.insert(call, usage(data.clone()));
@@ -125,17 +127,14 @@ impl<'a> Log<'a> {
         });
     }
 
-    fn rewind(&mut self, to: &Option<Arc<str>>) {
-        let is_target = |event: &Event<'_>| to.is_some() && event.id == *to;
-        match self.events.iter().position(is_target) {
-            Some(at) => {
-                self.events.truncate(at);
-                self.source.skip("rewind");
-            }
-            None => {
-                let what = "a rewind names an event that is not in the file";
-                self.source.warn(what);
-            }
+    fn rewind(&mut self, to: Option<&Arc<str>>) {
+        let is_target = |event: &Event<'_>| to.is_some() && event.id.as_ref() == to;
+        if let Some(at) = self.events.iter().position(is_target) {
+            self.events.truncate(at);
+            self.source.skip("rewind");
+        } else {
+            let what = "a rewind names an event that is not in the file";
+            self.source.warn(what);
         }
     }
 }

@@ -95,7 +95,7 @@ impl SourceFile {
             let start = before.iter().rposition(|byte| *byte == b'\n');
             ImportError::Utf8 {
                 path: self.path.clone(),
-                line: 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64,
+                line: 1 + memchr::memchr_iter(b'\n', before).count() as u64,
                 column: at - start.map_or(0, |start| start + 1) + 1,
                 offset: skipped + at,
             }

@@ -56,9 +56,10 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
         importer.format()
     };
     let mut tail = Vec::new();
-    if bytes > HEAD {
-        file.seek(SeekFrom::Start(bytes - HEAD)).map_err(io)?;
-        file.take(HEAD).read_to_end(&mut tail).map_err(io)?;
+    let most = HEAD as u64;
+    if bytes > most {
+        file.seek(SeekFrom::Start(bytes - most)).map_err(io)?;
+        file.take(most).read_to_end(&mut tail).map_err(io)?;
     }
     let end = if tail.is_empty() { &head } else { &tail };
     // Nearly always a time stands near either end.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::file::strip_bom;
 
 /// How much of a file detection sees.
-pub(super) const HEAD: u64 = 64 * 1024;
+pub(super) const HEAD: usize = 64 * 1024;
 
 /// How deep JSON may be nested to be looked at.
 const DEEPEST: usize = 60;
@@ -25,7 +25,7 @@ pub(crate) struct Head {
 impl Head {
     /// The beginning of a file with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let head = &bytes[..bytes.len().min(HEAD as usize)];
+        let head = &bytes[..bytes.len().min(HEAD)];
         let text = String::from_utf8_lossy(strip_bom(head))
             .trim_start()
             .to_owned();

@@ -351,7 +351,7 @@ impl Thread {
         let found = places.iter().enumerate();
         let last_found = found
             .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
-            .last();
+            .next_back();
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let mut left = Vec::new();

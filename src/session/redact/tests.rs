@@ -34,7 +34,7 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
         .map(|(prefix, least)| {
             (
                 prefix.as_str(),
-                random(least.as_integer().unwrap() as usize),
+                random(usize::try_from(least.as_integer().unwrap()).unwrap()),
             )
         })
         .collect();

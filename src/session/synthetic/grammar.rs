@@ -74,7 +74,12 @@ impl Grammar {
     fn add(&mut self, name: &str, node: Node) {
         let rule = match node {
             Node::Template(template) => Rule::Template(template),
-            Node::OneOf(entries) => Rule::OneOf(entries.into_iter().flat_map(repeated).collect()),
+            Node::OneOf(entries) => Rule::OneOf(
+                entries
+                    .into_iter()
+                    .flat_map(|entry| repeated(&entry))
+                    .collect(),
+            ),
             Node::Table(table) => {
                 for (key, node) in table {
                     let parts = [name, &key].into_iter().filter(|part| !part.is_empty());
@@ -153,10 +158,10 @@ impl Grammar {
     }
 }
 
-fn repeated(entry: Entry) -> Vec<&'static str> {
+fn repeated(entry: &Entry) -> Vec<&'static str> {
     match entry {
-        Entry::Template(template) => vec![template],
-        Entry::Weighted(weight, template) => vec![template; weight],
+        Entry::Template(template) => vec![*template],
+        Entry::Weighted(weight, template) => vec![*template; *weight],
     }
 }
 

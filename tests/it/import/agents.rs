@@ -11,7 +11,10 @@ fn check(format: &str, lines: &[&str], expected: &str) -> Session {
     let claimed = import::IMPORTERS
         .iter()
         .find(|importer| importer.detect(text.as_bytes()));
-    assert_eq!(claimed.map(|importer| importer.format()), Some(format));
+    assert_eq!(
+        claimed.map(proctor::session::import::Importer::format),
+        Some(format)
+    );
     let sessions = match read(format, text.as_bytes()) {
         Ok(sessions) => sessions,
         Err(error) => panic!("{error}"),

@@ -200,7 +200,9 @@ fn items_are_told_in_every_layout() {
     ] {
         let importers = import::IMPORTERS.iter();
         let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
-        let claimed: Vec<&str> = claimed.map(|importer| importer.format()).collect();
+        let claimed: Vec<&str> = claimed
+            .map(proctor::session::import::Importer::format)
+            .collect();
         assert_eq!(claimed, ["openai-responses"], "{text}");
         let sessions = read("openai-responses", text.as_bytes()).expect("a good file");
         let lines: Vec<String> = sessions[0]

@@ -41,7 +41,11 @@ fn check(
             let claimed = import::IMPORTERS
                 .iter()
                 .find(|importer| importer.detect(line.as_bytes()));
-            assert_eq!(claimed.map(|it| it.format()), Some(format), "{line}");
+            assert_eq!(
+                claimed.map(proctor::session::import::Importer::format),
+                Some(format),
+                "{line}"
+            );
             let sessions = read(format, line.as_bytes()).expect("a good log");
             seen.push(
                 sessions

@@ -407,12 +407,12 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
         let claimed = import::IMPORTERS
             .iter()
             .find(|importer| importer.detect(&head))
-            .map(|importer| importer.format());
+            .map(proctor::session::import::Importer::format);
         let expected = match name.split('/').next().expect("a part") {
             "tau-bench" if name.contains("few_shot") => None,
             "tau2-bench" => Some("tau2"),
             "inspect-ai" => Some("inspect"),
-            product => import::importer(product).map(|importer| importer.format()),
+            product => import::importer(product).map(proctor::session::import::Importer::format),
         };
         assert_eq!(claimed, expected, "{name}");
     }

@@ -531,7 +531,7 @@ fn keys_in_another_order_and_keys_nobody_knows_change_no_message() {
                 Err(error) => wrong.push(format!("{name}: {what}: {error}")),
             }
             let claimed = IMPORTERS.iter().find(|importer| importer.detect(&bytes));
-            let claimed = claimed.map(|it| it.format());
+            let claimed = claimed.map(proctor::session::import::Importer::format);
             if claimed != Some(sample.importer.format()) {
                 wrong.push(format!("{name}: {what}: taken for {claimed:?}"));
             }

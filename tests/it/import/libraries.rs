@@ -72,7 +72,11 @@ fn dicts_of_langchain_are_read_in_every_layout() {
         let first = import::IMPORTERS
             .iter()
             .find(|it| it.detect(text.as_bytes()));
-        assert_eq!(first.map(|it| it.format()), Some("langchain"), "{text}");
+        assert_eq!(
+            first.map(proctor::session::import::Importer::format),
+            Some("langchain"),
+            "{text}"
+        );
         let sessions = read("langchain", text.as_bytes()).expect("a good file");
         assert_eq!(sessions[0].messages().len(), 4, "{text}");
     }
@@ -173,7 +177,9 @@ warning: tool arguments are no JSON; they are kept as a string: 1
     ] {
         let importers = import::IMPORTERS.iter();
         let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
-        let claimed: Vec<&str> = claimed.map(|importer| importer.format()).collect();
+        let claimed: Vec<&str> = claimed
+            .map(proctor::session::import::Importer::format)
+            .collect();
         assert_eq!(claimed, ["langchain"], "{text}");
         let sessions = read("langchain", text.as_bytes()).expect("a good file");
         assert_eq!(outline(&sessions[0]), expected, "{text}");
@@ -269,7 +275,9 @@ fn an_archive_of_inspect_says_what_its_log_says() {
     ] {
         let bytes = archive(method);
         let claimed = import::IMPORTERS.iter().filter(|it| it.detect(&bytes));
-        let claimed: Vec<&str> = claimed.map(|it| it.format()).collect();
+        let claimed: Vec<&str> = claimed
+            .map(proctor::session::import::Importer::format)
+            .collect();
         assert_eq!(claimed, ["inspect"]);
         let sessions = read("inspect", &bytes).expect("a good archive");
         let outlines =

@@ -121,7 +121,9 @@ fn events_of_version_1_are_read_in_lists_and_rows_too() {
     for text in [list, rows, events.concat()] {
         let importers = import::IMPORTERS.iter();
         let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
-        let claimed: Vec<&str> = claimed.map(|importer| importer.format()).collect();
+        let claimed: Vec<&str> = claimed
+            .map(proctor::session::import::Importer::format)
+            .collect();
         assert_eq!(claimed, ["openhands"]);
         let sessions = read("openhands", text.as_bytes()).expect("a good file");
         assert_eq!(sessions[0].messages().len(), 5);

@@ -17,6 +17,10 @@ use crate::units::Tokens;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "fields are named as the knobs are"
+)]
 pub(super) struct Select {
     select: Covers,
     select_rounds: usize,
