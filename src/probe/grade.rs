@@ -4,7 +4,7 @@
 //! older or another item's value; where the answer set is closed (a letter, one call, a list of known
 //! entries) it says what follows from that. Every other answer is for a judge: rules never call one
 //! wrong or invented because they cannot read it. Each kind brings its own rules in its
-//! [`Spec`].
+//! `Spec`.
 
 use std::collections::BTreeSet;
 

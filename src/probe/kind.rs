@@ -450,7 +450,7 @@ impl Probe {
 
     /// The questions that are put to a reader, each in a prompt of its own: one, or two. Two ask the
     /// same in both orders, or of a protected and a free object, or of an instruction taken back and
-    /// one in force. Their answers are kept with [`OTHER_ORDER`](super::OTHER_ORDER) between them, and
+    /// one in force. Their answers are kept with [`OTHER_ORDER`] between them, and
     /// count as right only if both are.
     pub fn questions(&self) -> Vec<String> {
         self.fact.spec().questions(&self.question)

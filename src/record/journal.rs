@@ -16,6 +16,7 @@ use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 mod lines;
 
+#[cfg(feature = "http")]
 pub(crate) use lines::{append as append_lines, read as read_lines};
 
 /// Name of the manifest in its folder.

@@ -126,7 +126,7 @@ pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
         .max_by_key(|format| format.ending.len())
 }
 
-/// The endings that [`format`] knows, without the dot.
+/// The endings that [`format`](fn@format) knows, without the dot.
 pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
     let formats = FORMATS
         .iter()
