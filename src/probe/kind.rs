@@ -70,7 +70,7 @@ pub const NEVER_SAID: &str =
 /// Grades an answer; `None` where only a judge can tell.
 type Grade<'a> = Box<dyn Fn(&Answer<'_>) -> Option<Score> + 'a>;
 
-/// What probes need to know of one fact.
+/// One fact as its probes see it: parts, questions, answers and grader.
 pub(crate) struct Spec<'a> {
     pub(crate) kind: ProbeKind,
     pub(crate) format: AnswerFormat,
@@ -93,13 +93,13 @@ pub(crate) struct Spec<'a> {
 /// Which parts answer, and so from when on the probe can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
-    /// Those that hold, once the first was said.
+    /// The items that hold, after the first of them appeared.
     Current,
     /// The newest.
     Newest,
     /// All together, once all of the evidence was said.
     Together,
-    /// Those that were started and not ended.
+    /// Tool uses that were started and have not ended.
     Open,
     /// The items of a plan that are left; every version of the plan holds all of them.
     Planned,
@@ -119,7 +119,7 @@ pub(crate) enum Reference<'a> {
     Written(String),
 }
 
-/// Whose words the parts are.
+/// Who wrote the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wording {
     /// Values, which a reader repeats.

@@ -1,4 +1,4 @@
-//! What the user asked for last, word for word.
+//! The last request of the user, verbatim.
 
 use super::{AnswerFormat, Answers, Part, ProbeKind, Reference, Revision, Search, Spec, Wording};
 

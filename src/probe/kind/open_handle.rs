@@ -1,4 +1,4 @@
-//! What was started and not ended.
+//! Handles that were opened and not yet closed.
 
 use super::{AnswerFormat, Answers, Handle, Part, ProbeKind, Spec, lists};
 
