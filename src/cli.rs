@@ -4,13 +4,14 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::model::cassette::CassetteError;
 use crate::needles::NeedlesError;
@@ -18,7 +19,9 @@ use crate::record::journal::{JournalError, Run, write_whole};
 use crate::report::escape;
 use crate::report::terminal::Terminal;
 use crate::runner::PlanError;
+use crate::session::ground_truth::GroundTruth;
 use crate::session::import::ImportError;
+use crate::session::{Session, native};
 use crate::settings::{SettingError, did_you_mean};
 
 mod baseline;
@@ -26,7 +29,6 @@ mod batch;
 mod budget;
 mod cache;
 mod calibrate;
-mod columns;
 mod compare;
 mod completions;
 mod doctor;
@@ -53,6 +55,7 @@ mod schema;
 mod score;
 mod strategies;
 mod sweep;
+mod template;
 mod validate;
 mod versus;
 mod walk;
@@ -83,29 +86,29 @@ enum Command {
     Gate(gate::Args),
     /// Try many settings of one strategy, and recommend one
     Sweep(Box<sweep::Args>),
-    /// Keep what a run scored, as a file for git
+    /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
     /// Write synthetic sessions and what was planted in them
     Generate(generate::Args),
     /// Write recordings in the native format, or in that of a provider's API
     Import(import::Args),
-    /// Listen as a recording proxy: what agents send to a model's API is passed on, and kept
+    /// Run a recording proxy: pass on what agents send to a model's API, and keep it
     Record(record::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
-    /// Find facts of a recording that can be asked for, and check a file of them
+    /// Derive facts from a recording to ask about, and check a file of facts
     Probes(probes::Args),
     /// Check a scenario file, and say what it would run
     Validate(validate::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
-    /// Show what the model would see at a call, and what became of the rest
+    /// Show what the model would see at a call, and what happened to the rest
     Inspect(inspect::Args),
-    /// Say what fits into a window, and which lines a prompt crosses
+    /// Say what fits into a window, and which thresholds a prompt crosses
     Budget(budget::Args),
     /// Have another judge grade the answers of a run, without replaying it
     Score(score::Args),
-    /// Compare a judge with people's labels, and say whether it may be believed
+    /// Compare a judge with people's labels, and say whether to trust it
     Calibrate(calibrate::Args),
     /// Recorded answers of models: list, verify, clear
     Cache(cache::Args),
@@ -183,14 +186,17 @@ fn dispatch(command: Command) -> Exit {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
-    result.unwrap_or_else(|error| {
-        say(&format!("error: {}", chain(&error)));
-        let (exit, hint) = explain(&error);
-        if let Some(hint) = hint {
-            say(&format!(" hint: {hint}"));
-        }
-        exit
-    })
+    result.unwrap_or_else(|error| say_error(&error))
+}
+
+/// Says what went wrong and how to mend it; returns the exit code that it asks for.
+fn say_error(error: &anyhow::Error) -> Exit {
+    let (exit, hint) = explain(error);
+    say(&format!("error: {}", chain(error)));
+    if let Some(hint) = hint {
+        say(&format!(" hint: {hint}"));
+    }
+    exit
 }
 
 /// The exit code and hint of an error, by the first error in its chain that has one.
@@ -344,15 +350,42 @@ enum Format {
     Json,
 }
 
-/// Prints the result of a command: facts for programs, or text for people, in which nothing is left
-/// that a terminal obeys.
-fn show(as_json: bool, format: &str, facts: impl Serialize, text: &str) -> anyhow::Result<Exit> {
+/// Prints the result of a command: its facts for programs, or for people a text that the template makes
+/// of them, in which nothing is left that a terminal obeys.
+fn show(
+    as_json: bool,
+    format: &str,
+    facts: impl Serialize,
+    template: &str,
+) -> anyhow::Result<Exit> {
     if as_json {
         print_json(&Facts::new(format, facts))?;
     } else {
-        let lines = text.lines().map(|line| escape::plain(line) + "\n");
-        prose::say(&lines.collect::<String>())?;
+        show_text(facts, template)?;
     }
+    Ok(Exit::Done)
+}
+
+/// The same, with more that only the text says: the template knows the facts as `facts`.
+fn show_with(
+    as_json: bool,
+    format: &str,
+    facts: Value,
+    mut more: Value,
+    template: &str,
+) -> anyhow::Result<Exit> {
+    if as_json {
+        return show(true, format, facts, "");
+    }
+    more["facts"] = facts;
+    show_text(more, template)
+}
+
+/// Prints the text that a template makes of these facts.
+fn show_text(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
+    let text = template::fill(template, facts)?;
+    let lines = text.lines().map(|line| escape::plain(line) + "\n");
+    prose::say(&lines.collect::<String>())?;
     Ok(Exit::Done)
 }
 
@@ -419,9 +452,33 @@ fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Writes a new file, and refuses to write over an old one without `force`.
 fn write_new(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    refuse_existing(path, force)?;
+    Ok(write_whole(path, bytes)?)
+}
+
+/// Refuses to write over a file without `force`.
+fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
     if path.exists() && !force {
         let problem = format!("`{}` is there already", path.display());
         return stop_with(Exit::NotWritten, problem, "`--force` writes over it");
     }
-    Ok(write_whole(path, bytes)?)
+    Ok(())
+}
+
+/// Writes what is known of a session to a file of its own, and returns its path.
+fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> anyhow::Result<PathBuf> {
+    let path = folder.join(format!("{}.truth.json", truth.session));
+    let mut bytes = serde_json::to_vec_pretty(truth)?;
+    bytes.push(b'\n');
+    write_new(&path, &bytes, force)?;
+    Ok(path)
+}
+
+/// Writes a session to a file of its own, in the native format, and returns its path.
+fn write_session(folder: &Path, session: &Session, force: bool) -> anyhow::Result<PathBuf> {
+    let path = folder.join(format!("{}.session.jsonl", session.id()));
+    let mut bytes = Vec::new();
+    native::write(session, &mut bytes)?;
+    write_new(&path, &bytes, force)?;
+    Ok(path)
 }

@@ -219,18 +219,7 @@ pub struct SessionEntry {
 
 /// Which column of the comparison a cell belongs to.
 #[derive(
-    Debug,
-    Default,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    JsonSchema,
-    Serialize,
-    Deserialize,
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
@@ -350,7 +339,7 @@ pub struct CellRecord {
     /// and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<ArtifactTrail>,
-    /// Names in summaries that nobody said; nothing where no summary was written.
+    /// Unsupported names in summaries; `None` if no summary was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_atoms: Option<SummaryAtoms>,
     /// What was asked, and the answer at that point; only on the reference, and not in older records.
@@ -427,6 +416,16 @@ impl End {
     /// Whether the cell's figures are a measurement.
     pub fn is_measured(&self) -> bool {
         !matches!(self, Self::NotMeasurable { .. })
+    }
+
+    /// The call at which the cell ended early.
+    pub fn call(&self) -> Option<usize> {
+        match self {
+            Self::Completed => None,
+            Self::Died { call, .. }
+            | Self::Failed { call, .. }
+            | Self::NotMeasurable { call, .. } => Some(*call),
+        }
     }
 }
 

@@ -17,13 +17,13 @@ use std::time::Duration;
 use crate::bill::{HiddenThinking, Scale};
 use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
-use crate::probe::Item;
+use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
-use crate::tokens::Size;
+use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
@@ -46,10 +46,12 @@ use faults::FaultInjector;
 use meter::Meter;
 use observe::{CallView, Observer};
 use present::tools_of;
-use reader::{ItemAnswers, Questioner};
+use reader::{Answers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
+pub use failure::failed;
 pub use fitness::Fitness;
+pub use meter::Booked;
 pub use prepared::PreparedSession;
 pub use reader::{Panel, Times};
 pub use unanswered::Unanswered;
@@ -65,6 +67,18 @@ pub struct Models {
     pub judge: Option<Panel>,
     /// How often each is asked the same.
     pub times: Times,
+}
+
+impl Models {
+    /// The offline writer of summaries alone: no probe is asked.
+    pub fn offline(counts: &Arc<CountedTexts>) -> Self {
+        Self {
+            summariser: Arc::new(Offline::new(counts.clone())),
+            reader: None,
+            judge: None,
+            times: Times::default(),
+        }
+    }
 }
 
 /// What is replayed in a cell.
@@ -114,13 +128,13 @@ pub fn replay(
 }
 
 /// Replays one cell with observers beside the usual ones.
-pub fn replay_watched(
-    prepared: &PreparedSession,
+pub fn replay_watched<'a>(
+    prepared: &'a PreparedSession,
     name: CellName,
     replayed: Replayed,
-    models: &Models,
-    clock: &dyn CpuClock,
-    more: Vec<Box<dyn Observer>>,
+    models: &'a Models,
+    clock: &'a dyn CpuClock,
+    more: Vec<Box<dyn Observer + 'a>>,
 ) -> Replay {
     let mut observers = observe::observers(&prepared.watched, &replayed);
     observers.extend(more);
@@ -128,25 +142,26 @@ pub fn replay_watched(
 }
 
 /// Replays one cell with observers of the caller's choice.
-pub fn replay_observed(
-    prepared: &PreparedSession,
+pub fn replay_observed<'a>(
+    prepared: &'a PreparedSession,
     name: CellName,
     replayed: Replayed,
-    models: &Models,
-    clock: &dyn CpuClock,
-    observers: Vec<Box<dyn Observer>>,
+    models: &'a Models,
+    clock: &'a dyn CpuClock,
+    observers: Vec<Box<dyn Observer + 'a>>,
 ) -> Replay {
-    let faults = match replayed {
-        Replayed::Strategy(..) => prepared.faults.clone(),
-        Replayed::Full | Replayed::Empty => Arc::default(),
-    };
-    let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
-    let mut cell = Cell::new(prepared, models, clock, observers, injector);
-    cell.record.arm = match replayed {
+    let arm = match replayed {
         Replayed::Full => Arm::Reference,
         Replayed::Empty => Arm::Floor,
         Replayed::Strategy(..) => Arm::Strategy,
     };
+    let faults = match arm {
+        Arm::Strategy => prepared.faults.clone(),
+        Arm::Reference | Arm::Floor => Arc::default(),
+    };
+    let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
+    let mut cell = Cell::new(prepared, models, clock, observers, injector);
+    cell.record.arm = arm;
     let (end, window) = match replayed {
         Replayed::Full => (cell.run(None), None),
         Replayed::Empty => (cell.run_empty(), None),
@@ -170,12 +185,10 @@ fn died(call: usize, prompt: Tokens, cause: DeathCause) -> End {
 struct Cell<'a> {
     prepared: &'a PreparedSession,
     meter: Meter<'a>,
-    models: &'a Models,
-    clock: &'a dyn CpuClock,
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Box<dyn Observer + 'a>>,
     context: Context,
     record: CellRecord,
-    answers: Vec<(Item, ItemAnswers)>,
+    answers: Answers,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
@@ -195,14 +208,12 @@ impl<'a> Cell<'a> {
         prepared: &'a PreparedSession,
         models: &'a Models,
         clock: &'a dyn CpuClock,
-        observers: Vec<Box<dyn Observer>>,
+        observers: Vec<Box<dyn Observer + 'a>>,
         injector: FaultInjector,
     ) -> Self {
         Self {
             prepared,
             meter: Meter::new(models, &prepared.counts, clock, injector),
-            models,
-            clock,
             observers,
             context: Context::default(),
             record: CellRecord::default(),
@@ -343,9 +354,9 @@ impl<'a> Cell<'a> {
     /// Runs the strategy's own code on the clock; what its models take is not counted.
     fn timed<T>(&mut self, work: impl FnOnce(&mut Meter<'_>) -> T) -> T {
         self.meter.time = Duration::ZERO;
-        let started = self.clock.now();
+        let started = self.meter.clock.now();
         let done = work(&mut self.meter);
-        let spent = self.clock.now().saturating_sub(started);
+        let spent = self.meter.clock.now().saturating_sub(started);
         self.spent += spent.saturating_sub(self.meter.time);
         done
     }
@@ -453,16 +464,16 @@ impl<'a> Cell<'a> {
             edge,
         };
         self.observers.iter_mut().for_each(|it| it.called(&view));
-        if self.models.reader.is_some() {
+        if self.meter.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
                 prepared,
-                panel: self.models.judge.as_ref(),
-                times: self.models.times,
+                panel: self.meter.models.judge.as_ref(),
+                times: self.meter.models.times,
                 arm: self.record.arm,
                 meter: &mut self.meter,
             };
-            let due = prepared.watched.items_at(call);
+            let due = prepared.watched.due_range(call);
             self.answers.extend(questioner.ask(due));
         }
     }
@@ -470,7 +481,7 @@ impl<'a> Cell<'a> {
     fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
-        if let (Some(panel), Arm::Reference) = (&self.models.judge, record.arm)
+        if let (Some(panel), Arm::Reference) = (&self.meter.models.judge, record.arm)
             && !self.answers.is_empty()
         {
             record.sentinels = reader::sentinels(panel, &mut self.meter);
@@ -490,14 +501,14 @@ impl<'a> Cell<'a> {
         for observer in self.observers {
             observer.finish(&mut record);
         }
-        reader::attach(&mut record.probes, prepared.watched.probes(), self.answers);
+        reader::attach(&mut record.probes, self.answers);
         if record.arm == Arm::Reference {
             record.probe_texts = prepared.watched.texts(&prepared.session);
         }
         Replay {
             record,
             strategy_cpu: self.strategy_cpu,
-            cell_cpu: self.clock.now().saturating_sub(self.started),
+            cell_cpu: self.meter.clock.now().saturating_sub(self.started),
             vault: self.vault,
             unanswered: self.meter.unanswered,
         }

@@ -12,9 +12,8 @@ use serde::Serialize;
 
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
-use crate::record::{
-    Arm, CellRecord, CompactionChange, CompactionEvent, Manifest, ModelEntry, ProbeRecord, Timing,
-};
+use crate::metric::retention::Retention;
+use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
 
 pub mod arm;
@@ -84,18 +83,9 @@ pub struct Report {
     /// which would repeat what the run folder holds; formats with one row per cell write them.
     #[serde(skip)]
     pub cells: Vec<CellSummary>,
-    /// Every probe item of each cell, in the same order.
+    /// The records of these cells, in the same order.
     #[serde(skip)]
-    pub items: Vec<ItemOutcome>,
-    /// Every compaction of the first repeat of each cell, in the same order.
-    #[serde(skip)]
-    pub(crate) compactions: Vec<CellCompaction>,
-    /// What was sent at each call, for plots.
-    #[serde(skip)]
-    pub(crate) series: Vec<plot::series::CellSeries>,
-    /// What was asked and what the answer is, by session, probe and how far the session was.
-    #[serde(skip)]
-    pub(crate) questions: BTreeMap<(String, String, u8), (String, String)>,
+    pub(crate) records: Vec<CellRecord>,
 }
 
 /// What a report is about, with what formats need beside the tables.
@@ -110,33 +100,8 @@ pub enum Subject {
     Sweep(Box<Sweep>),
 }
 
-/// One probe item of one cell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ItemOutcome {
-    /// The session's id.
-    pub session: String,
-    /// The strategy's name, or `full` or `empty`.
-    pub strategy: String,
-    /// Which repeat, from 0.
-    pub repeat: u32,
-    /// Which column of the comparison its cell belongs to.
-    pub arm: Arm,
-    /// What was asked, and what became of it.
-    pub probe: ProbeRecord,
-}
-
-/// One compaction of one cell.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CellCompaction {
-    /// The session's id.
-    pub(crate) session: String,
-    /// The strategy's name.
-    pub(crate) strategy: String,
-    /// What happened.
-    pub(crate) event: CompactionEvent,
-    /// What it took out and put in; nothing in older records.
-    pub(crate) change: Option<CompactionChange>,
-}
+/// A probe item, with its cell.
+pub(crate) type Item<'a> = (&'a CellRecord, &'a ProbeRecord);
 
 /// What was run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -181,17 +146,12 @@ pub struct Coverage {
     /// Of these, cells in which the strategy failed.
     pub failed: usize,
     /// Of these, cells that the recording leaves nothing to measure of: they count in no number.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::units::is_default")]
     pub not_measurable: usize,
     /// Cells of the plan without a record.
     pub outstanding: usize,
     /// Records of no session or strategy of the manifest, or of a cell recorded twice: not used.
     pub unused: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// What a reader must know before looking at a number.
@@ -257,6 +217,19 @@ impl Report {
         self.controls.check()
     }
 
+    /// Every probe item with its cell.
+    pub(crate) fn items(&self) -> Vec<Item<'_>> {
+        let cells = self.records.iter();
+        let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+        items.collect()
+    }
+
+    /// The first repeat of each cell under full history or a strategy.
+    pub(crate) fn first_cells(&self) -> impl Iterator<Item = &CellRecord> {
+        let cells = self.records.iter();
+        cells.filter(|cell| cell.arm != Arm::Floor && cell.repeat == 0)
+    }
+
     /// The rows of the comparison.
     pub(crate) fn compared(&self) -> &[Row] {
         self.section("comparison")
@@ -284,10 +257,30 @@ impl Report {
         }
     }
 
+    /// The items of a strategy with their ages.
+    pub(crate) fn retention(&self, strategy: &str) -> Retention {
+        let own = self.cells.iter().filter(|cell| cell.strategy == strategy);
+        Retention(
+            own.flat_map(|cell| cell.retention.0.iter().copied())
+                .collect(),
+        )
+    }
+
     /// The section of this name.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }
+}
+
+/// Questions and answers by session, probe and how far the session was, as they were asked last.
+pub(crate) fn probe_texts<'a>(
+    cells: impl IntoIterator<Item = &'a CellRecord>,
+) -> BTreeMap<(&'a str, &'a str, u8), &'a ProbeText> {
+    let of_cell = |cell: &'a CellRecord| {
+        let texts = cell.probe_texts.iter();
+        texts.map(|text| ((&*cell.session, &*text.probe, text.percent), text))
+    };
+    cells.into_iter().flat_map(of_cell).collect()
 }
 
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.

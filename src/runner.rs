@@ -21,10 +21,12 @@ use crate::model::price::{Client, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
-use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
+use crate::record::{
+    CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
+};
 use crate::replay::observe::Observer;
 use crate::replay::{
-    CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay_watched,
+    CellName, CpuClock, Models, PreparedSession, Replay, Replayed, failed, replay_watched,
 };
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
@@ -155,14 +157,12 @@ impl Plan {
 
     /// All cells, in the order in which they are run.
     pub fn cells(&self) -> Vec<CellKey> {
-        (0..self.sessions.len())
-            .flat_map(|session| {
-                self.arms(session)
-                    .into_iter()
-                    .map(move |arm| (session, arm))
-            })
-            .map(|(session, arm)| self.key(session, arm))
-            .collect()
+        let sessions = 0..self.sessions.len();
+        let of_session = |session| {
+            let arms = self.arms(session).into_iter();
+            arms.map(move |arm| self.key(session, arm))
+        };
+        sessions.flat_map(of_session).collect()
     }
 
     fn key(&self, session: usize, arm: ArmIndex) -> CellKey {
@@ -450,7 +450,7 @@ fn replay_arm<'a>(
     arm: ArmIndex,
     followed: &Dependencies,
     models: &Models,
-    more: Vec<Box<dyn Observer>>,
+    more: Vec<Box<dyn Observer + '_>>,
 ) -> Result<Replay, Unrun<'a>> {
     let name = CellName {
         strategy: plan.name_of(arm),
@@ -465,7 +465,9 @@ fn replay_arm<'a>(
                 match followed.wait_for(&plan.key(session, other)) {
                     Lead::Sizes(sizes) => spec = spec.beside(sizes),
                     Lead::NotMeasurable => {
-                        return Ok(Replay::not_measurable(prepared, name, models));
+                        let why = "the strategy it follows is not measurable here".to_owned();
+                        let end = End::NotMeasurable { call: 0, why };
+                        return Ok(Replay::not_begun(prepared, name, models, end));
                     }
                     Lead::Broken => return Err(Unrun::NothingToFollow),
                 }
@@ -477,7 +479,10 @@ fn replay_arm<'a>(
             );
             match spec.build() {
                 Ok(strategy) => Replayed::Strategy(Box::new(strategy), window),
-                Err(error) => return Ok(Replay::failed(prepared, name, models, &error)),
+                Err(error) => {
+                    let end = failed(0, &error);
+                    return Ok(Replay::not_begun(prepared, name, models, end));
+                }
             }
         }
     };
@@ -497,35 +502,29 @@ fn prepare(
     loaded: &LoadedSession,
     probes: Vec<Probe>,
 ) -> Result<PreparedSession, NeedlesError> {
-    let bill = loaded.bill(&plan.scenario);
+    let (scenario, prices) = (&plan.scenario, &plan.prices);
+    let agent = prices::model(&scenario.cache, &loaded.session);
     let prepared = PreparedSession::selecting(
         loaded.session.clone(),
         loaded.counts.clone(),
         probes,
-        &plan.scenario.selection,
+        &scenario.selection,
     )?;
-    Ok(prepared
-        .billed(Arc::new(bill))
-        .sent_to(plan.scenario.provider)
-        .asking(plan.scenario.models.asking)
-        .searching_removed(plan.scenario.recovery)
-        .with_faults(Arc::new(plan.scenario.faults.clone()))
-        .with_limits(plan.prices.limits(
-            plan.scenario.provider.name(),
-            prices::model(&plan.scenario.cache, &loaded.session),
-        ))
-        .with_cache(
-            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
-            plan.scenario.cache.pacing_seconds,
-        )
-        .with_client(
-            Client::of(&loaded.session.source().format),
-            plan.scenario.cache.breakpoints,
-        )
-        .with_prices(
-            plan.prices.clone(),
-            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
-        ))
+    let schemes = prices::schemes(scenario, prices, &loaded.session);
+    let mut prepared = prepared
+        .billed(Arc::new(loaded.bill(scenario)))
+        .sent_to(scenario.provider)
+        .searching_removed(scenario.recovery)
+        .with_cache(schemes, scenario.cache.pacing_seconds);
+    prepared.asking = scenario.models.asking;
+    prepared.faults = Arc::new(scenario.faults.clone());
+    prepared.limits = prices.limits(scenario.provider.name(), agent);
+    if let Some(cache) = prepared.cache() {
+        cache.client = Client::of(&loaded.session.source().format);
+        cache.shown = scenario.cache.breakpoints;
+        cache.prices = Some((prices.clone(), agent.map(str::to_owned)));
+    }
+    Ok(prepared)
 }
 
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.

@@ -195,10 +195,10 @@ impl Scenario {
             probes: probes.files("files", folder),
             selection,
             models,
-            recovery: keys.setting("recovery").map(|_| Recovery {
-                snippets: recovery.whole("snippets").unwrap_or_default(),
-                snippet_tokens: recovery.whole("snippet_tokens").unwrap_or_default(),
-            }),
+            recovery: keys
+                .setting("recovery")
+                .map(|_| recovery.read())
+                .transpose()?,
             faults,
             cache,
             gate,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use keys::{Key, Keyed, Keys, fraction_schema, whole_schema};
+pub use keys::{Key, Keyed, Keys};
 pub use reader::Reader;
 
 /// A value and where it was written.
@@ -61,9 +61,10 @@ impl Setting {
 }
 
 /// A value of TOML.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, derive_more::From)]
 pub enum Value {
     /// Text.
+    #[from(String, &str)]
     Text(String),
     /// A whole number.
     Whole(i64),
@@ -72,33 +73,11 @@ pub enum Value {
     /// Yes or no.
     Flag(bool),
     /// A list.
+    #[from]
     List(Vec<Setting>),
     /// A table.
+    #[from]
     Table(Table),
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<Vec<Setting>> for Value {
-    fn from(items: Vec<Setting>) -> Self {
-        Self::List(items)
-    }
-}
-
-impl From<Table> for Value {
-    fn from(table: Table) -> Self {
-        Self::Table(table)
-    }
 }
 
 impl Value {

@@ -9,9 +9,10 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::Sub;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use derive_more::{Add, AddAssign, Sum};
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -146,7 +147,9 @@ pub fn counter(name: &str) -> Option<Arc<dyn TokenCounter>> {
 ///
 /// Triggers may measure in another unit than the scenario counts in; keeping the three side by
 /// side makes that free.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum, Serialize, Deserialize,
+)]
 pub struct Size {
     /// Tokens, by the scenario's counter.
     pub tokens: Tokens,
@@ -159,24 +162,6 @@ pub struct Size {
     pub bytes: u64,
 }
 
-impl Add for Size {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            tokens: self.tokens + other.tokens,
-            exact: self.exact + other.exact,
-            chars: self.chars + other.chars,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-}
-
-impl AddAssign for Size {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
 impl Sub for Size {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -186,12 +171,6 @@ impl Sub for Size {
             chars: self.chars.saturating_sub(other.chars),
             bytes: self.bytes.saturating_sub(other.bytes),
         }
-    }
-}
-
-impl std::iter::Sum for Size {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::default(), Add::add)
     }
 }
 

@@ -3,10 +3,9 @@
 //! This is the leaf of the crate. Nothing here knows what a session is.
 
 use std::fmt::{self, Write as _};
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub};
 use std::sync::Arc;
 
+use derive_more::{Add, AddAssign, Sub, Sum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,6 +13,21 @@ use sha2::{Digest, Sha256};
 /// Whether a value is the one that a file need not name.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// The whole part of a number. Below 0, and for what is no number, it is 0; above the largest whole number it is that.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
+pub(crate) fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// The same, as a count or an index.
+pub(crate) fn index(number: f64) -> usize {
+    usize::try_from(whole(number)).unwrap_or(usize::MAX)
 }
 
 /// A number of tokens. Subtraction saturates at zero: a context cannot owe tokens.
@@ -27,6 +41,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     PartialOrd,
     Ord,
     Hash,
+    Sum,
     JsonSchema,
     Serialize,
     Deserialize,
@@ -53,38 +68,27 @@ impl Tokens {
         } else {
             fraction.clamp(0.0, 1.0)
         };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the product lies between zero and the original count"
-        )]
-        Self((self.0 as f64 * fraction).floor() as u64)
+        Self(whole(self.0 as f64 * fraction))
     }
 }
 
-impl Add for Tokens {
+impl std::ops::Add for Tokens {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
-impl AddAssign for Tokens {
+impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl Sub for Tokens {
+impl std::ops::Sub for Tokens {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Sum for Tokens {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::ZERO, Add::add)
     }
 }
 
@@ -105,6 +109,7 @@ impl fmt::Display for Tokens {
     PartialOrd,
     Ord,
     Hash,
+    Sum,
     JsonSchema,
     Serialize,
     Deserialize,
@@ -114,13 +119,8 @@ pub struct Usd(pub u64);
 
 impl Usd {
     /// An amount in dollars, of at least 0.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an amount is at least 0, and a float as large as an integer saturates"
-    )]
     pub fn of_dollars(dollars: f64) -> Self {
-        Self((dollars * 1e9).round() as u64)
+        Self(whole((dollars * 1e9).round()))
     }
 
     /// The price of so many tokens at this price of one.
@@ -130,22 +130,16 @@ impl Usd {
     }
 }
 
-impl Add for Usd {
+impl std::ops::Add for Usd {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
-impl AddAssign for Usd {
+impl std::ops::AddAssign for Usd {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sum for Usd {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::default(), Add::add)
     }
 }
 
@@ -172,7 +166,21 @@ pub struct Timestamp(pub i64);
 pub struct ApiCallId(pub Arc<str>);
 
 /// Tokens billed for one call. The five kinds are disjoint; their sum is what was processed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Add,
+    AddAssign,
+    Sub,
+    Sum,
+    JsonSchema,
+    Serialize,
+    Deserialize,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
     /// Prompt tokens neither read from nor written to the provider's cache.
@@ -213,30 +221,13 @@ impl Usage {
     /// adding them up would bill the call once per record.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
-        self.zip(other, Ord::max)
-    }
-
-    fn zip(self, other: Self, join: fn(Tokens, Tokens) -> Tokens) -> Self {
         Self {
-            input_uncached: join(self.input_uncached, other.input_uncached),
-            cache_write_5m: join(self.cache_write_5m, other.cache_write_5m),
-            cache_write_1h: join(self.cache_write_1h, other.cache_write_1h),
-            cache_read: join(self.cache_read, other.cache_read),
-            output: join(self.output, other.output),
+            input_uncached: self.input_uncached.max(other.input_uncached),
+            cache_write_5m: self.cache_write_5m.max(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+            cache_read: self.cache_read.max(other.cache_read),
+            output: self.output.max(other.output),
         }
-    }
-}
-
-impl Add for Usage {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        self.zip(other, Add::add)
-    }
-}
-
-impl AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }
 

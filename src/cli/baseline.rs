@@ -1,16 +1,13 @@
 //! `proctor baseline`: what a run scored, kept as a file for git.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, Stop, chain, print, read_run, say, show, stop, stop_with};
-use crate::compare::baseline::Baseline;
+use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
 use crate::compare::{Mismatch, Source};
 use crate::record::journal::write_whole;
-use crate::report::figure::many;
 
 /// Arguments of `proctor baseline`.
 #[derive(Debug, clap::Args)]
@@ -21,7 +18,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Keep what a run scored under a name; an older one of that name is written over
+    /// Save the scores of a run under a name, in place of an older baseline of that name
     Save(SaveArgs),
     /// List the baselines of the folder
     List {
@@ -71,7 +68,7 @@ struct SaveArgs {
 
 #[derive(Debug, clap::Args)]
 struct Folder {
-    /// Folder that baselines are named in
+    /// Folder of the named baselines
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     baselines: PathBuf,
 }
@@ -158,7 +155,7 @@ fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
         return stop_with(Exit::Usage, problem, hint);
     }
     let mut mismatches = first.source.mismatches(&second.source);
-    for strategy in &first.source.strategies {
+    for strategy in first.source.samples() {
         let name = &strategy.strategy;
         let other = second.source.strategy(name).map(|other| &other.definition);
         if other != Some(&strategy.definition) {
@@ -183,12 +180,9 @@ pub(super) fn save(
     baselines: &Path,
 ) -> anyhow::Result<()> {
     let path = baseline_path(name, baselines);
-    let text = Baseline::of(source, again).to_text()?;
+    let text = source.with_noise(again).to_text()?;
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            let problem = format!("cannot make folder `{}`: {error}", folder.display());
-            Stop::new(Exit::NotWritten, problem)
-        })?;
+        make_folder(folder)?;
     }
     write_whole(&path, text.as_bytes())?;
     say(&format!("saved baseline `{}`", path.display()));
@@ -218,19 +212,20 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let named = named.filter_map(|path| path.file_stem());
     let mut names: Vec<String> = named.map(|it| it.to_string_lossy().into_owned()).collect();
     names.sort();
-    let (mut rows, mut text) = (Vec::new(), String::new());
-    for name in names {
-        let baseline = read_baseline(&name, baselines);
-        rows.push(row(&name, &baseline));
-        let said = baseline.map_or_else(|error| chain(&error), |baseline| summary(&baseline));
-        let _ = writeln!(text, "{name}: {said}");
-    }
-    let facts = json!({ "baselines": rows });
-    show(as_json, "proctor-baselines", facts, &text)
+    let rows = names
+        .iter()
+        .map(|name| row(name, &read_baseline(name, baselines)));
+    let facts = json!({ "baselines": rows.collect::<Vec<_>>() });
+    show(
+        as_json,
+        "proctor-baselines",
+        facts,
+        include_str!("text/baselines.txt"),
+    )
 }
 
 /// A baseline of the list, or why it cannot be read.
-fn row(name: &str, baseline: &anyhow::Result<Baseline>) -> Value {
+fn row(name: &str, baseline: &anyhow::Result<Source>) -> Value {
     match baseline {
         Ok(baseline) => json!({
             "name": name,
@@ -243,48 +238,28 @@ fn row(name: &str, baseline: &anyhow::Result<Baseline>) -> Value {
     }
 }
 
-fn summary(baseline: &Baseline) -> String {
-    format!(
-        "scenario {}, {}, {}, proctor {}",
-        baseline.conditions.scenario,
-        many(baseline.sessions.len(), "session", "sessions"),
-        many(baseline.order.len(), "strategy", "strategies"),
-        baseline.conditions.proctor
-    )
-}
-
 fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let baseline = read_baseline(name, baselines)?;
     if as_json {
         print(&baseline.to_text()?)?;
         return Ok(Exit::Done);
     }
-    let conditions = &baseline.conditions;
-    let mut text = format!(
-        "{}\ncounter {}, window {}, summariser {}, reader {}, {}\n",
-        summary(&baseline),
-        conditions.counter,
-        conditions.window,
-        conditions.summariser.name,
-        conditions.reader.name,
-        many(conditions.repeats as usize, "repeat", "repeats")
-    );
-    for name in &baseline.order {
-        let Some(stored) = baseline.strategies.get(name) else {
-            continue;
-        };
+    let strategies = baseline.samples().map(|stored| {
+        let name = &stored.strategy;
         let sessions = stored.sessions.values();
-        let probes: Vec<_> = sessions
-            .flat_map(|session| session.probes.values())
-            .collect();
-        let lost = probes
-            .iter()
-            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
-        let (items, lost) = (probes.len(), lost.count());
-        let _ = writeln!(text, "{name}: {items} probe items, {lost} lost");
-        for (metric, noise) in baseline.noise.get(name).into_iter().flatten() {
-            let _ = writeln!(text, "  noise of {metric}: {noise:.4}");
-        }
-    }
-    show(false, "proctor-baseline", (), &text)
+        let probes = || sessions.clone().flat_map(|session| session.probes.values());
+        let lost = probes().filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
+        json!({
+            "name": name,
+            "items": probes().count(),
+            "lost": lost.count(),
+            "noise": baseline.noise.get(name),
+        })
+    });
+    let facts = json!({
+        "conditions": baseline.conditions,
+        "sessions": baseline.sessions.len(),
+        "strategies": strategies.collect::<Vec<_>>(),
+    });
+    show_text(facts, include_str!("text/baseline.txt"))
 }

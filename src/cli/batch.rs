@@ -18,7 +18,7 @@ pub(super) fn is_answered(
     use super::{Exit, Stop, chain, say};
     use crate::runner::batch::Waited;
 
-    let cassette = plan.models().and_then(|models| models.cassette());
+    let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
     let is_over = outcome.missed || outcome.budget.is_some() || !outcome.unreached.is_empty();
     if !waits || is_over || stop.load(Ordering::Relaxed) {

@@ -1,12 +1,9 @@
 //! `proctor budget`: what fits into a window, and which lines a prompt crosses on its way.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::columns::grouped;
-use super::{Exit, Format, show, stop_with, token_count};
+use super::{Exit, Format, show_with, stop_with, token_count};
 use crate::settings::{Place, Setting};
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
@@ -71,19 +68,53 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "`--window` must be larger than what `--max-output` reserves";
         return stop_with(Exit::Usage, problem, hint);
     }
-    let budget = Budget::new(args, window)?;
     let as_json = args.json || args.format == Format::Json;
-    show(as_json, "proctor-budget", budget.facts(), &budget.to_text())
+    let (facts, template) = (facts(args, window)?, include_str!("text/budget.txt"));
+    show_with(as_json, "proctor-budget", facts, buffers(), template)
 }
 
 /// How the tokens of a window are spent.
-struct Budget {
-    window: Window,
-    system: Tokens,
-    read: Tokens,
-    readings: [Reading; 2],
-    preset: Option<String>,
-    stages: Vec<StageLine>,
+fn facts(args: &Args, window: Window) -> anyhow::Result<Value> {
+    let system = args.system_tokens;
+    let preset = args.preset.as_deref();
+    let stages = preset.map(|name| stages(name, window, system));
+    let readings = WarningFrom::ALL.map(|from| Reading::new(window.lines(from), args.prompt));
+    let lines = window.lines(WarningFrom::AutoCompact);
+    let [warning, auto_compact, blocking] = window.drawn();
+    // How many typical reads fit between the system prompt and a line.
+    let reads = |line: Tokens| (line - system).0 / args.read_tokens;
+    Ok(json!({
+        "window": window.tokens,
+        "max_output": window.max_output,
+        "system_tokens": system,
+        "effective": lines.effective,
+        "auto_compact": lines.auto_compact,
+        "blocking": lines.blocking,
+        "readings": readings,
+        "left_for_messages": lines.effective - system,
+        "typical_read": {
+            "tokens": args.read_tokens,
+            "up_to_auto_compact": reads(lines.auto_compact),
+            "up_to_effective": reads(lines.effective),
+        },
+        "drawn": {
+            "percent": DRAWN_PERCENT,
+            "warning": warning,
+            "auto_compact": auto_compact,
+            "blocking": blocking,
+        },
+        "preset": args.preset,
+        "stages": stages.transpose()?.unwrap_or_default(),
+    }))
+}
+
+/// How far the lines are apart.
+fn buffers() -> Value {
+    json!({
+        "blocking_buffer": BLOCKING_BUFFER,
+        "auto_compact_buffer": AUTO_COMPACT_BUFFER,
+        "warning_buffer": WARNING_BUFFER,
+    })
 }
 
 /// The lines of a window, by where warnings are measured from.
@@ -95,8 +126,6 @@ struct Reading {
     /// The zones that some prompt is in, each with the smallest such prompt.
     zones: Vec<Standing>,
     prompt: Option<Standing>,
-    #[serde(skip)]
-    lines: Lines,
 }
 
 /// The place of a prompt among the lines.
@@ -142,165 +171,7 @@ impl Reading {
             error: lines.error,
             zones: zones.map(|(_, from)| standing(from)).collect(),
             prompt: prompt.map(standing),
-            lines,
         }
-    }
-
-    fn write(&self, out: &mut String) {
-        let from = match self.lines.warning_from {
-            WarningFrom::AutoCompact => "auto-compact",
-            WarningFrom::EffectiveWindow => "the effective window",
-        };
-        let _ = writeln!(
-            out,
-            "\nZones, warnings measured from {from}\n\n{:22}{:>11}{:>9}  flags                       left",
-            "", "from", "share"
-        );
-        let zones = self
-            .zones
-            .iter()
-            .map(|one| (one.zone.name().to_owned(), one));
-        let prompt = self.prompt.iter();
-        let prompt = prompt.map(|one| (format!("prompt: {}", one.zone.name()), one));
-        for (name, one) in zones.chain(prompt) {
-            let share = one.tokens.share_of(self.lines.effective).unwrap_or(0.0) * 100.0;
-            let flags: String = [
-                (one.flags.warning, 'w'),
-                (one.flags.error, 'e'),
-                (one.flags.auto_compact, 'a'),
-                (one.flags.blocking, 'b'),
-            ]
-            .map(|(is_set, sign)| if is_set { sign } else { '-' })
-            .into_iter()
-            .collect();
-            let tokens = grouped(one.tokens.0);
-            let left = one.percent_left;
-            let _ = writeln!(
-                out,
-                "{name:22}{tokens:>11}{share:>7.1} %  {flags:24}{left:>6} %"
-            );
-        }
-    }
-}
-
-impl Budget {
-    fn new(args: &Args, window: Window) -> anyhow::Result<Self> {
-        let system = args.system_tokens;
-        let preset = args.preset.as_deref();
-        let stages = preset.map(|name| stages(name, window, system));
-        Ok(Self {
-            window,
-            system,
-            read: Tokens(args.read_tokens),
-            readings: WarningFrom::ALL.map(|from| Reading::new(window.lines(from), args.prompt)),
-            preset: args.preset.clone(),
-            stages: stages.transpose()?.unwrap_or_default(),
-        })
-    }
-
-    /// How many typical reads fit between the system prompt and a line.
-    fn reads(&self, line: Tokens) -> u64 {
-        (line - self.system).0 / self.read.0
-    }
-
-    fn facts(&self) -> Value {
-        let by = &self.readings[0].lines;
-        let [warning, auto_compact, blocking] = self.window.drawn();
-        json!({
-            "window": self.window.tokens,
-            "max_output": self.window.max_output,
-            "system_tokens": self.system,
-            "effective": by.effective,
-            "auto_compact": by.auto_compact,
-            "blocking": by.blocking,
-            "readings": self.readings,
-            "left_for_messages": by.effective - self.system,
-            "typical_read": {
-                "tokens": self.read,
-                "up_to_auto_compact": self.reads(by.auto_compact),
-                "up_to_effective": self.reads(by.effective),
-            },
-            "drawn": {
-                "percent": DRAWN_PERCENT,
-                "warning": warning,
-                "auto_compact": auto_compact,
-                "blocking": blocking,
-            },
-            "preset": self.preset,
-            "stages": self.stages,
-        })
-    }
-
-    fn to_text(&self) -> String {
-        const EFFECTIVE: &str = "the effective window";
-        const AUTO_COMPACT: &str = "auto-compact";
-        let tokens = |tokens: Tokens| grouped(tokens.0);
-        let below = |buffer: Tokens, line: &str| format!("{} below {line}", tokens(buffer));
-        let (by, other) = (&self.readings[0].lines, &self.readings[1].lines);
-        let read = |line: &str| format!("of {} each, up to {line}", tokens(self.read));
-        let reserved = below(self.window.tokens - by.effective, "the window");
-        let system = tokens(self.system);
-        let left = format!("a system prompt of {system} off {EFFECTIVE}");
-        let reads = |line| Tokens(self.reads(line));
-        let mut out = format!(
-            "Window of {} tokens, {} of them for output\n\n",
-            tokens(self.window.tokens),
-            tokens(self.window.max_output)
-        );
-        for (name, number, words) in [
-            ("effective window", by.effective, reserved),
-            ("blocking", by.blocking, below(BLOCKING_BUFFER, EFFECTIVE)),
-            (
-                AUTO_COMPACT,
-                by.auto_compact,
-                below(AUTO_COMPACT_BUFFER, EFFECTIVE),
-            ),
-            (
-                "warning and error",
-                by.warning,
-                below(WARNING_BUFFER, AUTO_COMPACT),
-            ),
-            ("  or", other.warning, below(WARNING_BUFFER, EFFECTIVE)),
-            ("left for messages", by.effective - self.system, left),
-            (
-                "typical file reads",
-                reads(by.auto_compact),
-                read(AUTO_COMPACT),
-            ),
-            ("", reads(by.effective), read(EFFECTIVE)),
-        ] {
-            let _ = writeln!(out, "{name:22}{:>11}  {words}", tokens(number));
-        }
-        self.readings
-            .iter()
-            .for_each(|reading| reading.write(&mut out));
-        out.push_str("\nFlags: w warning, e error, a automatic compaction, b blocking\n");
-        if by.auto_compact == Tokens::ZERO {
-            out.push_str(
-                "\nThis window is too small for these lines: automatic compaction would begin with the \
-                 first prompt\n",
-            );
-        }
-        out.push_str("\nAs drawn beside these constants, by shares of the effective window\n\n");
-        let names = ["warning", AUTO_COMPACT, "blocking"].into_iter();
-        for (name, (percent, line)) in names.zip(DRAWN_PERCENT.iter().zip(self.window.drawn())) {
-            let _ = writeln!(out, "{name:22}{:>11}  {percent} %", tokens(line));
-        }
-        if let Some(preset) = &self.preset {
-            let _ = writeln!(out, "\nStages of {preset}\n");
-            for stage in &self.stages {
-                let at = match stage.fires_at {
-                    Some(size) if stage.is_exact => tokens(size),
-                    Some(size) => format!("~{}", tokens(size)),
-                    None => "-".to_owned(),
-                };
-                let _ = writeln!(out, "{at:>11}  {}", stage.stage);
-            }
-            if self.stages.iter().any(|stage| !stage.is_exact) {
-                out.push_str("\n~ by the trigger's own estimate of a size\n");
-            }
-        }
-        out
     }
 }
 
@@ -361,7 +232,7 @@ fn first_size(condition: &Condition, window: Window) -> Option<Tokens> {
 mod tests {
     use super::*;
 
-    fn budget(system: u64) -> Budget {
+    fn budget(system: u64) -> Value {
         let window = Window {
             max_output: Tokens(16_384),
             ..Window::new(Tokens(200_000))
@@ -376,12 +247,15 @@ mod tests {
             format: Format::Text,
             json: false,
         };
-        Budget::new(&args, window).unwrap()
+        facts(&args, window).unwrap()
     }
 
     #[test]
     fn the_published_exercise_comes_out_to_the_token() {
-        let text = budget(50_000).to_text();
+        let template = include_str!("text/budget.txt");
+        let mut page = buffers();
+        page["facts"] = budget(50_000);
+        let text = crate::cli::template::fill(template, page).unwrap();
         let expected = "\
 Window of 200,000 tokens, 16,384 of them for output
 
@@ -425,7 +299,7 @@ Stages of learn-claude-code-s06
           -  clear_results (before every call)
 ";
         assert!(text.starts_with(expected), "{text}");
-        let json = budget(0).facts();
+        let json = budget(0);
         assert_eq!(json["left_for_messages"], 183_616);
         assert_eq!(json["readings"][1]["warning"], 163_616);
         assert_eq!(json["readings"][0]["prompt"]["zone"], "auto_compact");

@@ -1,13 +1,12 @@
 //! `proctor cache`: what a cassette holds, whether it is sound, and taking answers out of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{Exit, read_run, show, stop, stop_with};
+use super::{Exit, read_run, show, show_with, stop, stop_with};
 use crate::metric::cached_calls;
 use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
@@ -27,7 +26,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what cassettes hold, by model and purpose
+    /// List the answers in cassettes, by model and purpose
     List {
         /// Cassettes: JSON-lines files that `proctor run` keeps answers in
         #[arg(required = true)]
@@ -43,7 +42,7 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         run: Option<PathBuf>,
     },
-    /// Take out the answers of a model, or all
+    /// Delete the answers of a model, or all
     Clear {
         /// The cassette
         cassette: PathBuf,
@@ -94,7 +93,7 @@ impl Answers {
 }
 
 fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
-    let (mut listed, mut text) = (Vec::new(), String::new());
+    let mut listed = Vec::new();
     for path in cassettes {
         let entries = read(path)?.entries;
         let mut sums: BTreeMap<(&str, String, String), Answers> = BTreeMap::new();
@@ -105,22 +104,24 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
             let key = (&*entry.model, word(&purpose), word(&kind));
             sums.entry(key).or_default().add(entry);
         }
-        let (path, all) = (path.display().to_string(), entries.len());
-        let _ = writeln!(text, "{path}: {all} answers");
-        let mut models = Vec::new();
-        for ((model, purpose, kind), Answers { count, tokens }) in sums {
-            let _ = writeln!(
-                text,
-                "  {model} ({kind}), {purpose}: {count} answers, {tokens} tokens"
-            );
-            models.push(json!({
-                "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens.0,
-            }));
-        }
-        listed.push(json!({ "file": path, "answers": all, "models": models }));
+        let models = sums.into_iter().map(|((model, purpose, kind), Answers { count, tokens })| {
+            json!({
+                "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens,
+            })
+        });
+        listed.push(json!({
+            "file": path.display().to_string(),
+            "answers": entries.len(),
+            "models": models.collect::<Vec<_>>(),
+        }));
     }
     let facts = json!({ "cassettes": listed });
-    show(as_json, "proctor-cassettes", facts, &text)
+    show(
+        as_json,
+        "proctor-cassettes",
+        facts,
+        include_str!("text/cassettes.txt"),
+    )
 }
 
 fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::Result<Exit> {
@@ -129,41 +130,26 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
         Some(own) if cassettes.is_empty() => std::slice::from_ref(own),
         _ => cassettes,
     };
-    let (mut verified, mut text) = (Vec::new(), String::new());
-    let mut entries = Vec::new();
+    let (mut verified, mut entries) = (Vec::new(), Vec::new());
     let mut is_sound = true;
     for path in cassettes {
         let contents = read(path)?;
         let problems = problems(path, &contents)?;
-        let (path, count) = (path.display().to_string(), contents.entries.len());
-        if problems.is_empty() {
-            let _ = writeln!(text, "{path}: {count} answers, sound");
-        } else {
-            is_sound = false;
-            let _ = writeln!(
-                text,
-                "{path}: {}; a run that keeps an answer in it puts it in order",
-                problems.join("; ")
-            );
-        }
-        verified.push(json!({ "file": path, "answers": count, "problems": problems }));
+        is_sound &= problems.is_empty();
+        let (file, count) = (path.display().to_string(), contents.entries.len());
+        verified.push(json!({ "file": file, "answers": count, "problems": problems }));
         entries.extend(contents.entries);
     }
     let mut found = None;
     if let Some(run) = run {
         let (lines, agrees) = reconcile(&read_run(run)?.cells, &entries);
         is_sound &= agrees;
-        let folder = run.display();
-        for line in &lines {
-            let _ = writeln!(text, "{folder}: {line}");
-        }
-        if lines.is_empty() {
-            let _ = writeln!(text, "{folder}: no request was made whose answer is kept");
-        }
         found = Some(json!({ "agrees": agrees, "said": lines }));
     }
     let facts = json!({ "cassettes": verified, "run": found });
-    show(as_json, "proctor-cassettes", facts, &text)?;
+    let folder = json!({ "folder": run.map(|run| run.display().to_string()) });
+    let template = include_str!("text/verified.txt");
+    show_with(as_json, "proctor-cassettes", facts, folder, template)?;
     Ok(if is_sound { Exit::Done } else { Exit::Invalid })
 }
 
@@ -254,7 +240,7 @@ fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> anyhow
         return stop_with(Exit::Usage, problem, "`--force` does it");
     }
     cassette::write_sorted(path, &kept)?;
-    let facts = json!({ "file": shown, "cleared": count, "tokens": tokens.0, "left": left });
-    let text = format!("{shown}: {what} are gone, {left} are left\n");
-    show(as_json, "proctor-cassette-cleared", facts, &text)
+    let facts = json!({ "file": shown, "cleared": count, "tokens": tokens, "left": left });
+    let template = "{{ file }}: {{ cleared }} answers that cost {{ tokens }} tokens are gone, {{ left }} are left\n";
+    show(as_json, "proctor-cassette-cleared", facts, template)
 }

@@ -1,12 +1,11 @@
 //! `proctor calibrate`: a judge against people's labels.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Exit, Facts, Stop, models, read_text, show, stop, stop_with, write_output};
 use crate::model::Request;
@@ -14,10 +13,8 @@ use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, Judge, Word};
 use crate::record::calibration::FORMAT;
 use crate::report::escape;
-use crate::report::figure::percent;
 use crate::runner::Connected;
-use crate::stats::ConfidenceInterval;
-use crate::stats::calibration::{Calibration, Labelled, self_consistency};
+use crate::stats::calibration::{Calibration, Labelled, Rate, self_consistency};
 use crate::tokens::{CharsPer4, CountedTexts};
 
 mod sheet;
@@ -25,13 +22,13 @@ mod sheet;
 /// Arguments of `proctor calibrate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A row has `question`, `reference`, `answer`, and `label`, what people say: \
-                        right or incomplete, stale, another's, invented, abstained (or correct, \
-                        incorrect, true, false, 1, 0). `verdict` is what a judge said; without it \
-                        `--judge` is asked. `form`, `older`, `others` and `strategy` are optional. \
-                        Rows without a label are judged, and their share of right answers is \
-                        corrected. `--from-run RUN -n 100 -o labels.csv` writes such rows from the \
-                        answers of a run, for people to label."
+    after_help = "A row has `question`, `reference`, `answer`, and `label`, a person's verdict: \
+                  right or incomplete, stale, another's, invented, abstained (or correct, \
+                  incorrect, true, false, 1, 0). `verdict` is a judge's; without it `--judge` is \
+                  asked. `form`, `older`, `others` and `strategy` are optional. Rows without a \
+                  label are judged, and their share of right answers is corrected. `--from-run RUN \
+                  -n 100 -o labels.csv` writes such rows from the answers of a run, for people to \
+                  label."
 )]
 pub(super) struct Args {
     /// Labelled answers: .csv with a header, or .jsonl
@@ -40,16 +37,16 @@ pub(super) struct Args {
     /// Write a sheet of answers to label, from this run, to the file of `--output`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["labels", "judge", "json"], requires = "output")]
     from_run: Option<PathBuf>,
-    /// How many answers the sheet has at most
+    /// Most answers on the sheet
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, requires = "from_run", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     answers: u32,
     /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote
     #[arg(long, value_name = "KIND:MODEL")]
     judge: Vec<String>,
-    /// How often the judge is asked about each answer, to see whether it agrees with itself
+    /// How often to ask the judge about each answer, to see whether it agrees with itself
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     repeats: u32,
-    /// Where the judge's replies are kept
+    /// File that keeps the judge's replies
     #[arg(
         long,
         value_name = "FILE",
@@ -117,11 +114,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name one with `--judge`, or add a column `verdict`";
         return stop_with(Exit::Usage, problem, hint);
     };
-    let figures = Figures::of(&rows)?;
-    let facts = figures.facts(&name);
-    show(args.json, FORMAT, &facts, &figures.in_words(&name))?;
+    let figures = Figures::of(name, &rows)?;
+    let template = include_str!("text/calibration.txt");
+    show(args.json, FORMAT, &figures, template)?;
     if let Some(path) = &args.output {
-        let mut bytes = serde_json::to_vec_pretty(&Facts::new(FORMAT, &facts))?;
+        let mut bytes = serde_json::to_vec_pretty(&Facts::new(FORMAT, &figures))?;
         bytes.push(b'\n');
         write_output(path, &bytes)?;
     }
@@ -134,7 +131,7 @@ fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
     for row in rows {
         let request = row.request();
         let verdict = |repeat: u32| {
-            let judges = connected.judges().iter();
+            let judges = connected.judges.iter();
             let verdicts: Vec<Verdict> = judges
                 .map(|judge| {
                     let reply = judge.answer(&request, repeat, &counts).answer;
@@ -299,18 +296,30 @@ impl Row {
     }
 }
 
+/// How far a judge says what people say.
+#[derive(Serialize)]
 struct Figures {
-    rows: usize,
+    judge: String,
+    rubric: String,
+    prompt: String,
+    answers: usize,
     unscored: usize,
-    consistency: Option<f64>,
+    self_consistency: Option<f64>,
     all: Calibration,
-    by_strategy: BTreeMap<String, Calibration>,
-    /// Answers without a label that the judge calls right, and all that it graded.
-    unlabelled: (usize, usize),
+    strategies: BTreeMap<String, Calibration>,
+    unlabelled: Unlabelled,
+}
+
+/// Answers without a label that the judge graded, and how many it calls right.
+#[derive(Serialize)]
+struct Unlabelled {
+    judged: usize,
+    called_right: usize,
+    corrected: Option<Rate>,
 }
 
 impl Figures {
-    fn of(rows: &[Row]) -> anyhow::Result<Self> {
+    fn of(judge: String, rows: &[Row]) -> anyhow::Result<Self> {
         let labelled: Vec<Labelled> = rows.iter().filter_map(Row::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";
@@ -326,114 +335,24 @@ impl Figures {
         let verdicts = |row: &Row| row.verdicts.iter().copied().flatten().collect();
         let verdicts: Vec<Vec<bool>> = rows.iter().map(verdicts).collect();
         let without = rows.iter().filter(|row| row.label.is_none());
-        let unlabelled: Vec<bool> = without.filter_map(Row::verdict).collect();
-        let right = unlabelled.iter().filter(|right| **right).count();
+        let without: Vec<bool> = without.filter_map(Row::verdict).collect();
+        let called_right = without.iter().filter(|right| **right).count();
         Ok(Self {
-            rows: rows.len(),
+            judge,
+            rubric: judge::rubric_hash(),
+            prompt: judge::prompt_id(),
+            answers: rows.len(),
             unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
-            consistency: self_consistency(&verdicts),
-            all,
-            by_strategy: groups
+            self_consistency: self_consistency(&verdicts),
+            strategies: groups
                 .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
                 .collect(),
-            unlabelled: (right, unlabelled.len()),
-        })
-    }
-
-    fn in_words(&self, judge: &str) -> String {
-        let all = &self.all;
-        let kappa = all.kappa.map(|kappa| format!("{kappa:.2}"));
-        let mut out = format!(
-            "judge {judge}: {}\n  {} answers, {} labelled and judged, {} without a verdict\n",
-            all.fitness.name(),
-            self.rows,
-            all.labels,
-            self.unscored
-        );
-        for (name, figure) in [
-            (
-                "agrees with itself on",
-                self.consistency.map_or("not measured".to_owned(), percent),
-            ),
-            ("base rate of right", percent(all.base_rate)),
-            ("Cohen's kappa", kappa.unwrap_or("not defined".to_owned())),
-            ("sensitivity (q1)", estimate(all.sensitivity.as_ref())),
-            ("specificity (q0)", estimate(all.specificity.as_ref())),
-        ] {
-            let _ = writeln!(out, "  {name:21}  {figure}");
-        }
-        let (called, judged) = self.unlabelled;
-        if judged > 0 {
-            let _ = writeln!(
-                out,
-                "  of {judged} answers without a label it calls {} right; corrected {}",
-                percent(called as f64 / judged as f64),
-                estimate(all.corrected(called, judged).as_ref())
-            );
-        }
-        for (name, one) in &self.by_strategy {
-            let _ = writeln!(
-                out,
-                "  {name}: {} labels, sensitivity {}, specificity {}",
-                one.labels,
-                estimate(one.sensitivity.as_ref()),
-                estimate(one.specificity.as_ref())
-            );
-        }
-        out.push_str(
-            "  calibrated: at least 100 labels, kappa of at least 0.6, q0 + q1 of at least 1.6;\n  \
-             provisional: the same with fewer labels\n",
-        );
-        out
-    }
-
-    fn facts(&self, judge: &str) -> Value {
-        let (called, judged) = self.unlabelled;
-        let rate = |rate: Option<&Rate>| {
-            rate.map(|(value, interval)| {
-                json!({ "value": value, "low": interval.lower_bound, "high": interval.upper_bound })
-            })
-        };
-        let one = |one: &Calibration| {
-            json!({
-                "labels": one.labels,
-                "base_rate": one.base_rate,
-                "kappa": one.kappa,
-                "sensitivity": rate(one.sensitivity.as_ref()),
-                "specificity": rate(one.specificity.as_ref()),
-                "verdict": one.fitness.name(),
-            })
-        };
-        let strategies = self.by_strategy.iter();
-        let strategies = strategies.map(|(name, calibration)| (name.clone(), one(calibration)));
-        json!({
-            "judge": judge,
-            "rubric": judge::rubric_hash(),
-            "prompt": judge::prompt_id(),
-            "answers": self.rows,
-            "unscored": self.unscored,
-            "self_consistency": self.consistency,
-            "all": one(&self.all),
-            "strategies": strategies.collect::<Map<_, _>>(),
-            "unlabelled": {
-                "judged": judged,
-                "called_right": called,
-                "corrected": rate(self.all.corrected(called, judged).as_ref()),
+            unlabelled: Unlabelled {
+                judged: without.len(),
+                called_right,
+                corrected: all.corrected(called_right, without.len()),
             },
+            all,
         })
     }
-}
-
-/// A share with its interval.
-type Rate = (f64, ConfidenceInterval);
-
-fn estimate(rate: Option<&Rate>) -> String {
-    rate.map_or("not measured".to_owned(), |(value, interval)| {
-        format!(
-            "{} [{}, {}]",
-            percent(*value),
-            percent(interval.lower_bound),
-            percent(interval.upper_bound)
-        )
-    })
 }

@@ -1,6 +1,6 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
-use super::versus::{self, Alone, How, Printed, Side};
+use super::versus::{self, Alone, Comparing, Printed, Side};
 use super::{Exit, Stop};
 use crate::compare::family::Family;
 use crate::report::comparison::Comparisons;
@@ -18,33 +18,29 @@ pub(super) struct Args {
     /// Compare every side with every other
     #[arg(long)]
     all_pairs: bool,
-    /// Seed of the resampling tests
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     #[command(flatten)]
-    how: How,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    json: bool,
-    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg for a
-    /// forest plot (repeatable)
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<std::path::PathBuf>,
+    comparing: Comparing,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    versus::check_ungated(&args.output)?;
+    versus::check_ungated(&args.comparing.output)?;
     let sides: Vec<Side> = args
         .sides
         .iter()
-        .map(|typed| Side::find(typed, &args.how.baselines))
+        .map(|typed| Side::find(typed, &args.comparing.how.baselines))
         .collect::<Result<_, _>>()?;
     let firsts = if args.all_pairs { sides.len() - 1 } else { 1 };
     let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
     for (at, baseline) in sides.iter().enumerate().take(firsts) {
         for candidate in &sides[at + 1..] {
-            let found =
-                versus::compare(baseline, candidate, &args.how, None, Alone::Told, args.seed)?;
+            let found = versus::compare(
+                baseline,
+                candidate,
+                &args.comparing.how,
+                None,
+                Alone::Told,
+                args.comparing.seed,
+            )?;
             comparisons.extend(found.comparisons);
             mismatches.extend(found.mismatches);
         }
@@ -57,7 +53,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         Family::OneBaseline
     };
-    versus::adjust(&mut comparisons, family, args.seed);
+    versus::adjust(&mut comparisons, family, args.comparing.seed);
     let comparisons = Comparisons::new(comparisons, mismatches, None);
-    versus::show(comparisons, &args.output, Printed::facts(args.json))
+    versus::show(
+        comparisons,
+        &args.comparing.output,
+        Printed::facts(args.comparing.json),
+    )
 }

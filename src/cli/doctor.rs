@@ -1,18 +1,16 @@
 //! `proctor doctor`: what a run would use, and where each setting comes from.
 
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::columns::pairs;
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, environment, show, terminal};
-use crate::report::escape;
+use super::{Exit, environment, show_with, terminal};
+use crate::model::price::{PriceList, Prices};
 use crate::runner::prices;
-use crate::scenario::{self, CacheSetting, ModelSetting, Scenario};
+use crate::scenario::{self, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage::{self, StageKind};
@@ -20,7 +18,7 @@ use crate::tokens::COUNTERS;
 
 /// Arguments of `proctor doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Says which keys are present, and never what they are.")]
+#[command(after_help = "Says which keys are set, and never shows them.")]
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
@@ -43,32 +41,51 @@ const KEYS: &[&str] = &[
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = Scenario::read(&table, &folder);
-    let settings = settings(&table);
-    let keys = keys(scenario.as_ref().ok());
-    let (mut facts, mut text) = machine(&keys, &args.reports);
-    let (mut price_lists, mut strategies) = (Vec::new(), Vec::new());
-    let _ = writeln!(text, "\nsettings of the scenario\n{}", list(&settings));
-    match &scenario {
-        Err(error) => {
-            let _ = writeln!(text, "the scenario is invalid: {error}");
-        }
-        Ok(scenario) => {
-            price_lists = prices(&scenario.cache, &mut text);
-            for (key, model) in keys.iter().filter_map(|key| Some((key, key.model?))) {
-                let _ = writeln!(text, "\nkey {}, for {model}: {}", key.name, key.state());
-            }
-            for spec in &scenario.strategies {
-                let (name, knobs) = (spec.name(), knobs(spec));
-                let _ = write!(text, "\nsettings of strategy {name}\n{}", list(&knobs));
-                strategies.push(json!({ "name": name, "settings": knobs }));
-            }
-        }
-    }
-    facts["settings"] = json!(settings);
-    facts["error"] = json!(scenario.as_ref().err().map(ToString::to_string));
-    facts["prices"] = json!(price_lists);
-    facts["strategies"] = json!(strategies);
-    show(args.json, "proctor-doctor", facts, &text)?;
+    let read = scenario.as_ref().ok();
+    let terminal = terminal();
+    let variables = ENVIRONMENT
+        .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
+    let prices = read.map(|scenario| prices::in_force(&scenario.cache));
+    let error = prices.as_ref().and_then(|prices| prices.as_ref().err());
+    let error = error.map(ToString::to_string);
+    let prices = prices.and_then(Result::ok);
+    let lists = prices.as_ref().map_or(&[][..], Prices::lists);
+    let price_list = |list: &PriceList| {
+        json!({
+            "file": list.file.to_string(),
+            "provider": list.provider,
+            "date": list.date,
+            "models": list.models.len(),
+            "schemes": list.schemes.len(),
+        })
+    };
+    let strategies = read.map_or(&[][..], |scenario| &scenario.strategies);
+    let strategies = strategies.iter();
+    let strategies = strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
+    let facts = json!({
+        "proctor": env!("CARGO_PKG_VERSION"),
+        "columns": terminal.columns(),
+        "color": terminal.has_color(),
+        "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "environment": variables,
+        "keys": keys(read),
+        "reports": { "folder": args.reports.display().to_string(), "state": writable(&args.reports) },
+        "settings": settings(&table),
+        "error": scenario.as_ref().err().map(ToString::to_string),
+        "prices": lists.iter().map(price_list).collect::<Vec<_>>(),
+        "strategies": strategies.collect::<Vec<_>>(),
+    });
+    let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
+    let set = set.into_iter().filter(|name| environment(name).is_some());
+    let more = json!({
+        "set": set.collect::<Vec<_>>(),
+        "counters": COUNTERS,
+        "prices_error": error,
+        "documents": lists.iter().map(|list| &list.document).collect::<Vec<_>>(),
+        "model": read.and_then(|scenario| scenario.cache.model.as_deref()),
+    });
+    let template = include_str!("text/doctor.txt");
+    show_with(args.json, "proctor-doctor", facts, more, template)?;
     Ok(match scenario {
         Ok(_) => Exit::Done,
         Err(_) => Exit::Invalid,
@@ -91,90 +108,6 @@ struct Key<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
     is_present: bool,
-}
-
-impl Key<'_> {
-    fn state(&self) -> &'static str {
-        if self.is_present {
-            "present"
-        } else {
-            "not set"
-        }
-    }
-}
-
-/// The terminal, counters, variables and folders, as facts and in words.
-fn machine(keys: &[Key<'_>], reports: &Path) -> (Json, String) {
-    let (version, terminal) = (env!("CARGO_PKG_VERSION"), terminal());
-    let (columns, has_color) = (terminal.columns(), terminal.has_color());
-    let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"].into_iter();
-    let set: Vec<&str> = set.filter(|name| environment(name).is_some()).collect();
-    let because = if set.is_empty() {
-        "no variable speaks of it".to_owned()
-    } else {
-        format!("set: {}", set.join(", "))
-    };
-    let color = if has_color { "on" } else { "off" };
-    let mut text =
-        format!("proctor {version}\noutput: {columns} columns, colour {color} ({because})\n");
-    for (name, what) in COUNTERS {
-        let _ = writeln!(text, "counter {name}: {what}");
-    }
-    let mut variables = Vec::new();
-    for (name, path) in ENVIRONMENT {
-        let value = environment(name);
-        let state = value.as_ref().map(|value| format!("`{value}`"));
-        let state = state.unwrap_or("not set".to_owned());
-        let _ = writeln!(text, "environment {name}, for `{path}`: {state}");
-        variables.push(json!({ "name": name, "path": path, "value": value }));
-    }
-    for key in keys.iter().filter(|key| key.model.is_none()) {
-        let _ = writeln!(text, "key {}: {}", key.name, key.state());
-    }
-    let (folder, state) = (reports.display().to_string(), writable(reports));
-    let _ = writeln!(text, "reports folder `{folder}`: {state}");
-    let facts = json!({
-        "proctor": version,
-        "columns": columns,
-        "color": has_color,
-        "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        "environment": variables,
-        "keys": keys,
-        "reports": { "folder": folder, "state": state },
-    });
-    (facts, text)
-}
-
-/// The price files in force, those that go before others first.
-fn prices(cache: &CacheSetting, text: &mut String) -> Vec<Json> {
-    text.push_str("prices in force, the first file that names a model decides\n");
-    let prices = match prices::in_force(cache) {
-        Ok(prices) => prices,
-        Err(error) => {
-            let _ = writeln!(text, "\nthe prices cannot be read: {error}");
-            return Vec::new();
-        }
-    };
-    let mut lists = Vec::new();
-    for list in prices.lists() {
-        let (models, schemes) = (list.models.len(), list.schemes.len());
-        let _ = writeln!(
-            text,
-            "  {}: {}, {} ({}); {models} models, {schemes} cache schemes",
-            list.file, list.provider, list.date, list.document
-        );
-        lists.push(json!({
-            "file": list.file.to_string(),
-            "provider": list.provider,
-            "date": list.date,
-            "models": models,
-            "schemes": schemes,
-        }));
-    }
-    if let Some(model) = &cache.model {
-        let _ = writeln!(text, "  for every session those of {model}");
-    }
-    lists
 }
 
 /// The usual keys, and those that the models of the scenario name.
@@ -293,16 +226,4 @@ fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
         let path = format!("{name}.{}", knob.name);
         settings.push(Row::default(path, knob.default));
     }
-}
-
-fn list(settings: &[Row]) -> String {
-    const LONGEST_VALUE: usize = 60;
-    let line = |row: &Row| {
-        let value = escape::short(&row.value, LONGEST_VALUE);
-        (
-            format!("  {}", row.path),
-            format!("{value}  ({})", row.source),
-        )
-    };
-    pairs(&settings.iter().map(line).collect::<Vec<_>>())
 }

@@ -1,19 +1,15 @@
 //! `proctor gate`: may this change go in? Non-inferiority against a baseline.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use super::versus::{self, Alone, How, Printed, Side};
-use super::{Exit, Stop, report, say, stop_with};
+use super::versus::{self, Alone, Comparing, How, Printed, Side, target};
+use super::{Exit, Stop, read_run, read_text, report, say, stop_with};
 use crate::compare::gate::Rules;
-use crate::record::journal::Run;
 use crate::report::Kind;
 use crate::report::comparison::Comparisons;
 use crate::report::escape::plain;
 use crate::scenario::{GateSetting, read_gate};
 use crate::settings::{Place, SettingError, Table, with_suggestion};
-use crate::stats::gate::Target;
 
 /// Arguments of `proctor gate`.
 #[derive(Debug, clap::Args)]
@@ -33,18 +29,8 @@ pub(super) struct Args {
     rules: Option<PathBuf>,
     #[command(flatten)]
     asked: Asked,
-    /// Seed of the resampling tests
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     #[command(flatten)]
-    how: How,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    json: bool,
-    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg for a
-    /// forest plot (repeatable)
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    comparing: Comparing,
 }
 
 /// What is asked of a change, on the command line.
@@ -62,13 +48,10 @@ pub(super) struct Asked {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    report::check(Kind::Comparison, &args.output)?;
+    report::check(Kind::Comparison, &args.comparing.output)?;
     let setting = match &args.rules {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                let problem = format!("cannot read scenario `{}`: {error}", path.display());
-                Stop::new(Exit::Invalid, problem)
-            })?;
+            let text = read_text("scenario ", path)?;
             let table = Table::parse(&path.display().to_string(), &text)?;
             read_gate(&table)?
         }
@@ -76,19 +59,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let rules = rules(&setting, &args.asked)?;
     let place = args.run.split("::").next().unwrap_or(&args.run);
-    let run = Run::read(std::path::Path::new(place))
-        .with_context(|| format!("cannot read the run in `{place}`"))?;
-    let candidate = Side::find(&args.run, &args.how.baselines)?;
+    let run = read_run(Path::new(place))?;
+    let candidate = Side::find(&args.run, &args.comparing.how.baselines)?;
     let valid = versus::controls_hold(&run);
     let anchor = args.asked.anchor.as_deref().or(setting.anchor.as_deref());
     let exit = against(
         &candidate,
         &[Some(args.baseline.as_str()), anchor],
-        &args.how,
+        &args.comparing.how,
         &rules,
-        args.seed,
-        &args.output,
-        Printed::facts(args.json),
+        args.comparing.seed,
+        &args.comparing.output,
+        Printed::facts(args.comparing.json),
     )?;
     Ok(if valid { exit } else { Exit::ControlsFailed })
 }
@@ -141,11 +123,7 @@ pub(super) fn rules(setting: &GateSetting, asked: &Asked) -> anyhow::Result<Rule
         fail_on_inconclusive: setting.fail_on_inconclusive || asked.fail_on.is_some(),
         ..Rules::default()
     };
-    rules.target = match setting.target.as_deref() {
-        Some("suite") => Some(Target::Suite),
-        Some(_) => Some(Target::Population),
-        None => None,
-    };
+    rules.target = setting.target.as_deref().and_then(|it| target(it).ok());
     if setting.replaces_margins {
         rules.margins.clear();
     }

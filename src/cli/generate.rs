@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::columns::pairs;
-use super::{Exit, Format, Stop, make_folder, prose, show, stop_with, token_count, write_new};
-use crate::session::native;
+use super::{
+    Exit, Format, Stop, make_folder, prose, show, stop_with, token_count, write_session,
+    write_truth,
+};
 use crate::session::synthetic::{
     self, FAMILIES, Generated, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS,
     OBSERVATIONS, RESULTS, Recipe,
@@ -55,28 +56,28 @@ pub(super) struct Args {
     /// Length in tokens (o200k); 100,000 if neither is given
     #[arg(long, value_parser = at_least_a_thousand)]
     tokens: Option<u64>,
-    /// How many facts are planted, in percent of the family's own number
+    /// Number of planted facts, in percent of the family's own
     #[arg(long, value_name = "PERCENT", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_FACTS)))]
     facts: u32,
-    /// The share of the messages' tokens that tool results have, in percent; as the family has it
-    /// if not given
+    /// Share of tool results in the tokens of the messages, in percent; by default as in the
+    /// family
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32)
           .range(i64::from(*OBSERVATIONS.start())..=i64::from(*OBSERVATIONS.end())))]
     observations: Option<u32>,
-    /// Usual size of a result, in percent of the family's own; the largest stay
+    /// Usual size of a result, in percent of the family's own; the largest results keep their size
     #[arg(long, value_name = "PERCENT", default_value_t = 100,
           value_parser = clap::value_parser!(u32)
               .range(i64::from(*RESULTS.start())..=i64::from(*RESULTS.end())))]
     results: u32,
-    /// Other keys beside each planted one; as the family has it if not given
+    /// Other keys near each planted one; by default as in the family
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_DISTRACTORS)))]
     distractors: Option<u32>,
-    /// In how many ways a planted fact may be said; all there are if not given
+    /// In how many ways a planted fact may be said; by default all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     phrasings: Option<u32>,
-    /// Tokens of system prompt and tools that are in front of every prompt beside those written down
+    /// Tokens of system prompt and tools in front of every prompt, in addition to those written down
     #[arg(long, value_name = "TOKENS", default_value_t = HEAD_TOKENS.0)]
     head_tokens: u64,
     /// Language in which the session is held and facts are planted
@@ -85,7 +86,7 @@ pub(super) struct Args {
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
-    /// Write over files that are there already
+    /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
 }
@@ -138,37 +139,31 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let facts: Vec<_> = families
             .map(|family| json!({ "name": family.name, "description": family.description }))
             .collect();
-        let rows: Vec<_> = FAMILIES
-            .iter()
-            .map(|it| (it.name, it.description))
-            .collect();
         let facts = json!({ "families": facts });
-        return show(args.json, "proctor-families", facts, &pairs(&rows));
+        return show(
+            args.json,
+            "proctor-families",
+            facts,
+            include_str!("text/families.txt"),
+        );
     }
     make_folder(&args.output)?;
     let mut written = Vec::new();
     for n in 0..args.count.unwrap_or(1) {
         let (made, counts) = make(&args.recipe(family, n))?;
-        let id = made.session.id();
-        let mut bytes = Vec::new();
-        native::write(&made.session, &mut bytes)?;
-        let path = args.output.join(format!("{id}.session.jsonl"));
-        write_new(&path, &bytes, args.force)?;
-        let mut truth = serde_json::to_vec_pretty(&made.truth)?;
-        truth.push(b'\n');
-        let truth_path = args.output.join(format!("{id}.truth.json"));
-        write_new(&truth_path, &truth, args.force)?;
+        let path = write_session(&args.output, &made.session, args.force)?;
+        let truth = write_truth(&args.output, &made.truth, args.force)?;
         let texts = made.session.texts();
         let tokens: Tokens = texts.map(|text| counts.size(text).tokens).sum();
         let (calls, facts) = (made.session.calls().len(), made.truth.facts.len());
-        let (path, truth) = (path.display().to_string(), truth_path.display().to_string());
+        let (path, truth) = (path.display().to_string(), truth.display().to_string());
         if !args.json {
             prose::say(&format!(
                 "{path}  {calls} calls, {tokens} tokens, {facts} facts in `{truth}`\n"
             ))?;
         }
         written.push(json!({
-            "session": id,
+            "session": made.session.id(),
             "file": path,
             "truth": truth,
             "calls": calls,

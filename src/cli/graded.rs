@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 6;
 /// A graded run, and what it may cost.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Graded {
-    /// Have this model answer, judge and summarise wherever the scenario names nobody, as in
+    /// Have this model answer, judge and summarise where the scenario names no model, as in
     /// `openai:gpt-5.4-mini`, or `openai:NAME@http://127.0.0.1:8000/v1` for a server of your own
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
     graded: Option<String>,
@@ -112,7 +112,7 @@ impl Graded {
                     "{limit} pays for {} of {all} sessions, {} ({exact} expected); {}",
                     sized.manifest().sessions.len(),
                     items.as_deref().unwrap_or("all items"),
-                    plan::detectable_in_words(&sized)
+                    plan::detectable_in_words(&sized)?
                 ));
                 return Ok(sized);
             }

@@ -8,12 +8,14 @@ use clap::builder::PossibleValuesParser;
 use schemars::generate::SchemaSettings;
 
 use super::walk::{self, Input};
-use super::{Exit, Stop, chain, explain, print_json, prose, say, write_new};
+use super::{
+    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
+    write_truth,
+};
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::session::export::export;
-use crate::session::ground_truth::GroundTruth;
 use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
@@ -32,9 +34,9 @@ mod tally;
 )]
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes ID.session.jsonl, ID.anthropic.json or ID.openai.json for each \
-                        session, and prints one line for each file that was read. A file that \
-                        cannot be read is told on standard error, and the others go on."
+    after_help = "Writes ID.session.jsonl, ID.anthropic.json or ID.openai.json for each session, \
+                  and prints one line for each file that was read. A file that cannot be read is \
+                  reported on standard error; the others are still read."
 )]
 pub(super) struct Args {
     /// Recordings (files, or folders that are one), and folders of them
@@ -43,7 +45,7 @@ pub(super) struct Args {
     /// Folder the sessions are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
-    /// Format of the recordings; told from their first bytes if not given
+    /// Format of the recordings; detected if not given
     #[arg(long, value_name = "NAME",
           value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
     format: Option<String>,
@@ -51,14 +53,14 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t = To::Native)]
     to: To,
     /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
-    /// secret by the same name in all files. Passages that only a person would know for secret
-    /// stay, and so do pictures
+    /// secret by the same name in all files. Secrets that only a person would recognise stay, and
+    /// so do pictures
     #[arg(long)]
     redact: bool,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long, default_value = "o200k")]
     counter: String,
-    /// Write over files that are there already
+    /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
     /// Print JSON
@@ -93,22 +95,15 @@ pub(super) fn schema() -> serde_json::Value {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if counter(&args.counter).is_none() {
         let names: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
-        let stop = Stop::new(
-            Exit::Usage,
-            format!("there is no token counter `{}`", args.counter),
-        );
-        return Err(stop
-            .with_hint(format!("there are {}", names.join(", ")))
-            .into());
+        let problem = format!("there is no token counter `{}`", args.counter);
+        let hint = format!("there are {}", names.join(", "));
+        return stop_with(Exit::Usage, problem, hint);
     }
     if args.list {
         return list::list(walk::inputs(&args.files), args.json);
     }
     let format = args.format.as_deref().and_then(import::importer);
-    std::fs::create_dir_all(&args.output).map_err(|error| {
-        let problem = format!("cannot make `{}`: {error}", args.output.display());
-        Stop::new(Exit::NotWritten, problem)
-    })?;
+    make_folder(&args.output)?;
     let mut worst = Exit::Done;
     let mut run = Run {
         args,
@@ -125,7 +120,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             Ok(Some(tally)) => {
                 sessions += tally.sessions();
                 if !args.json {
-                    prose::say(&(plain(&tally.line()) + "\n"))?;
+                    prose::say(&(plain(&tally.line()?) + "\n"))?;
                 }
                 run.told.recordings.push(tally);
             }
@@ -157,16 +152,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         args.output.display()
     ));
     Ok(worst)
-}
-
-/// Prints an error and how to mend it; returns the exit code that it asks for.
-fn say_error(error: &anyhow::Error) -> Exit {
-    let (exit, hint) = explain(error);
-    say(&format!("error: {}", chain(error)));
-    if let Some(hint) = hint {
-        say(&format!(" hint: {hint}"));
-    }
-    exit
 }
 
 /// What is the same for all files, and what was done so far.
@@ -243,8 +228,7 @@ impl Run<'_> {
                 *truth = serde_json::from_str(redactor.json(&json).as_str())?;
                 recording.session.id().clone_into(&mut truth.session);
             }
-            let (target, bytes) = truth_file(&self.args.output, truth)?;
-            write_new(&target, &bytes, self.args.force)?;
+            let target = write_truth(&self.args.output, truth, self.args.force)?;
             tally.add_truth(&target);
             self.written.insert(target);
         }
@@ -263,13 +247,9 @@ impl Run<'_> {
                 "`{}` holds session `{id}` again, which another file held",
                 path.display(),
             );
-            return Err(Stop::new(Exit::Invalid, problem).into());
+            return stop(Exit::Invalid, problem);
         }
-        if target.exists() && !self.args.force {
-            let problem = format!("`{}` is there already", target.display());
-            let stop = Stop::new(Exit::NotWritten, problem);
-            return Err(stop.with_hint("`--force` writes over it").into());
-        }
+        refuse_existing(&target, self.args.force)?;
         Ok(target)
     }
 }
@@ -283,12 +263,4 @@ impl To {
             Self::Openai => Some(Provider::OpenAi),
         }
     }
-}
-
-/// The name and bytes of the file of what is known about a session.
-fn truth_file(folder: &Path, truth: &GroundTruth) -> anyhow::Result<(PathBuf, Vec<u8>)> {
-    let mut bytes = serde_json::to_vec_pretty(truth)?;
-    bytes.push(b'\n');
-    let name = format!("{}.truth.json", truth.session);
-    Ok((folder.join(name), bytes))
 }

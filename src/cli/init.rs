@@ -10,7 +10,7 @@ pub(super) struct Args {
     /// File to write
     #[arg(default_value = "proctor.toml")]
     path: PathBuf,
-    /// Write over a file that is there already
+    /// Overwrite an existing file
     #[arg(short, long)]
     force: bool,
 }

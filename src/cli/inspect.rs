@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, show, stop, stop_with, terminal};
+use super::{Exit, Stop, show, show_text, stop, stop_with, terminal};
 use crate::bill::Bill;
-use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::record::End;
-use crate::replay::observe::snapshot::{SnapshotObserver, SnapshotSlot};
+use crate::replay::observe::snapshot::SnapshotObserver;
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::runner::native;
 use crate::session::synthetic::{self, HEAD_TOKENS, Length, Recipe};
@@ -36,10 +35,10 @@ pub(super) struct Args {
     /// Synthetic session, as in `code-review:7:40`
     #[arg(long, value_name = "FAMILY:SEED:ROUNDS", group = "source")]
     synthetic: Option<String>,
-    /// Which session of a recording that holds several
+    /// Session to show, if a recording holds several
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Strategy the context goes through; without one, the full history
+    /// Strategy to apply to the context; without one, the full history
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     /// Call to look at, from 0; without one, the last
@@ -85,23 +84,19 @@ struct Bench {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let views = args.views()?;
     let bench = Bench::new(args, &views)?;
-    let pages: Vec<Page<'_>> = views
-        .iter()
-        .map(|view| bench.page(view, args.chars))
-        .collect::<anyhow::Result<_>>()?;
-    if let [left, right] = &pages[..] {
-        let diff = Diff { left, right };
-        return show(
-            args.json,
-            "proctor-inspect-diff",
-            diff.facts(),
-            &diff.to_text(),
-        );
+    if let [left, right] = &views[..] {
+        let left = &bench.page(left, args.chars)?;
+        let right = &bench.page(right, args.chars)?;
+        let diff = Diff { left, right }.facts();
+        let template = include_str!("text/diff.txt");
+        return show(args.json, "proctor-inspect-diff", diff, template);
     }
-    let columns = terminal().columns();
-    let text: String = pages.iter().map(|page| page.to_text(columns)).collect();
-    let facts = pages.first().map(Page::facts).unwrap_or_default();
-    show(args.json, "proctor-inspect", facts, &text)
+    let page = bench.page(&views[0], args.chars)?;
+    if args.json {
+        return show(true, "proctor-inspect", page.facts(args.chars), "");
+    }
+    let facts = page.text_facts(terminal().columns());
+    show_text(facts, include_str!("text/inspect.txt"))
 }
 
 impl Args {
@@ -228,7 +223,7 @@ impl Bench {
             Some(spec) => Replayed::Strategy(Box::new(spec.build()?), self.window),
             None => Replayed::Full,
         };
-        let slot = SnapshotSlot::default();
+        let mut snapshot = None;
         let replay = replay_observed(
             &self.prepared,
             CellName {
@@ -236,17 +231,12 @@ impl Bench {
                 repeat: 0,
             },
             replayed,
-            &Models {
-                summariser: Arc::new(Offline::new(self.counts.clone())),
-                reader: None,
-                judge: None,
-                times: crate::replay::Times::default(),
-            },
+            &Models::offline(&self.counts),
             &NoClock,
-            vec![Box::new(SnapshotObserver::new(call, slot.clone()))],
+            vec![Box::new(SnapshotObserver::new(call, &mut snapshot))],
         );
         let early = || early(name, call, &replay.record.end, self.window);
-        let snapshot = slot.take().ok_or_else(early)?;
+        let snapshot = snapshot.ok_or_else(early)?;
         Ok(Page {
             session: &self.session,
             strategy: name,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _};
 
-use super::{Cli, Exit, Stop, print};
+use super::{Cli, Exit, make_folder, print};
 use crate::record::journal::write_whole;
 
 /// Arguments of `proctor man`.
@@ -22,12 +22,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.output {
         None => print(&String::from_utf8_lossy(&page(&command)?))?,
         Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                Stop::new(
-                    Exit::NotWritten,
-                    format!("cannot make `{}`: {error}", folder.display()),
-                )
-            })?;
+            make_folder(folder)?;
             write(&command, folder)?;
         }
     }

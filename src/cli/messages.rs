@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Exit, print};
-use crate::record::{CellRecord, End, Level, Manifest};
+use crate::record::{CellRecord, Level, Manifest};
 use crate::report::{Controls, escape};
 use crate::runner::{Outcome, Progress};
 
@@ -76,11 +76,8 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
         (_, Some(outcome)) if outcome.outstanding == 0 => "complete",
         _ => "incomplete",
     };
-    let controls = summary.controls.as_ref().map(|controls| match controls {
-        Controls::Passed { .. } => "passed",
-        Controls::NotMeasured => "not_measured",
-        Controls::Failed { .. } => "failed",
-    });
+    let controls = summary.controls.as_ref();
+    let controls = controls.map(|controls| json!(controls)["controls"].take());
     json!({
         "type": "done",
         "outcome": word,
@@ -106,12 +103,7 @@ pub(super) struct Lines;
 
 impl Progress for Lines {
     fn cell(&self, record: &CellRecord) {
-        let (end, call) = match &record.end {
-            End::Completed => ("completed", None),
-            End::Died { call, .. } => ("died", Some(*call)),
-            End::Failed { call, .. } => ("failed", Some(*call)),
-            End::NotMeasurable { call, .. } => ("not_measurable", Some(*call)),
-        };
+        let end = json!(record.end);
         let mut levels = record.violations.iter().map(|violation| violation.level);
         let rejected = levels.any(|level| level == Level::Rejected);
         send(&json!({
@@ -119,8 +111,8 @@ impl Progress for Lines {
             "session": record.session,
             "strategy": record.strategy,
             "repeat": record.repeat,
-            "end": end,
-            "ended_at": call,
+            "end": end["end"],
+            "ended_at": end.get("call"),
             "calls_planned": record.planned_calls,
             "calls_reached": record.reached_calls,
             "compactions": record.compactions.len(),

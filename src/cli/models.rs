@@ -30,8 +30,8 @@ const MOST_THREADS: usize = 64;
 /// How recorded answers are used, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct ReplayOptions {
-    /// What recorded answers are for: `auto` asks what is missing, `strict` never asks, `record`
-    /// asks everything anew, `off` neither reads nor keeps any
+    /// Use of recorded answers: `auto` asks only for missing ones, `strict` never asks, `record`
+    /// asks for all again, `off` neither reads nor keeps any
     #[arg(long, value_name = "MODE", value_parser = mode)]
     replay: Option<ReplayMode>,
     /// Open no socket: live models answer from recorded answers only
@@ -66,7 +66,7 @@ pub(super) struct ModelOptions {
     /// Begin no session once this many tokens are spent
     #[arg(long, value_name = "TOKENS")]
     token_limit: Option<u64>,
-    /// Begin no session once this many minutes are over
+    /// Begin no session once this many minutes have passed
     #[arg(long, value_name = "MINUTES")]
     time_limit: Option<u64>,
 }
@@ -87,7 +87,7 @@ impl ModelOptions {
         // A cassette that the scenario names may be shared already.
         if models.has_live()
             && models.cassette.is_none()
-            && let Some(cassette) = plan.models().and_then(Connected::cassette)
+            && let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref())
         {
             let beside = folder.parent().unwrap_or(Path::new(""));
             cassette.share(&beside.join(QUALIFYING))?;
@@ -102,10 +102,10 @@ impl ModelOptions {
 /// Limits on spending on live models.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Consent {
-    /// Dollars that calls of live models may cost unasked
+    /// Dollars that live models may cost without your consent
     #[arg(long, value_name = "USD", default_value_t = DEFAULT_LIMIT, value_parser = dollars)]
     pub(super) cost_limit: f64,
-    /// Agree to what the models cost
+    /// Agree to the cost of the models
     #[arg(short, long)]
     pub(super) yes: bool,
 }
@@ -125,13 +125,13 @@ impl Consent {
         done: &BTreeSet<CellKey>,
         in_batches: bool,
     ) -> anyhow::Result<Spend> {
-        let cassette = plan.models().and_then(Connected::cassette);
+        let cassette = plan.models().and_then(|models| models.cassette.as_ref());
         let is_recorded = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
         if !forecast::asks_live_models(plan) || is_recorded || self.yes {
             return Ok(Spend::default());
         }
         let mut spend = forecast::forecast(plan, done)?.spend;
-        say(&forecast::spend_in_words(plan, &spend));
+        say(&forecast::spend_in_words(plan, &spend)?);
         if in_batches {
             spend.dollars = spend.batch_dollars;
         }
@@ -208,7 +208,7 @@ impl JudgeOptions {
         repeats: u32,
         counter: &dyn TokenCounter,
     ) -> anyhow::Result<()> {
-        let spend = spend(judges.judges(), requests, repeats, counter)?;
+        let spend = spend(&judges.judges, requests, repeats, counter)?;
         if spend.calls > 0 {
             let money = match spend.dollars {
                 Some(dollars) => format!("at most {}", dollars.high),
@@ -283,7 +283,7 @@ pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
 
 /// The names of judges, as a calibration names them.
 pub(super) fn names(judges: &Connected) -> String {
-    let names: Vec<&str> = judges.judges().iter().map(|judge| judge.name()).collect();
+    let names: Vec<&str> = judges.judges.iter().map(|judge| judge.name()).collect();
     names.join(" + ")
 }
 
@@ -301,7 +301,7 @@ pub(super) fn close(connected: Option<&Connected>, must_be_recorded: bool) -> an
             escape::plain(&why)
         ));
     }
-    let Some(cassette) = connected.cassette() else {
+    let Some(cassette) = &connected.cassette else {
         return Ok(());
     };
     cassette.close()?;
@@ -322,7 +322,7 @@ pub(super) fn close(connected: Option<&Connected>, must_be_recorded: bool) -> an
 
 /// The sum that this run paid, if it paid anything.
 pub(super) fn spent(plan: &Plan) -> Option<String> {
-    let spent = plan.models()?.spending().so_far();
+    let spent = plan.models()?.spending.so_far();
     if spent.calls == 0 {
         return None;
     }
@@ -348,7 +348,7 @@ pub(super) fn threads(jobs: Option<usize>, plan: &Plan) -> usize {
 
 /// The exit code of a run of which cells are outstanding, and no more is wrong.
 pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
-    let least = plan.models().map(|models| models.budget().least_coverage);
+    let least = plan.models().map(|models| models.budget.least_coverage);
     let done = (planned - outcome.outstanding) as f64;
     if outcome.budget.is_some() && done < least.unwrap_or(0.0) * planned as f64 {
         return Exit::BudgetReached;

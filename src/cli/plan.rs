@@ -3,21 +3,23 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::graded::Graded;
 use super::inputs::Inputs;
-use super::{Exit, print, prose, read_run, show, stop_with, terminal, walk};
+use super::{Exit, print, prose, read_run, show, stop_with, template, terminal, walk};
 use crate::metric::cost::{AS_BILLED, Bill};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
+use crate::report::escape::plain;
 use crate::report::{Cell, Report, Role, Row, Section, tokens_in_words};
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
 use crate::stats::power;
-use crate::units::{Tokens, Usd};
+use crate::units::Tokens;
 
 /// How much a probe's answer differs between two strategies, as a standard deviation: that of one
 /// probe in five turning out otherwise, either way, √0.2. Assumed before a run; `compare` measures it.
@@ -36,7 +38,7 @@ pub(super) struct Args {
     /// Size a run that asks readers and judges in batches
     #[arg(long, requires = "usd")]
     batch: bool,
-    /// A run with repeats, by which is said where its noise comes from and what a further repeat would buy
+    /// A run with repeats; the plan says where its noise comes from and what a further repeat would gain
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
     /// Print the plan as JSON
@@ -53,15 +55,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let manifest = plan.manifest();
     let (sessions, cells) = (manifest.sessions.len(), plan.cells().len());
     if args.json {
-        let detectable = Detectable::of(&plan.planted_items()).map(|seen| {
-            json!({
-                "difference": seen.difference,
-                "sessions": seen.sessions,
-                "items_per_session": seen.items,
-                "assumed_deviation": DEVIATION,
-                "assumed_correlation": CORRELATION,
-            })
-        });
         let facts = json!({
             "scenario": manifest.scenario,
             "fingerprint": manifest.fingerprint,
@@ -71,23 +64,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "strategies": forecast.arms,
             "spend": forecast.spend,
             "noise": noise,
-            "detectable": detectable,
+            "detectable": Detectable::of(&plan.planted_items()),
         });
         return show(true, "proctor-plan", facts, "");
     }
     let head = format!(
-        "Plan: {}, {sessions} sessions, {cells} cells, counter {}\n",
+        "Plan: {}, {sessions} sessions, {cells} cells, counter {}",
         manifest.scenario, manifest.counter
     );
-    show(false, "proctor-plan", (), &head)?;
+    prose::say(&(plain(&head) + "\n"))?;
     let terminal = terminal();
     for section in [calls(&forecast), costs(&forecast)] {
         print(&terminal.section(&section))?;
     }
     prose::say(&format!(
         "\n{}\n{}\n",
-        detectable_in_words(&plan),
-        spend_in_words(&plan, &forecast.spend)
+        detectable_in_words(&plan)?,
+        spend_in_words(&plan, &forecast.spend)?
     ))?;
     if let Some(noise) = &noise {
         print(&terminal.section(noise))?;
@@ -160,10 +153,13 @@ pub(super) fn asks_live_models(plan: &Plan) -> bool {
 }
 
 /// The smallest difference between two strategies that a run of this size shows.
+#[derive(Serialize)]
 pub(super) struct Detectable {
     pub(super) difference: f64,
     sessions: usize,
-    items: f64,
+    items_per_session: f64,
+    assumed_deviation: f64,
+    assumed_correlation: f64,
 }
 
 impl Detectable {
@@ -176,29 +172,17 @@ impl Detectable {
         Some(Self {
             difference,
             sessions,
-            items,
+            items_per_session: items,
+            assumed_deviation: DEVIATION,
+            assumed_correlation: CORRELATION,
         })
     }
 }
 
-pub(super) fn detectable_in_words(plan: &Plan) -> String {
-    match Detectable::of(&plan.planted_items()) {
-        Some(seen) if seen.difference < 1.0 => format!(
-            "MDE {:.1} points: the smallest difference in survival or accuracy between two strategies that \
-             {} sessions with {:.0} items each show in 8 of 10 runs, if one item in five turns out \
-             otherwise and items of a session correlate at {CORRELATION}.",
-            100.0 * seen.difference,
-            seen.sessions,
-            seen.items
-        ),
-        Some(seen) => format!(
-            "MDE: {} sessions are too few to show any difference in survival or accuracy.",
-            seen.sessions
-        ),
-        None => {
-            "MDE: none, for it takes at least two sessions of which something is asked.".to_owned()
-        }
-    }
+/// The same in a sentence.
+pub(super) fn detectable_in_words(plan: &Plan) -> anyhow::Result<String> {
+    let seen = Detectable::of(&plan.planted_items());
+    template::fill(include_str!("text/detectable.txt"), json!({ "seen": seen }))
 }
 
 fn row(arm: &ArmForecast, cells: Vec<Cell>) -> Row {
@@ -293,32 +277,7 @@ fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> Str
 }
 
 /// The spending of the run itself, in a sentence or two.
-pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> String {
-    if !asks_live_models(plan) {
-        return "The run itself spends nothing: no live model is asked.".to_owned();
-    }
-    let in_words = |span| range(span, |dollars: Usd| dollars.to_string());
-    let money = spend
-        .dollars
-        .map_or("an unknown price".to_owned(), in_words);
-    let mut judged = String::new();
-    if spend.judged_at_most > 0 {
-        judged = format!(", and judges at most {} times more", spend.judged_at_most);
-    }
-    let mut cached = String::new();
-    if spend.cache_read > Tokens::ZERO {
-        let read = tokens_in_words(spend.cache_read.0);
-        cached = format!(" ({read} of them from the prompt cache)");
-    }
-    let batched = spend.batch_dollars.zip(spend.dollars);
-    let batched = batched.filter(|(batched, dollars)| batched.expected < dollars.expected);
-    let batched =
-        batched.map(|(batched, _)| format!(" With `--batch` it is {}.", in_words(batched)));
-    format!(
-        "The run itself asks live models {} times, with {} tokens of prompts{cached}{judged}, for \
-         {money}.{}",
-        spend.calls,
-        tokens_in_words(spend.input_tokens.0),
-        batched.unwrap_or_default()
-    )
+pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> anyhow::Result<String> {
+    let facts = json!({ "spend": spend, "is_live": asks_live_models(plan) });
+    template::fill(include_str!("text/spend.txt"), facts)
 }

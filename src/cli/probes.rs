@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::{
-    Exit, make_folder, models, print, read_text, say, show, stop, stop_with, walk, write_new,
+    Exit, make_folder, models, print, read_text, say, show_with, stop, stop_with, walk, write_new,
 };
 use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
@@ -19,7 +19,6 @@ use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{Unsound, unsound};
-use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
@@ -35,11 +34,11 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Find facts of a recording that can be asked for, and write them to a file to edit
+    /// Derive facts from a recording to ask about, and write them to a file to edit
     Derive(DeriveArgs),
-    /// Hold a file of facts against its recording, mistake by mistake with its line
+    /// Check a file of facts against its recording, and list each mistake with its line
     Check(CheckArgs),
-    /// Print the questions of a file, and what is known of their answers
+    /// Print the questions of a file and their known answers
     Show(ShowArgs),
 }
 
@@ -129,7 +128,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     say(&format!(
         "wrote {} for {}; a scenario takes them as `[probes] files = [\"….truth.json\"]`",
         many(written, "file", "files"),
-        many(known.len(), "session", "sessions"),
+        many(known.len(), "session", "sessions")
     ));
     Ok(Exit::Done)
 }
@@ -177,7 +176,7 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
     let connected = args.judges.connect(&[model.to_owned()], &args.cassette)?;
     let requests = decisions::requests(session);
     args.judges.confirm(&connected, &requests, 1, &CharsPer4)?;
-    let Some(model) = connected.judges().first() else {
+    let Some(model) = connected.judges.first() else {
         return Ok(Vec::new());
     };
     let counts = CountedTexts::new(Arc::new(CharsPer4));
@@ -303,17 +302,11 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
         "asked": items,
         "mistakes": listed.collect::<Vec<_>>(),
     });
-    let mut text: String = mistakes
-        .iter()
-        .map(|mistake| plain(&in_words(&args.file, mistake)) + "\n")
-        .collect();
-    if mistakes.is_empty() {
-        text = format!(
-            "{shown}: {} facts hold, asked {items} times\n",
-            probes.len()
-        );
-    }
-    show(args.json, "proctor-probes-check", facts, &text)?;
+    let words = mistakes.iter().map(|mistake| in_words(&args.file, mistake));
+    let words: Vec<String> = words.collect();
+    let more = json!({ "file": shown.to_string(), "mistakes": words });
+    let template = include_str!("text/checked.txt");
+    show_with(args.json, "proctor-probes-check", facts, more, template)?;
     if mistakes.is_empty() {
         return Ok(Exit::Done);
     }
@@ -324,6 +317,8 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
 fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let file = read(&args.file)?;
     let probes = Probe::planted(&file.truth);
+    let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
+    let never_said: Vec<bool> = never_said.collect();
     let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
         json!({
             "id": probe.id,
@@ -337,10 +332,7 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
         "session": file.truth.session,
         "probes": probes.collect::<Vec<_>>(),
     });
-    show(
-        args.json,
-        "proctor-probes",
-        facts,
-        &check::shown(&file.truth),
-    )
+    let more = json!({ "never_said": never_said });
+    let template = include_str!("text/probes.txt");
+    show_with(args.json, "proctor-probes", facts, more, template)
 }

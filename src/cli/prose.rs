@@ -1,7 +1,7 @@
 //! Lines of text made as narrow as the terminal: what is too long goes on under where it began.
 
 use super::{print, terminal_width};
-use crate::report::layout::width;
+use crate::report::layout::{width, words};
 
 /// Nothing is folded narrower than this: one could not read it.
 const NARROWEST: usize = 40;
@@ -39,7 +39,8 @@ fn fold_line(line: &str, columns: usize, out: &mut String) {
     out.push_str(head);
     let mut at = width(head);
     let mut is_first = true;
-    for word in words(&line[head.len()..]) {
+    let words = words(&line[head.len()..]).into_iter();
+    for word in words.filter(|word| !word.is_empty()) {
         let blank = usize::from(!is_first);
         if !is_first && at + blank + width(word) > columns {
             out.push('\n');
@@ -68,20 +69,6 @@ fn head(line: &str, columns: usize) -> (&str, usize) {
         }
     }
     (&line[..lead], lead + 2)
-}
-
-/// Words between blanks; a number and its sign are one, as in `61.2 %`.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(' ');
-        let ends = rest.match_indices(' ').map(|(at, _)| at);
-        let mut ends = ends.filter(|at| !rest[at + 1..].starts_with('%'));
-        let end = ends.next().unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        rest = after;
-        (!word.is_empty()).then_some(word)
-    })
 }
 
 #[cfg(test)]

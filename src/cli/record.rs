@@ -6,16 +6,16 @@ use std::path::PathBuf;
 /// Arguments of `proctor record`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Point the agent's base URL at the address that is printed: ANTHROPIC_BASE_URL \
-                        for Anthropic's API, OPENAI_BASE_URL (with /v1 behind it) for OpenAI's. \
-                        Keys pass through and are never written. Ctrl-C ends the recording and \
-                        writes the sessions."
+    after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for \
+                  Anthropic's API, OPENAI_BASE_URL (followed by /v1) for OpenAI's. Keys pass \
+                  through and are never written. Ctrl-C ends the recording and writes the \
+                  sessions."
 )]
 pub(super) struct Args {
     /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
     #[arg(long, value_name = "URL")]
     upstream: String,
-    /// Address to listen at; port 0 takes any that is free
+    /// Address to listen at; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Folder for the log and the sessions
@@ -49,10 +49,10 @@ mod with_http {
 
     use super::Args;
     use crate::cli::run::stop_on_interrupt;
-    use crate::cli::{Exit, Stop, make_folder, print, say, write_new};
+    use crate::cli::{Exit, Stop, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Log, Proxy};
+    use crate::session::import;
     use crate::session::wire::stream::Api;
-    use crate::session::{import, native};
     use crate::units::Timestamp;
 
     /// Set by the first Ctrl-C.
@@ -157,10 +157,7 @@ mod with_http {
                 });
             }
             for session in &sessions {
-                let mut bytes = Vec::new();
-                native::write(session, &mut bytes)?;
-                let path = self.folder.join(format!("{}.session.jsonl", session.id()));
-                write_new(&path, &bytes, false)?;
+                let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
                 let path = path.display();
                 print(&format!("{path}: {messages} messages, {calls} calls\n"))?;

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use super::{Exit, Stop, print, say, stop, stop_with, terminal};
-use crate::record::journal::{Run, timings, write_whole};
+use super::{Exit, Stop, print, read_run, say, stop, stop_with, terminal};
+use crate::record::journal::{timings, write_whole};
 use crate::report::{Format, Kind, Report, endings, format, json};
 
 /// Arguments of `proctor report`.
@@ -48,8 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         };
         return stop_with(Exit::Invalid, problem, hint);
     }
-    let run = Run::read(&args.run)
-        .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
+    let run = read_run(&args.run)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);

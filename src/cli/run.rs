@@ -16,7 +16,7 @@ use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
 use crate::report::{Kind, Report};
-use crate::runner::{self, Connected, Outcome, Plan, Progress, Workers};
+use crate::runner::{self, Outcome, Plan, Progress, Workers};
 use crate::scenario::GateSetting;
 
 /// Arguments of `proctor run`.
@@ -44,7 +44,7 @@ pub(super) struct Args {
     max_error_rate: f64,
     #[command(flatten)]
     consent: models::Consent,
-    /// Ask readers and judges in batches of their provider's: at half the price, within a day
+    /// Send the questions to readers and judges as batches of the provider: half the price, answers within a day
     #[arg(long)]
     batch: bool,
     /// What standard output holds: the report, or one JSON object per line
@@ -75,13 +75,13 @@ struct AgainstBaseline {
     /// Fail if anything got worse than the baseline
     #[arg(long)]
     gate: bool,
-    /// Compare with this baseline, a name or a file; it must be there
+    /// Compare with this baseline, a name or a file; it must exist
     #[arg(long, value_name = "NAME", conflicts_with = "baseline_lenient")]
     baseline: Option<String>,
-    /// Compare with this baseline if it is there
+    /// Compare with this baseline if it exists
     #[arg(long, value_name = "NAME")]
     baseline_lenient: Option<String>,
-    /// Keep what the run scored under this name, after it was compared
+    /// Save the scores of the run under this name, after the comparison
     #[arg(long, value_name = "NAME")]
     save_baseline: Option<String>,
     #[command(flatten)]
@@ -206,7 +206,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let folder = args.out.clone();
     let folder = folder.unwrap_or_else(|| plan.folder(&args.reports));
     args.models.connect(&mut plan, &folder)?;
-    if let (true, Some(cassette)) = (args.batch, plan.models().and_then(Connected::cassette)) {
+    let cassette = plan.models().and_then(|models| models.cassette.as_ref());
+    if let (true, Some(cassette)) = (args.batch, cassette) {
         cassette.defer();
     }
     let mut journal = Journal::open(&folder, plan.manifest())?;

@@ -9,9 +9,9 @@ mod scenario;
 
 /// Arguments of `proctor schema`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "An editor that knows TOML takes it by a first line `#:schema FILE`.")]
+#[command(after_help = "An editor that knows TOML uses it if the first line is `#:schema FILE`.")]
 pub(super) struct Args {
-    /// What is described
+    /// Files or output to describe
     #[arg(value_enum)]
     what: What,
 }

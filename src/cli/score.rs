@@ -9,26 +9,26 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use super::{Exit, Stop, models, read_run, report, say, stop_with};
-use crate::model::{Answered, CallFailure, Model, ModelKind, Purpose, Request, bill};
+use crate::bill::Scale;
+use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::sentinel::{self, Sentinel};
 use crate::probe::judge::{self, Judge};
 use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
-use crate::record::{
-    AnswerRecord, CellRecord, JudgeCalibration, KeptCall, LostCall, ProbeRecord, ProbeText,
-};
+use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
+use crate::replay::Booked;
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
-                        added last, or the panel, is the run's. What it said before is not asked \
-                        again. Answers whose verdict is known are put to it first: a judge that \
-                        misses too many of them is unfit, is asked no more, and the exit code is 102."
+                  added last, or the panel, is the run's. Verdicts it gave before are not asked \
+                  for again. It first grades answers with a known verdict: a judge that misses too \
+                  many of them is unfit and is not asked further, and the exit code is 102."
 )]
 pub(super) struct Args {
     /// Folder of the run
@@ -36,13 +36,13 @@ pub(super) struct Args {
     /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote
     #[arg(long, value_name = "KIND:MODEL", required = true)]
     judge: Vec<String>,
-    /// Grade all answers, and not only those that rules cannot grade
+    /// Grade all answers, not only those that rules cannot grade
     #[arg(long)]
     all: bool,
-    /// What `proctor calibrate -o` wrote of the judge, for the report; several times for several judges
+    /// The judge's figures from `proctor calibrate -o`, for the report (repeatable)
     #[arg(long, value_name = "FILE")]
     calibration: Vec<PathBuf>,
-    /// Requests under way at most
+    /// Most requests under way at once
     #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cassette = args.run.join("cassette.jsonl");
     let connected = args.judges.connect(&args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
-    let judges = connected.judges();
+    let judges = &connected.judges;
     let known: Vec<Grading> = sentinel::sentinels().iter().map(of_sentinel).collect();
     let answers = answers(&run.cells, &texts);
     let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
@@ -291,7 +291,7 @@ impl Panel<'_> {
             return Some(about);
         }
         let answered = judge.answer(&grading.request, 0, self.counts);
-        let lost = lost_of(&grading.request, &answered, self.counts);
+        let booked = Booked::new(&grading.request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
         if matches!(
             reply,
@@ -305,8 +305,8 @@ impl Panel<'_> {
                 Err(reason) => Verdict::Unscored { reason },
             },
             usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),
-            key: answered.key.map(|key| key.hex(KeptCall::DIGITS)),
-            lost,
+            key: booked.kept.map(|kept| kept.key),
+            lost: booked.lost,
             ..about
         })
     }
@@ -331,22 +331,4 @@ impl Panel<'_> {
             graded.iter().filter(is_unscored).count()
         ));
     }
-}
-
-/// Calls that were paid for, and whose answer is kept nowhere.
-fn lost_of(request: &Request, answered: &Answered, counts: &CountedTexts) -> Vec<LostCall> {
-    let call = |usage, failure| LostCall {
-        purpose: Purpose::Judge,
-        usage,
-        failure,
-    };
-    let failed = answered.failed.iter();
-    let failed = failed.map(|failure| {
-        let usage = bill::failed(request, failure, counts);
-        call(usage, Some(failure.to_string()))
-    });
-    let unkept = answered.paid.filter(|paid| !paid.is_kept);
-    let all = failed.chain(unkept.map(|paid| call(paid.usage, None)));
-    all.filter(|call| call.usage.total() > Tokens::ZERO)
-        .collect()
 }

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::columns::pairs;
-use super::{Exit, print, prose, show};
+use super::{Exit, print, prose, show, template};
 use crate::settings::Place;
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -39,10 +38,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         None => list(args.json),
         Some(Command::Show { name }) => show_one(name, args.json),
         Some(Command::Stages) => {
-            let text: String = STAGES.iter().map(knobs_of).collect();
-            let stages: Vec<Value> = STAGES.iter().map(facts_of).collect();
-            let facts = json!({ "stages": stages });
-            show(args.json, "proctor-stages", facts, &text)
+            let facts = json!({ "stages": STAGES.iter().map(facts_of).collect::<Vec<_>>() });
+            show(
+                args.json,
+                "proctor-stages",
+                facts,
+                include_str!("text/stages.txt"),
+            )
         }
     }
 }
@@ -54,19 +56,23 @@ fn named(name: &str) -> anyhow::Result<StrategySpec> {
 }
 
 fn list(as_json: bool) -> anyhow::Result<Exit> {
-    let mut rows = Vec::new();
     let mut strategies = Vec::new();
     for (name, _) in PRESETS {
         let about = named(name)?.description().to_owned();
         strategies.push(json!({ "name": name, "kind": "preset", "description": about }));
-        rows.push((*name, about));
     }
-    for (name, about) in CONTROLS {
-        strategies.push(json!({ "name": name, "kind": "control", "description": about }));
-        rows.push((*name, format!("control: {about}")));
-    }
+    let controls = CONTROLS.iter();
+    strategies.extend(
+        controls
+            .map(|(name, about)| json!({ "name": name, "kind": "control", "description": about })),
+    );
     let facts = json!({ "strategies": strategies });
-    show(as_json, "proctor-strategies", facts, &pairs(&rows))
+    show(
+        as_json,
+        "proctor-strategies",
+        facts,
+        include_str!("text/strategies.txt"),
+    )
 }
 
 /// Shows a strategy as TOML that can be a file of one's own; its stages and knobs are comments.
@@ -75,30 +81,21 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
     let stages = spec.stages()?;
     let uses = |kind: &StageKind, line: &str| line.split([' ', '(']).next() == Some(kind.name);
     // In the order of the documentation.
-    let kinds = || {
-        let kinds = STAGES.iter();
-        kinds.filter(|kind| stages.iter().any(|line| uses(kind, line)))
-    };
+    let kinds = STAGES.iter();
+    let kinds = kinds.filter(|kind| stages.iter().any(|line| uses(kind, line)));
+    let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
+    let facts = json!({
+        "name": spec.name(),
+        "description": spec.description(),
+        "breaks": breaks,
+        "stages": stages,
+        "toml": spec.to_toml(),
+        "kinds": kinds.map(facts_of).collect::<Vec<_>>(),
+    });
     if as_json {
-        let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
-        let facts = json!({
-            "name": spec.name(),
-            "description": spec.description(),
-            "breaks": breaks,
-            "stages": stages,
-            "toml": spec.to_toml(),
-            "kinds": kinds().map(facts_of).collect::<Vec<_>>(),
-        });
         return show(true, "proctor-strategy", facts, "");
     }
-    let mut about = String::new();
-    if !stages.is_empty() {
-        let lines = stages.join("\n  ");
-        writeln!(about, "\nstages, in order:\n  {lines}")?;
-    }
-    for kind in kinds() {
-        write!(about, "\n{}", knobs_of(kind))?;
-    }
+    let about = template::fill(include_str!("text/strategy.txt"), facts)?;
     let mut text = spec.to_toml();
     for line in prose::folded(&about, 2).lines() {
         let sign = if line.is_empty() { "" } else { "# " };
@@ -108,29 +105,12 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn knobs_of(kind: &StageKind) -> String {
-    let mut text = format!("{}: {}\n", kind.name, kind.description());
-    for knob in kind.knobs() {
-        let (name, takes, default, doc) = (knob.name, knob.takes, knob.default, knob.doc);
-        let _ = writeln!(text, "  {name} ({takes}, default {default}): {doc}");
-    }
-    text
-}
-
 fn facts_of(kind: &StageKind) -> Value {
-    let knobs = kind.knobs().into_iter().map(|knob| {
-        json!({
-            "name": knob.name,
-            "takes": knob.takes,
-            "default": knob.default,
-            "doc": knob.doc,
-        })
-    });
     let breaks: Vec<&str> = kind.breaks().into_iter().map(Law::name).collect();
     json!({
         "kind": kind.name,
         "description": kind.description(),
         "breaks": breaks,
-        "knobs": knobs.collect::<Vec<_>>(),
+        "knobs": kind.knobs(),
     })
 }

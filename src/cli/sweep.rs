@@ -215,7 +215,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for (recommendation, (_, winner)) in sweep.recommendations.iter().zip(&winners) {
         let path = preset_path(args, sweep.recommendations.len(), &recommendation.window);
         let name = &whole.manifest().scenario;
-        let preset = preset::text(&sweep, recommendation, winner, name, seed);
+        let preset = preset::text(&sweep, recommendation, winner, name, seed)?;
         write_whole(&path, preset.as_bytes())?;
         written.push(path);
     }

@@ -6,16 +6,13 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use super::{Exit, Stop, environment, report, say, stop, stop_with};
-use crate::compare::baseline::Baseline;
+use super::{Exit, Stop, environment, read_run, report, say, stop, stop_with};
 use crate::compare::family::{self, Family};
-use crate::compare::gate::{Rules, judge};
+use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
-use crate::report::comparison::{Comparisons, Ended, GatedComparison};
+use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::{Kind, Report, github, markdown};
 use crate::stats::gate::Target;
 
@@ -47,7 +44,7 @@ pub(super) const FOLDER: &str = "baselines";
 /// How sides are compared.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct How {
-    /// What verdicts are about: these very sessions, or sessions like these; by default `suite` where
+    /// Subject of verdicts: these very sessions, or sessions like these; by default `suite` if
     /// nothing depends on chance
     #[arg(long, value_name = "suite|population", value_parser = target)]
     pub(super) target: Option<Target>,
@@ -55,17 +52,34 @@ pub(super) struct How {
     /// content are used
     #[arg(long)]
     pub(super) allow_different: bool,
-    /// Folder that baselines are named in
+    /// Folder of the named baselines
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     pub(super) baselines: PathBuf,
 }
 
-fn target(typed: &str) -> Result<Target, String> {
+pub(super) fn target(typed: &str) -> Result<Target, String> {
     match typed {
         "suite" => Ok(Target::Suite),
         "population" => Ok(Target::Population),
         _ => Err("it must be `suite` or `population`".to_owned()),
     }
+}
+
+/// How a comparison is made and printed.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Comparing {
+    /// Seed of the resampling tests
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) how: How,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg for a
+    /// forest plot (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Vec<PathBuf>,
 }
 
 /// Where a comparison goes.
@@ -97,8 +111,6 @@ pub(super) struct Side {
     /// As it was typed.
     pub(super) name: String,
     pub(super) source: Source,
-    /// The baseline's file, where it is one.
-    pub(super) baseline: Option<Baseline>,
 }
 
 impl Side {
@@ -110,9 +122,7 @@ impl Side {
         };
         let path = Path::new(place);
         let mut side = if path.is_dir() {
-            let run =
-                Run::read(path).with_context(|| format!("cannot read the run in `{place}`"))?;
-            Self::of_run(typed, &run)
+            Self::of_run(typed, &read_run(path)?)
         } else {
             let file = baseline_path(place, baselines);
             if !file.exists() {
@@ -126,19 +136,15 @@ impl Side {
                 );
                 return stop_with(Exit::Baseline, problem, hint);
             }
-            let baseline = read_baseline(place, baselines)?;
             Self {
                 name: typed.to_owned(),
-                source: baseline.source(),
-                baseline: Some(baseline),
+                source: read_baseline(place, baselines)?,
             }
         };
         if let Some(strategy) = strategy {
-            let all = side.source.strategies.clone();
+            let hint = format!("it has {}", listed(&side.source));
             if !side.source.keep(strategy) {
-                side.source.strategies = all;
                 let problem = format!("`{place}` has no strategy `{strategy}`");
-                let hint = format!("it has {}", listed(&side.source));
                 return stop_with(Exit::Baseline, problem, hint);
             }
         }
@@ -149,7 +155,6 @@ impl Side {
         Self {
             name: name.to_owned(),
             source: Source::of(&run.manifest, &run.cells),
-            baseline: None,
         }
     }
 }
@@ -167,7 +172,7 @@ pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
     }
 }
 
-pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Baseline> {
+pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Source> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -177,7 +182,7 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Base
         )
         .with_hint(format!("`proctor baseline save RUN {name}` writes one"))
     })?;
-    Baseline::parse(&text).map_err(|error| {
+    Source::parse(&text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
         Stop::new(Exit::Baseline, problem).into()
@@ -305,7 +310,7 @@ pub(super) fn compare(
 }
 
 fn listed(source: &Source) -> String {
-    let names = source.strategies.iter();
+    let names = source.samples();
     let names: Vec<String> = names.map(|s| format!("`{}`", s.strategy)).collect();
     names.join(", ")
 }
@@ -314,12 +319,10 @@ fn listed(source: &Source) -> String {
 pub(super) fn gate(comparisons: &mut [GatedComparison], baselines: &[Side], rules: &Rules) {
     let family = comparisons.len();
     for one in comparisons {
-        let stored = baselines
-            .iter()
-            .find(|side| side.name == one.baseline_source)
-            .and_then(|side| side.baseline.as_ref());
+        let mut sides = baselines.iter();
+        let side = sides.find(|side| side.name == one.baseline_source);
         let strategy = &one.comparison.baseline;
-        let noise = |metric: &str| stored.map_or(0.0, |stored| stored.noise_of(strategy, metric));
+        let noise = |metric: &str| side.map_or(0.0, |it| it.source.noise_of(strategy, metric));
         one.gated = Some(judge(&one.comparison, rules, &noise, family));
     }
 }
@@ -378,9 +381,9 @@ pub(super) fn show(
     printed: Printed,
 ) -> anyhow::Result<Exit> {
     let exit = match comparisons.ending {
-        None | Some(Ended::Passed) => Exit::Done,
-        Some(Ended::Failed) => Exit::GateFailed,
-        Some(Ended::Inconclusive) => Exit::GateInconclusive,
+        None | Some(Ending::Passed) => Exit::Done,
+        Some(Ending::Failed) => Exit::GateFailed,
+        Some(Ending::Inconclusive) => Exit::GateInconclusive,
     };
     let in_workflow = environment("GITHUB_ACTIONS").is_some();
     let told = in_workflow.then(|| {
@@ -397,7 +400,7 @@ pub(super) fn show(
     }
     report::write(Kind::Comparison, &report, files)?;
     if let Some((outputs, annotations)) = told {
-        append_to("GITHUB_STEP_SUMMARY", &markdown::render(&report)?)?;
+        append_to("GITHUB_STEP_SUMMARY", &markdown::render(&report))?;
         append_to("GITHUB_OUTPUT", &outputs)?;
         // The runner obeys such lines on either stream; standard output is for results.
         annotations.lines().for_each(say);
@@ -432,7 +435,7 @@ pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
     }
     append_to(
         "GITHUB_STEP_SUMMARY",
-        &markdown::cut(markdown::render(report)?),
+        &markdown::cut(markdown::render(report)),
     )
 }
 

@@ -5,11 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::source::Conditions;
-use super::{Chance, Comparison, Sample, SessionSample, Settings, Source, canonical};
+use super::{Chance, Comparison, Sample, Settings, Source, canonical};
 use crate::record::schema_of;
 use crate::stats::gate::Target;
 
@@ -20,41 +16,6 @@ pub const FORMAT: &str = "proctor-baseline";
 ///
 /// 1: the first.
 pub const VERSION: u32 = 1;
-
-/// The file.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Baseline {
-    /// Always `proctor-baseline`.
-    pub format: String,
-    /// [`VERSION`] of the build that wrote it.
-    pub version: u32,
-    /// What was measured, by whom.
-    pub conditions: Conditions,
-    /// The sessions with the hash of their content.
-    pub sessions: BTreeMap<String, String>,
-    /// The hash of what is asked of each session, where it is known.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub probes: BTreeMap<String, String>,
-    /// Names of the strategies, in the order of the run.
-    pub order: Vec<String>,
-    /// The strategies, by name.
-    pub strategies: BTreeMap<String, Stored>,
-    /// How far two runs of the same thing lie apart, by strategy and metric, of amounts as the logarithm of
-    /// their ratio; empty where nothing depends on chance.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub noise: BTreeMap<String, BTreeMap<String, f64>>,
-}
-
-/// A strategy in a baseline.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stored {
-    /// Hash of the whole strategy as TOML.
-    pub definition: String,
-    /// Its sessions, by id.
-    pub sessions: BTreeMap<String, SessionSample>,
-}
 
 /// Why a file is no baseline that can be used.
 #[derive(Debug, thiserror::Error)]
@@ -73,31 +34,18 @@ pub enum BaselineError {
 
 /// A JSON Schema (draft 2020-12) of the file.
 pub fn schema() -> serde_json::Value {
-    schema_of::<Baseline>()
+    schema_of::<Source>()
 }
 
-impl Baseline {
-    /// What a run scored. `again` is a second run of the same, from which the noise is taken; without
-    /// one it is taken from the repeats, where there are any.
-    pub fn of(source: &Source, again: Option<&Source>) -> Self {
-        let strategies = source.strategies.iter();
-        let stored = |sample: &Sample| {
-            let (definition, sessions) = (sample.definition.clone(), sample.sessions.clone());
-            let stored = Stored {
-                definition,
-                sessions,
-            };
-            (sample.strategy.clone(), stored)
-        };
+impl Source {
+    /// The same with its noise, taken from `again`, a second run of the same; without one it is taken from
+    /// the repeats, where there are any.
+    #[must_use]
+    pub fn with_noise(&self, again: Option<&Self>) -> Self {
         Self {
-            format: FORMAT.to_owned(),
             version: VERSION,
-            conditions: source.conditions.clone(),
-            sessions: source.sessions.clone(),
-            probes: source.probes.clone(),
-            order: strategies.clone().map(|s| s.strategy.clone()).collect(),
-            strategies: strategies.map(stored).collect(),
-            noise: noise(source, again),
+            noise: noise(self, again),
+            ..self.clone()
         }
     }
 
@@ -111,7 +59,14 @@ impl Baseline {
         let version = value.get("version").and_then(serde_json::Value::as_u64);
         match version.and_then(|version| u32::try_from(version).ok()) {
             Some(version) if version > VERSION => Err(BaselineError::Newer(version)),
-            _ => serde_json::from_value(value).map_err(BaselineError::Json),
+            _ => {
+                let found: Result<Self, _> = serde_json::from_value(value);
+                let mut found = found.map_err(BaselineError::Json)?;
+                for (name, sample) in &mut found.strategies {
+                    sample.strategy.clone_from(name);
+                }
+                Ok(found)
+            }
         }
     }
 
@@ -124,30 +79,10 @@ impl Baseline {
         }))
     }
 
-    /// The same as a source of samples.
-    pub fn source(&self) -> Source {
-        let sample = |name: &String| {
-            let stored = self.strategies.get(name)?;
-            Some(Sample {
-                strategy: name.clone(),
-                definition: stored.definition.clone(),
-                sessions: stored.sessions.clone(),
-            })
-        };
-        Source {
-            conditions: self.conditions.clone(),
-            sessions: self.sessions.clone(),
-            probes: self.probes.clone(),
-            strategies: self.order.iter().filter_map(sample).collect(),
-        }
-    }
-
     /// The noise of a metric of a strategy; 0 where none was measured.
     pub fn noise_of(&self, strategy: &str, metric: &str) -> f64 {
-        let noise = self
-            .noise
-            .get(strategy)
-            .and_then(|metrics| metrics.get(metric));
+        let noise = self.noise.get(strategy);
+        let noise = noise.and_then(|metrics| metrics.get(metric));
         noise.copied().unwrap_or(0.0)
     }
 }
@@ -155,7 +90,7 @@ impl Baseline {
 /// The end of the interval farther from zero, of the difference between two runs of the same.
 fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<String, f64>> {
     let mut noise = BTreeMap::new();
-    for sample in &source.strategies {
+    for sample in source.samples() {
         let halves = match again {
             Some(again) => {
                 let other = again.strategy(&sample.strategy);

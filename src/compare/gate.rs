@@ -25,7 +25,7 @@ pub struct Rules {
     /// Margin by metric, at least 0: how much worse the candidate may be. Only these metrics fail a
     /// build. An amount's margin is a share: 0.05 is 5 % more.
     pub margins: BTreeMap<&'static str, f64>,
-    /// What verdicts are about; by default `suite` where nothing depends on chance.
+    /// The subject of verdicts; by default `suite` if nothing depends on chance.
     pub target: Option<Target>,
     /// Whether a lost probe of high importance breaks the gate.
     pub hard_break: bool,
@@ -256,14 +256,16 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
     )
 }
 
-/// How a gate ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a gate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Ended")]
 pub enum Ending {
     /// Nothing speaks against the change.
     Passed,
     /// Something regressed.
     Failed,
-    /// Something is inconclusive, and that fails as well.
+    /// Something is inconclusive, and that was to fail.
     Inconclusive,
 }
 

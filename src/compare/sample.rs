@@ -13,11 +13,13 @@ use crate::probe::{Outcome, Verdict};
 use crate::record::{CellRecord, Importance, Level, StrategyEntry};
 use crate::units::ContentHash;
 
-/// One strategy: its sessions, with every value once per repeat.
+/// A strategy in a baseline.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Stored")]
 pub struct Sample {
-    /// The strategy's name, overrides in brackets.
+    /// The strategy's name, overrides in brackets; a file holds it as the key.
+    #[serde(skip)]
     pub strategy: String,
     /// Hash of the whole strategy as TOML.
     pub definition: String,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::baseline::{FORMAT, VERSION};
 use super::{Chance, Sample};
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
@@ -15,22 +16,33 @@ use crate::record::{
 /// How the manifest names a reader where none is asked.
 const NOBODY: &str = "none";
 
-/// All strategies of a run, with what they were measured by.
+/// All strategies of a run, with what they were measured by: what a baseline's file holds.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename = "Baseline")]
+#[schemars(description = "The file.")]
 pub struct Source {
-    /// What decides whether two sources may be compared.
+    /// Always `proctor-baseline`.
+    pub format: String,
+    /// [`VERSION`] of the build that wrote it.
+    pub version: u32,
+    /// The conditions of the measurement.
     pub conditions: Conditions,
     /// The sessions with the hash of their content.
     pub sessions: BTreeMap<String, String>,
     /// The hash of what is asked of each session, where it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, String>,
-    /// The strategies, in the order of the run.
-    pub strategies: Vec<Sample>,
+    /// Names of the strategies, in the order of the run.
+    pub order: Vec<String>,
+    /// The strategies, by name.
+    pub strategies: BTreeMap<String, Sample>,
+    /// How far two runs of the same thing lie apart, by strategy and metric, of amounts as the logarithm of
+    /// their ratio; empty where nothing depends on chance.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub noise: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// What was measured, by whom.
+/// The conditions of the measurement.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
@@ -122,10 +134,14 @@ impl Source {
                 is_strategy && cell.end.is_measured()
             };
             let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
-            Sample::of(entry, &own, &references, manifest.reader.kind)
+            let sample = Sample::of(entry, &own, &references, manifest.reader.kind);
+            (entry.name.clone(), sample)
         };
         let sessions = &manifest.sessions;
+        let strategies = manifest.strategies.iter();
         Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
             conditions: Conditions {
                 scenario: manifest.scenario.clone(),
                 proctor: manifest.proctor.clone(),
@@ -153,7 +169,9 @@ impl Source {
                 .iter()
                 .map(|session| (session.id.clone(), session.hash.clone()))
                 .collect(),
-            strategies: manifest.strategies.iter().map(sample).collect(),
+            order: strategies.clone().map(|it| it.name.clone()).collect(),
+            strategies: strategies.map(sample).collect(),
+            noise: BTreeMap::new(),
         }
     }
 
@@ -196,7 +214,7 @@ impl Source {
     pub fn forget_answers(&mut self) {
         let sessions = self
             .strategies
-            .iter_mut()
+            .values_mut()
             .flat_map(|sample| sample.sessions.values_mut());
         for probe in sessions.flat_map(|session| session.probes.values_mut()) {
             probe.extract.clear();
@@ -204,29 +222,34 @@ impl Source {
         }
     }
 
+    /// The strategies, in the order of the run.
+    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.order.iter().filter_map(|name| self.strategy(name))
+    }
+
     /// The strategy of this name.
     pub fn strategy(&self, name: &str) -> Option<&Sample> {
-        let mut strategies = self.strategies.iter();
-        strategies.find(|sample| sample.strategy == name)
+        self.strategies.get(name)
     }
 
     /// Pairs the strategies with those of `candidate`, in three rounds: those of the same name; of the
     /// rest those of the same name without overrides, where it is clear which one is meant; and where
     /// each side has one strategy in all, these.
     pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
-        let (ours, theirs) = (&*self.strategies, &*candidate.strategies);
+        let ours: &[&'a Sample] = &self.samples().collect::<Vec<_>>();
+        let theirs: &[&'a Sample] = &candidate.samples().collect::<Vec<_>>();
         let mut found: BTreeMap<usize, usize> = BTreeMap::new();
         for (at, old) in ours.iter().enumerate() {
             let same = theirs.iter().position(|new| new.strategy == old.strategy);
             found.extend(same.map(|to| (at, to)));
         }
         for name in ours.iter().map(|sample| base(&sample.strategy)) {
-            let alike = |side: &[Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            let alike = |side: &[&Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<usize> {
                 let alike = |at: &usize| base(&side[*at].strategy) == name && !is_paired(*at);
                 (0..side.len()).filter(alike).collect()
             };
             // One without overrides stands for its name among several.
-            let meant = |side: &[Sample], of: &[usize]| match of {
+            let meant = |side: &[&Sample], of: &[usize]| match of {
                 [one] => Some(*one),
                 many => many.iter().copied().find(|at| side[*at].strategy == name),
             };
@@ -239,7 +262,7 @@ impl Source {
         if let ([_], [_]) = (ours, theirs) {
             found.insert(0, 0);
         }
-        let alone = |side: &'a [Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
+        let alone = |side: &[&'a Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
             let alone = side.iter().enumerate().filter(|(at, _)| !is_paired(*at));
             alone.map(|(_, sample)| sample.strategy.as_str()).collect()
         };
@@ -248,7 +271,7 @@ impl Source {
             candidate_alone: alone(theirs, &|at| found.values().any(|to| *to == at)),
             pairs: found
                 .into_iter()
-                .map(|(at, to)| (&ours[at], &theirs[to]))
+                .map(|(at, to)| (ours[at], theirs[to]))
                 .collect(),
         }
     }
@@ -257,23 +280,24 @@ impl Source {
     pub fn named(&self, name: &str) -> Option<&Sample> {
         self.strategy(name).or_else(|| {
             let alike = |sample: &&Sample| base(&sample.strategy) == base(name);
-            let mut alike = self.strategies.iter().filter(alike);
+            let mut alike = self.samples().filter(alike);
             alike.next().filter(|_| alike.next().is_none())
         })
     }
 
     /// Keeps one strategy only, [named](Self::named) so; false if there is none.
     pub fn keep(&mut self, name: &str) -> bool {
-        let kept = self.named(name).cloned();
-        self.strategies = kept.into_iter().collect();
-        !self.strategies.is_empty()
+        let kept = self.named(name).map(|sample| sample.strategy.clone());
+        self.order = kept.into_iter().collect();
+        self.strategies.retain(|name, _| self.order.contains(name));
+        !self.order.is_empty()
     }
 
     /// Leaves out sessions that `other` does not have with the same content.
     pub fn keep_sessions_of(&mut self, other: &Self) {
         self.sessions
             .retain(|id, hash| other.sessions.get(id) == Some(hash));
-        for sample in &mut self.strategies {
+        for sample in self.strategies.values_mut() {
             sample
                 .sessions
                 .retain(|id, _| self.sessions.contains_key(id));
@@ -292,27 +316,21 @@ impl Source {
                 candidate,
             })
             .collect();
-        let mut compare =
-            |what: &str, maps: [&BTreeMap<String, String>; 2], is_meant: &dyn Fn(&str) -> bool| {
-                found.extend(mismatches(what, maps, is_meant));
-            };
         let settings = [&old.settings, &new.settings];
-        compare("setting", settings, &|key| !is_optional(key));
-        let is_known = |key: &str| settings.iter().all(|side| side.contains_key(key));
-        compare("setting", settings, &|key| {
-            is_optional(key) && is_known(key)
-        });
         let sessions = [&self.sessions, &candidate.sessions];
-        compare("session", sessions, &|_| true);
-        // The same questions, or nothing that is paired means the same.
         let probes = [&self.probes, &candidate.probes];
-        compare("probes of", probes, &|id| {
-            sessions[0].get(id) == sessions[1].get(id)
-        });
         let prices = [&old.prices, &new.prices];
-        compare("prices of", prices, &|id| {
-            sessions.iter().all(|side| side.contains_key(id))
-        });
+        let is_decided = |key: &str| !is_optional(key);
+        let is_known =
+            |key: &str| is_optional(key) && settings.iter().all(|side| side.contains_key(key));
+        // The same questions, or nothing that is paired means the same.
+        let is_same = |id: &str| sessions[0].get(id) == sessions[1].get(id);
+        let is_in_both = |id: &str| sessions.iter().all(|side| side.contains_key(id));
+        found.extend(mismatches("setting", settings, &is_decided));
+        found.extend(mismatches("setting", settings, &is_known));
+        found.extend(mismatches("session", sessions, &|_| true));
+        found.extend(mismatches("probes of", probes, &is_same));
+        found.extend(mismatches("prices of", prices, &is_in_both));
         found
     }
 }
@@ -377,6 +395,8 @@ mod tests {
                 kind: ModelKind::Deterministic,
             };
             Source {
+                format: FORMAT.to_owned(),
+                version: VERSION,
                 conditions: Conditions {
                     scenario: "s".to_owned(),
                     proctor: "0".to_owned(),
@@ -392,13 +412,19 @@ mod tests {
                 },
                 sessions: BTreeMap::new(),
                 probes: BTreeMap::new(),
+                order: names.iter().map(|name| (*name).to_owned()).collect(),
                 strategies: names
                     .iter()
-                    .map(|name| Sample {
-                        strategy: (*name).to_owned(),
-                        ..Sample::default()
+                    .map(|name| {
+                        let strategy = (*name).to_owned();
+                        let sample = Sample {
+                            strategy: strategy.clone(),
+                            ..Sample::default()
+                        };
+                        (strategy, sample)
                     })
                     .collect(),
+                noise: BTreeMap::new(),
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::{Add, AddAssign, Sum};
 use serde::Serialize;
 
 use crate::metric::fidelity::{Answered, Failings, Spanned, qualifies};
@@ -32,7 +33,7 @@ pub enum Answers {
 /// Outcomes of a reader that is no language model.
 ///
 /// The first seven add up to the scored items; decoys are counted apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum, Serialize)]
 pub struct Extract {
     /// The known answer.
     pub right: usize,
@@ -212,24 +213,6 @@ impl Extract {
         let (right, open) = (self.right as f64, self.open as f64);
         (self.open > 0).then(|| (right / all, (right + open) / all))
     }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            right: self.right + other.right,
-            partial: self.partial + other.partial,
-            wrong: self.wrong + other.wrong,
-            stale: self.stale + other.stale,
-            misbound: self.misbound + other.misbound,
-            abstained: self.abstained + other.abstained,
-            unanswered: self.unanswered + other.unanswered,
-            decoys: self.decoys + other.decoys,
-            invented: self.invented + other.invented,
-            unscored: self.unscored + other.unscored,
-            open: self.open + other.open,
-        }
-    }
 }
 
 impl Accuracy {
@@ -345,20 +328,14 @@ fn key(item: &ProbeRecord) -> (&str, u8) {
 
 /// The verdict on an item; `None` where the session died before.
 fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<Verdict> {
-    let unscored = Verdict::Unscored {
-        reason: Unscored::NoAnswer,
-    };
+    let unscored = Verdict::unscored(Unscored::NoAnswer);
     let is_sent = item.call < cell.reached_calls;
     item.verdict().or(is_sent.then_some(unscored))
 }
 
 /// The score of a verdict. Items that were not answered because the session had died score 0.
 fn score(verdict: Option<Verdict>) -> Option<f64> {
-    match verdict {
-        Some(Verdict::Scored { score, .. }) => Some(score),
-        None => Some(0.0),
-        Some(Verdict::Unscored { .. }) => None,
-    }
+    verdict.map_or(Some(0.0), |verdict| Some(verdict.scored()?.0))
 }
 
 fn outcome(answer: &AnswerRecord) -> Option<Outcome> {

@@ -1,5 +1,6 @@
 //! Calls: what the strategy asked of models, by purpose.
 
+use derive_more::{Add, Sum};
 use serde::Serialize;
 
 use crate::model::Purpose;
@@ -16,7 +17,7 @@ pub fn is_on_the_bill(purpose: Purpose) -> bool {
 }
 
 /// Model calls a strategy made. Counts and tokens; lower is better.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum, Serialize)]
 pub struct ModelCalls {
     /// Before a call.
     pub compaction: CallTotal,
@@ -27,7 +28,7 @@ pub struct ModelCalls {
 }
 
 /// Calls of one purpose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum, Serialize)]
 pub struct CallTotal {
     /// How many, failed ones included.
     pub calls: usize,
@@ -37,18 +38,6 @@ pub struct CallTotal {
     pub tokens: Tokens,
 }
 
-impl CallTotal {
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            calls: self.calls + other.calls,
-            failed: self.failed + other.failed,
-            tokens: self.tokens + other.tokens,
-        }
-    }
-}
-
 impl ModelCalls {
     /// The calls of this cell.
     pub fn of(cell: &CellRecord) -> Self {
@@ -56,13 +45,12 @@ impl ModelCalls {
             cell.model_calls
                 .iter()
                 .filter(|call| call.purpose == purpose)
-                .fold(CallTotal::default(), |total, call| {
-                    total.plus(CallTotal {
-                        calls: 1,
-                        failed: usize::from(call.failure.is_some()),
-                        tokens: call.usage.total(),
-                    })
+                .map(|call| CallTotal {
+                    calls: 1,
+                    failed: usize::from(call.failure.is_some()),
+                    tokens: call.usage.total(),
                 })
+                .sum()
         };
         Self {
             compaction: total(Purpose::Compaction),
@@ -82,16 +70,6 @@ impl ModelCalls {
 
     /// All purposes together.
     pub fn total(&self) -> CallTotal {
-        self.compaction.plus(self.background).plus(self.recovery)
-    }
-
-    /// Both together, purpose by purpose.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            compaction: self.compaction.plus(other.compaction),
-            background: self.background.plus(other.background),
-            recovery: self.recovery.plus(other.recovery),
-        }
+        self.compaction + self.background + self.recovery
     }
 }

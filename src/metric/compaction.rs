@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::metric::fidelity::Anchors;
@@ -10,7 +11,7 @@ use crate::record::{CellRecord, CompactionEvent};
 use crate::units::Tokens;
 
 /// Patches of one stage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
 pub struct StageTotal {
     /// Patches applied.
     pub patches: usize,
@@ -20,19 +21,6 @@ pub struct StageTotal {
     pub added: Tokens,
     /// Times the stage failed.
     pub failures: usize,
-}
-
-impl StageTotal {
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            patches: self.patches + other.patches,
-            freed: self.freed + other.freed,
-            added: self.added + other.added,
-            failures: self.failures + other.failures,
-        }
-    }
 }
 
 /// Sessions in which the strategy changed the context at all.

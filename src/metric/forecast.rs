@@ -8,7 +8,6 @@ use std::ops::{Add, AddAssign};
 
 use serde::Serialize;
 
-use crate::metric::calls::{ModelCalls, is_on_the_bill};
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
@@ -18,7 +17,7 @@ use crate::units::{Tokens, Usage, Usd};
 mod carry;
 mod spend;
 
-pub use carry::Carry;
+pub use carry::{Carry, Change};
 pub(crate) use spend::Asking;
 pub use spend::{Spend, Thinking};
 
@@ -52,6 +51,15 @@ impl<T: Copy> Span<T> {
             low: each(self.low, other.low),
             expected: each(self.expected, other.expected),
             high: each(self.high, other.high),
+        }
+    }
+}
+
+impl Span<Tokens> {
+    fn change(self) -> Change {
+        Change {
+            less: self.expected - self.low,
+            more: self.high - self.expected,
         }
     }
 }
@@ -159,17 +167,16 @@ impl ArmForecast {
         for cell in own() {
             let record = &cell.record;
             let prompts: Tokens = record.prompt_tokens.iter().copied().sum();
-            let calls = ModelCalls::of(record).total();
-            let carry = Carry::under(writes, cell);
-            let usages = on_the_bill(record).map(|(_, usage)| usage.prompt());
-            let input = prompts + usages.sum();
+            let carry = Carry::of(cell, writes);
+            let requests = carry.requests.iter();
+            let input = prompts + requests.map(|it| it.usage.prompt()).sum();
             arm.broken += usize::from(record.end != crate::record::End::Completed);
             arm.agent_calls += record.prompt_tokens.len();
-            arm.strategy_calls += calls.calls;
+            arm.strategy_calls += carry.requests.len();
             arm.input_tokens += input;
             arm.input_range += carry.total().around(input);
-            for (number, usage) in on_the_bill(record) {
-                arm.strategy_output += written(writes, cell, number, &usage);
+            for request in &carry.requests {
+                arm.strategy_output += request.output;
             }
             let is_full = |other: &&CellRecord| {
                 other.arm == Arm::Reference && other.session == record.session
@@ -185,7 +192,7 @@ impl ArmForecast {
                 let Some(cost) = SchemeCost::under_bill(&costs, &bill) else {
                     continue;
                 };
-                let forecast = CostForecast::of(cell, bill, cost, price, writes);
+                let forecast = CostForecast::of(cell, &carry, bill, cost, price);
                 let mut known = arm.costs.iter_mut();
                 match known.find(|known| known.bill == forecast.bill) {
                     Some(sum) => sum.add(&forecast),
@@ -200,25 +207,27 @@ impl ArmForecast {
 impl CostForecast {
     fn of(
         cell: &ForecastCell,
+        carry: &Carry,
         bill: Bill,
         cost: &SchemeCost,
         price: Option<&PriceEntry>,
-        writes: Writes,
     ) -> Self {
         let total = cost.total();
         let cache = cell.record.cache_under(&cost.scheme, cost.placement);
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
-        let (less, more) = match cache {
-            Some(cache) if writes.is_some() => Otherwise::both(cell, cost, cache, price, writes),
-            Some(_) | None => Default::default(),
+        let beyond = |side: fn(Change) -> Tokens| {
+            let nothing = (0, Some(Usd::default()));
+            cache.map_or(nothing, |cache| beyond(carry, cost, cache, price, side))
         };
+        let (less, less_dollars) = beyond(|change| change.less);
+        let (more, more_dollars) = beyond(|change| change.more);
         let thousandths = Span {
-            low: cost.cost.saturating_sub(less.thousandths),
+            low: cost.cost.saturating_sub(less),
             expected: cost.cost,
-            high: cost.cost.saturating_add(more.thousandths),
+            high: cost.cost.saturating_add(more),
         };
-        let change = dollars.zip(less.dollars.zip(more.dollars));
+        let change = dollars.zip(less_dollars.zip(more_dollars));
         Self {
             bill,
             scheme: cost.scheme.clone(),
@@ -251,123 +260,61 @@ fn rounded(thousandths: u64) -> Tokens {
     Tokens(thousandths.div_ceil(1_000))
 }
 
-/// The strategy's calls, with their numbers among all of the cell's.
-fn on_the_bill(record: &CellRecord) -> impl Iterator<Item = (usize, Usage)> {
-    let calls = record.model_calls.iter().enumerate();
-    calls
-        .filter(|(_, call)| is_on_the_bill(call.purpose))
-        .map(|(number, call)| (number, call.usage))
-}
-
-/// How much a live summariser may think before it writes: that is billed as output, and stands in no
-/// later prompt. `None` where a deterministic model writes what it writes.
-type Writes = Option<Tokens>;
-
-fn writes(manifest: &Manifest, thinking: &Thinking) -> Writes {
+/// How much a live summariser may think before it writes; nothing where a deterministic model writes.
+fn writes(manifest: &Manifest, thinking: &Thinking) -> Option<Tokens> {
     (manifest.summariser.kind == ModelKind::Live).then_some(thinking.summariser)
 }
 
-/// The output of one of a strategy's calls.
-fn written(writes: Writes, cell: &ForecastCell, number: usize, usage: &Usage) -> Span<Tokens> {
-    match writes.zip(cell.asks.get(&number)) {
-        Some((thinking, most)) => Span {
-            low: Tokens::ZERO,
-            expected: usage.output,
-            high: (*most).max(usage.output) + thinking,
-        },
-        None => Span::exact(usage.output),
-    }
-}
-
-/// By how much a cost changes where a live model writes nothing, or all that it may.
-#[derive(Debug, Clone, Copy)]
-struct Otherwise {
-    /// In thousandths of an input token of the agent's model.
-    thousandths: u64,
-    /// In money; nothing where a price is unknown.
-    dollars: Option<Usd>,
-}
-
-impl Default for Otherwise {
-    fn default() -> Self {
-        Self {
-            thousandths: 0,
-            dollars: Some(Usd::default()),
-        }
-    }
-}
-
-impl Otherwise {
-    /// By how much the least is less than expected, and the most more.
-    fn both(
-        cell: &ForecastCell,
-        cost: &SchemeCost,
-        cache: &CacheRecord,
-        price: Option<&PerToken>,
-        writes: Writes,
-    ) -> (Self, Self) {
-        let (mut less, mut more) = (Self::default(), Self::default());
-        for (number, usage) in on_the_bill(&cell.record) {
-            let output = written(writes, cell, number, &usage);
-            let (rate, each) = match cache.elsewhere.get(&number) {
-                None => (
-                    u64::from(cache.rates.output),
-                    price.and_then(|it| it.output),
-                ),
-                Some(other) => {
-                    let input = price.and_then(|price| price.input);
-                    let each = input.zip(*other).map(|(input, other)| {
-                        Usd(input.0.saturating_mul(other.output).div_ceil(1_000))
-                    });
-                    (other.map_or(0, |other| other.output), each)
-                }
-            };
-            less.add(output.expected - output.low, rate, each);
-            more.add(output.high - output.expected, rate, each);
-        }
-        let carry = Carry::of(cell).total();
-        less.add_prompts(carry.less, cost, cache, price);
-        more.add_prompts(carry.more, cost, cache, price);
-        (less, more)
-    }
-
-    /// So many tokens, each at a rate in thousandths and at a price.
-    fn add(&mut self, tokens: Tokens, rate: u64, each: Option<Usd>) {
-        let thousandths = tokens.0.saturating_mul(rate);
-        self.thousandths = self.thousandths.saturating_add(thousandths);
+/// The cost of the tokens in addition to the expected ones, on the `side` where a live model writes
+/// nothing or on that where it writes all that it may: in thousandths of an input token of the agent's
+/// model, and in money; nothing where a price is unknown.
+fn beyond(
+    carry: &Carry,
+    cost: &SchemeCost,
+    cache: &CacheRecord,
+    price: Option<&PerToken>,
+    side: fn(Change) -> Tokens,
+) -> (u64, Option<Usd>) {
+    let (mut thousandths, mut dollars) = (0_u64, Some(Usd::default()));
+    let mut add = |tokens: Tokens, more: u64, money: Option<Usd>| {
         if tokens > Tokens::ZERO {
-            add_money(&mut self.dollars, each.map(|each| each.times(tokens)));
+            thousandths = thousandths.saturating_add(more);
+            add_money(&mut dollars, money);
         }
-    }
-
-    /// So many tokens of prompts, read and written in the same shares as all prompts of the agent.
-    fn add_prompts(
-        &mut self,
-        tokens: Tokens,
-        cost: &SchemeCost,
-        cache: &CacheRecord,
-        price: Option<&PerToken>,
-    ) {
-        if tokens == Tokens::ZERO {
-            return;
-        }
-        let agent = Usage {
-            output: Tokens::ZERO,
-            ..cost.agent
+    };
+    for request in &carry.requests {
+        let (rate, each) = match cache.elsewhere.get(&request.number) {
+            None => (
+                u64::from(cache.rates.output),
+                price.and_then(|it| it.output),
+            ),
+            Some(other) => {
+                let input = price.and_then(|price| price.input);
+                let each = input.zip(*other).map(|(input, other)| {
+                    Usd(input.0.saturating_mul(other.output).div_ceil(1_000))
+                });
+                (other.map_or(0, |other| other.output), each)
+            }
         };
-        let whole = u128::from(agent.prompt().0.max(1));
-        let part = |of: u64| {
-            let part = u128::from(of) * u128::from(tokens.0) / whole;
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
-        let thousandths = part(cache.rates.cost(&agent));
-        self.thousandths = self.thousandths.saturating_add(thousandths);
-        let dollars = price.and_then(|price| price.cost(&agent));
-        add_money(
-            &mut self.dollars,
-            dollars.map(|dollars| Usd(part(dollars.0))),
-        );
+        let tokens = side(request.output.change());
+        let money = each.map(|each| each.times(tokens));
+        add(tokens, tokens.0.saturating_mul(rate), money);
     }
+    // Prompts are read and written in the same shares as all prompts of the agent.
+    let agent = Usage {
+        output: Tokens::ZERO,
+        ..cost.agent
+    };
+    let tokens = side(carry.total());
+    let whole = u128::from(agent.prompt().0.max(1));
+    let part = |of: u64| {
+        let part = u128::from(of) * u128::from(tokens.0) / whole;
+        u64::try_from(part).unwrap_or(u64::MAX)
+    };
+    let money = price.and_then(|price| price.cost(&agent));
+    let money = money.map(|money| Usd(part(money.0)));
+    add(tokens, part(cache.rates.cost(&agent)), money);
+    (thousandths, dollars)
 }
 
 fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {

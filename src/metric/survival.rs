@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::{Add, Sum};
 use serde::Serialize;
 
 use crate::metric::pool::Sample;
@@ -14,7 +15,7 @@ use crate::record::{CellRecord, Fate};
 use crate::stats::Estimate;
 
 /// Scores added up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Add, Sum, Serialize)]
 pub struct Score {
     /// Sum of scores from 0 to 1.
     pub sum: f64,
@@ -114,10 +115,7 @@ impl Survival {
             .into_iter()
             .filter(|kind| is_searched(*kind))
             .map(|kind| self.of_kind(kind))
-            .fold(Score::default(), |total, score| Score {
-                sum: total.sum + score.sum,
-                items: total.items + score.items,
-            })
+            .sum()
     }
 
     /// The chance rate f: the share of values never planted that are found all the same.

@@ -1,5 +1,6 @@
 //! Tokens: what was processed, against what full history would have processed.
 
+use derive_more::{Add, Sum};
 use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
@@ -12,7 +13,7 @@ use crate::units::Tokens;
 /// The tokens that a cell and the reference processed, over the calls both reached.
 ///
 /// The output of the agent is recorded, hence the same under both, and left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum, Serialize)]
 pub struct Savings {
     /// Calls both reached.
     pub calls: usize,
@@ -67,12 +68,7 @@ pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> O
 
 /// Formula: `1 − ΣS/ΣS⁰` over all sessions together. Exact.
 pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> Pooled {
-    let mut sum = Savings::default();
-    for savings in cells.iter().filter_map(|cell| cell.savings) {
-        sum.prompts += savings.prompts;
-        sum.strategy += savings.strategy;
-        sum.reference += savings.reference;
-    }
+    let sum: Savings = cells.iter().filter_map(|cell| cell.savings).sum();
     Pooled::Share(sum.share())
 }
 

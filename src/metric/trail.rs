@@ -34,18 +34,9 @@ pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<Ar
 pub(crate) fn sum<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> Option<ArtifactTrail> {
     let mut sum: Option<ArtifactTrail> = None;
     for (verb, counts) in cells.filter_map(|cell| cell.trail.as_ref()).flatten() {
-        add(
-            sum.get_or_insert_default().entry(*verb).or_default(),
-            counts,
-        );
+        *sum.get_or_insert_default().entry(*verb).or_default() += *counts;
     }
     sum
-}
-
-fn add(sum: &mut TrailCounts, more: &TrailCounts) {
-    sum.touched += more.touched;
-    sum.told += more.told;
-    sum.right += more.right;
 }
 
 /// A share of the files of a cell, all verbs together.
@@ -57,7 +48,7 @@ pub(super) fn share_of(
     // The same file under two verbs counts twice.
     let mut counts = TrailCounts::default();
     for more in cell.trail.as_ref()?.values() {
-        add(&mut counts, more);
+        counts += *more;
     }
     counted(share(&counts), items(&counts))
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Tokens, Usage, Usd, whole};
 
 mod latency;
 mod limit;
@@ -367,12 +367,7 @@ fn per_token(reader: &mut Reader<'_>, key: &str) -> Result<Option<Usd>, SettingE
         );
         return Err(SettingError::new(place_of(reader, key), problem));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "amounts are from 0 up, and rounded; a float that is too large saturates"
-    )]
-    Ok(Some(Usd(nano as u64)))
+    Ok(Some(Usd(whole(nano))))
 }
 
 fn place_of<'a>(reader: &mut Reader<'a>, key: &str) -> &'a Place {

@@ -1,7 +1,6 @@
 //! Compares a file of facts with its session, and names the line of each mistake.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use super::ProbeKind;
 use super::kind::{Answers, Part, Reference, Search, Spec};
@@ -199,31 +198,6 @@ pub fn known(fact: &PlantedFact) -> Vec<String> {
         _ => said(&spec).into_iter().map(|(value, _)| value).collect(),
     };
     texts.into_iter().map(str::to_owned).collect()
-}
-
-/// The questions of a file with their known answers, for people to read: one block of lines per fact.
-pub fn shown(truth: &GroundTruth) -> String {
-    let mut out = String::new();
-    for fact in &truth.facts {
-        let messages: Vec<String> = fact.evidence.iter().map(ToString::to_string).collect();
-        let _ = writeln!(out, "{} ({})", fact.id, fact.kind().name());
-        for question in fact.questions() {
-            for line in question.lines() {
-                let _ = writeln!(out, "  asked: {line}");
-            }
-        }
-        let mut answers = known(fact);
-        if fact.kind().is_never_said() {
-            answers.push("nothing: it was never said".to_owned());
-        }
-        for answer in answers {
-            let _ = writeln!(out, "  known: {}", answer.replace('\n', " "));
-        }
-        if !messages.is_empty() {
-            let _ = writeln!(out, "  said in message {}", messages.join(", "));
-        }
-    }
-    out
 }
 
 #[cfg(test)]

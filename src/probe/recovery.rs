@@ -1,8 +1,8 @@
 //! The recovery arm: a search over what a strategy removed.
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How much each search brings back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
     /// Snippets, at most.
     pub snippets: usize,

@@ -16,7 +16,7 @@ use crate::units::{Tokens, Usage};
 ///
 /// Series are indexed by call; one in which nothing ever happened is empty. What of a prompt is
 /// neither read nor written is plain input.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheRecord {
     /// The scheme's name.

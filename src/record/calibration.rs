@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::stats::calibration::Calibrated;
+use crate::stats::calibration::Calibration;
 
 /// The value of `format` in what `proctor calibrate -o` writes.
 pub const FORMAT: &str = "proctor-calibration";
@@ -41,21 +42,7 @@ struct Written {
     judge: String,
     rubric: String,
     prompt: Option<String>,
-    all: All,
-}
-
-#[derive(Deserialize)]
-struct All {
-    verdict: Calibrated,
-    labels: usize,
-    kappa: Option<f64>,
-    sensitivity: Option<Rate>,
-    specificity: Option<Rate>,
-}
-
-#[derive(Deserialize)]
-struct Rate {
-    value: f64,
+    all: Calibration,
 }
 
 impl JudgeCalibration {
@@ -70,7 +57,7 @@ impl JudgeCalibration {
             judge: written.judge,
             rubric: written.rubric,
             prompt: written.prompt,
-            verdict: all.verdict,
+            verdict: all.fitness,
             labels: all.labels,
             kappa: all.kappa,
             sensitivity: all.sensitivity.map(|rate| rate.value),

@@ -77,9 +77,7 @@ pub struct SentinelRecord {
 impl SentinelRecord {
     /// Whether the judge said what is known; nothing where it said nothing.
     pub fn is_met(&self) -> Option<bool> {
-        match self.verdict {
-            Verdict::Scored { score, .. } => Some((score > 0.5) == self.is_right),
-            Verdict::Unscored { .. } => None,
-        }
+        let (score, _) = self.verdict.scored()?;
+        Some((score > 0.5) == self.is_right)
     }
 }

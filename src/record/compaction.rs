@@ -162,37 +162,21 @@ pub enum Ailment {
     Refused,
 }
 
-/// All of them, in the order of [`Ailment`] and of tables: the names in files and for people.
-const AILMENTS: [(Ailment, &str, &str); 8] = [
-    (Ailment::Empty, "empty", "empty"),
-    (Ailment::ToolCall, "tool_call", "tool call"),
-    (Ailment::Question, "question", "question"),
-    (Ailment::Chat, "chat", "chat"),
-    (Ailment::CutOff, "cut_off", "cut off"),
-    (Ailment::LargerThanSource, "larger_than_source", "larger"),
-    (Ailment::OtherScript, "other_script", "other script"),
-    (Ailment::Refused, "refused", "refused"),
-];
-
 impl Ailment {
-    /// All of them, in the order of tables.
-    pub const ALL: [Self; 8] = {
-        let mut all = [Self::Empty; 8];
-        let mut at = 0;
-        while at < all.len() {
-            all[at] = AILMENTS[at].0;
-            at += 1;
-        }
-        all
-    };
-
-    /// The name in files.
-    pub fn id(self) -> &'static str {
-        AILMENTS[self as usize].1
-    }
+    /// All of them, in the order of tables: with the name in files and that for people.
+    pub const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::Empty, "empty", "empty"),
+        (Self::ToolCall, "tool_call", "tool call"),
+        (Self::Question, "question", "question"),
+        (Self::Chat, "chat", "chat"),
+        (Self::CutOff, "cut_off", "cut off"),
+        (Self::LargerThanSource, "larger_than_source", "larger"),
+        (Self::OtherScript, "other_script", "other script"),
+        (Self::Refused, "refused", "refused"),
+    ];
 
     /// The name for people.
     pub fn name(self) -> &'static str {
-        AILMENTS[self as usize].2
+        Self::ALL[self as usize].2
     }
 }

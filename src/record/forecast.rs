@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::AddAssign;
+
 use super::CellRecord;
 use crate::units::Tokens;
 
@@ -10,7 +12,7 @@ use crate::units::Tokens;
 pub type Asks = BTreeMap<usize, Tokens>;
 
 /// What the probes of one call ask of readers and judges.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign)]
 pub struct ProbesDue {
     /// Items.
     pub items: u64,
@@ -32,18 +34,6 @@ pub struct ProbesDue {
 }
 
 impl ProbesDue {
-    /// Adds what else is due.
-    pub fn add(&mut self, more: Self) {
-        self.items += more.items;
-        self.questions += more.questions;
-        self.question_tokens += more.question_tokens;
-        self.gold_tokens += more.gold_tokens;
-        self.judged += more.judged;
-        self.different += more.different;
-        self.judge_tokens += more.judge_tokens;
-        self.judged_gold += more.judged_gold;
-    }
-
     /// The same where each item is answered so often, and judged so often in all.
     #[must_use]
     pub fn times(self, answers: u64, verdicts: u64) -> Self {
@@ -87,7 +77,7 @@ pub struct SentinelsDue {
 }
 
 /// A cell as it would be recorded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ForecastCell {
     /// What would be recorded, without probes.
     pub record: CellRecord,

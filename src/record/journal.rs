@@ -149,27 +149,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes one line of measured times. They are the only bytes that may differ between runs.
-    pub fn time(&mut self, timing: &Timing) -> Result<(), JournalError> {
-        self.add(TIMINGS, timing)
-    }
-
-    /// Writes the measured time of one call of a live model, in a file of its own.
-    pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
-        self.add(CALL_TIMES, line)
+    /// Writes one line of measured times, in a file of their own. They are the only bytes that may differ
+    /// between runs.
+    pub fn time<T: Serialize>(&mut self, file: &str, time: &T) -> Result<(), JournalError> {
+        let path = self.folder.join(file);
+        let line = lines::of(std::slice::from_ref(time), file)?;
+        let written = lines::open(&path)?.write_all(&line);
+        written.map_err(unwritable(&path))
     }
 
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
         lines::append(&self.folder.join(VERDICTS), given)
-    }
-
-    /// Adds a line to a file of the folder.
-    fn add<T: Serialize>(&self, name: &str, added: &T) -> Result<(), JournalError> {
-        let path = self.folder.join(name);
-        let line = lines::of(std::slice::from_ref(added), name)?;
-        let written = lines::open(&path)?.write_all(&line);
-        written.map_err(unwritable(&path))
     }
 
     /// Notes the calibrations of judges that the folder does not hold yet.
@@ -467,8 +458,8 @@ mod tests {
             fs::write(folder.path().join(name), "{\"session\":\"on").unwrap();
         }
         let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
-        journal.time(&timing).unwrap();
-        journal.time_call(&call).unwrap();
+        journal.time(TIMINGS, &timing).unwrap();
+        journal.time(CALL_TIMES, &call).unwrap();
         assert_eq!(timings(folder.path()).unwrap(), [timing]);
         let calls = fs::read_to_string(folder.path().join(CALL_TIMES)).unwrap();
         assert_eq!(calls, format!("{call}\n"));

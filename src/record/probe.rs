@@ -181,21 +181,15 @@ impl AnswerRecord {
     /// A judge says right or wrong. In which way a wrong answer is wrong, rules may know better: an
     /// older value stays stale, and another key's misbound.
     fn with_its_way(&self, judged: Verdict) -> Verdict {
-        match (judged, self.typed) {
+        match (judged.scored(), self.typed.scored()) {
             (
-                Verdict::Scored {
-                    outcome: Outcome::Wrong,
-                    ..
-                },
-                Verdict::Scored {
-                    outcome: outcome @ (Outcome::Stale | Outcome::Misbound),
-                    ..
-                },
+                Some((_, Outcome::Wrong)),
+                Some((_, outcome @ (Outcome::Stale | Outcome::Misbound))),
             ) => Verdict::Scored {
                 score: 0.0,
                 outcome,
             },
-            (judged, _) => judged,
+            _ => judged,
         }
     }
 }
@@ -223,13 +217,8 @@ impl ProbeRecord {
 /// Several verdicts as one: the mean of those that scored, with the outcome that most have, the first of
 /// these among equals. One that scored nothing has no part in it, unless there is no other.
 fn together(verdicts: &[Verdict]) -> Option<Verdict> {
-    let scored: Vec<(f64, Outcome)> = verdicts
-        .iter()
-        .filter_map(|verdict| match verdict {
-            Verdict::Scored { score, outcome } => Some((*score, *outcome)),
-            Verdict::Unscored { .. } => None,
-        })
-        .collect();
+    let scored = verdicts.iter().filter_map(|verdict| verdict.scored());
+    let scored: Vec<(f64, Outcome)> = scored.collect();
     let count = |outcome: Outcome| scored.iter().filter(|(_, other)| *other == outcome).count();
     let most = scored.iter().map(|(_, outcome)| count(*outcome)).max();
     let outcome = scored

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use derive_more::AddAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,9 @@ pub struct Reread {
 pub type ArtifactTrail = BTreeMap<ArtifactVerb, TrailCounts>;
 
 /// Files, added up over the calls that were sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(deny_unknown_fields)]
 pub struct TrailCounts {
     /// Files that this was done to, by the full history.

@@ -149,8 +149,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
                 let panel: Vec<Verdict> = said.iter().map(|(verdict, _)| *verdict).collect();
                 answer.rejudged.clear();
                 answer.judged = judge::vote(&panel);
-                let usages = said.iter().map(|(_, usage)| *usage);
-                answer.judge_usage = usages.fold(Usage::default(), |sum, usage| sum + usage);
+                answer.judge_usage = said.iter().map(|(_, usage)| *usage).sum();
                 answer.panel = if panel.len() > 1 { panel } else { Vec::new() };
             }
         }

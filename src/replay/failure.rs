@@ -26,7 +26,7 @@ pub(super) fn stopped(call: usize, error: &StrategyError) -> End {
 }
 
 /// The end of a cell at this call.
-pub(super) fn failed(call: usize, error: &dyn Error) -> End {
+pub fn failed(call: usize, error: &dyn Error) -> End {
     End::Failed {
         call,
         error: chain(error),
@@ -41,22 +41,12 @@ pub(super) fn chain(error: &dyn Error) -> String {
 
 impl Replay {
     /// The record of a cell that could not begin.
-    pub fn failed(
+    pub fn not_begun(
         prepared: &PreparedSession,
         name: CellName,
         models: &Models,
-        error: &dyn Error,
+        end: End,
     ) -> Self {
-        Self::not_begun(prepared, name, models, failed(0, error))
-    }
-
-    /// The record of a cell that cannot be measured, for what it follows cannot.
-    pub fn not_measurable(prepared: &PreparedSession, name: CellName, models: &Models) -> Self {
-        let why = "the strategy it follows is not measurable here".to_owned();
-        Self::not_begun(prepared, name, models, End::NotMeasurable { call: 0, why })
-    }
-
-    fn not_begun(prepared: &PreparedSession, name: CellName, models: &Models, end: End) -> Self {
         let injector = FaultInjector::new(Arc::default(), prepared.session.id(), name.repeat);
         let cell = Cell::new(prepared, models, &NoClock, Vec::new(), injector);
         cell.finish(name, end, None)

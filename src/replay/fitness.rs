@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::{CallFailure, Model, Purpose, bill};
+use super::meter::Booked;
+use crate::bill::Scale;
+use crate::model::{CallFailure, Model};
 use crate::probe::judge::{self, sentinel};
-use crate::record::{KeptCall, LostCall, SentinelRecord};
+use crate::record::{LostCall, SentinelRecord};
 use crate::tokens::CountedTexts;
-use crate::units::Tokens;
 
 /// What the judges of a run made of the sentinels; shared by all cells.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +40,6 @@ impl Fitness {
             return Some(met.clone());
         }
         let mut records = Vec::new();
-        let mut lost = Vec::new();
         let mut is_missing = false;
         for sentinel in sentinel::sentinels() {
             let request = sentinel.request();
@@ -50,49 +50,21 @@ impl Fitness {
                     is_missing = true;
                     continue;
                 }
-                Err(failure) if failure.is_of_the_way() => {
-                    state.lost.extend(lost);
-                    return None;
-                }
+                Err(failure) if failure.is_of_the_way() => return None,
                 _ => {}
             }
-            let attempts = answered.failed.iter().map(|failure| LostCall {
-                purpose: Purpose::Judge,
-                usage: bill::failed(&request, failure, counts),
-                failure: Some(failure.to_string()),
-            });
-            lost.extend(attempts.filter(|call| call.usage.total() > Tokens::ZERO));
-            let usage = match (&answered.paid, &answered.answer) {
-                (Some(paid), _) => paid.usage,
-                (None, Ok(response)) => bill::answered(&request, response, counts),
-                (None, Err(failure)) => bill::failed(&request, failure, counts),
-            };
-            if answered.paid.is_some_and(|paid| !paid.is_kept) {
-                lost.push(LostCall {
-                    purpose: Purpose::Judge,
-                    usage,
-                    failure: None,
-                });
-            }
-            let key = answered.key.map(|key| key.hex(KeptCall::DIGITS));
+            let booked = Booked::new(&request, &answered, Scale::COUNTED, counts);
+            state.lost.extend(booked.lost);
             records.push(SentinelRecord {
                 judge: judge.name().to_owned(),
                 name: sentinel.name.clone(),
                 is_right: sentinel.is_right,
                 verdict: sentinel.verdict(judge::read(&answered.answer)),
-                usage,
-                calls: key
-                    .map(|key| KeptCall {
-                        key,
-                        purpose: Purpose::Judge,
-                        usage,
-                    })
-                    .into_iter()
-                    .collect(),
+                usage: booked.usage,
+                calls: booked.kept.into_iter().collect(),
             });
         }
         if is_missing {
-            state.lost.extend(lost);
             return None;
         }
         let met = records
@@ -102,7 +74,6 @@ impl Fitness {
             is_unfit: sentinel::is_unfit(met),
             records,
         });
-        state.lost.extend(lost);
         state.met.insert(judge.name().to_owned(), met.clone());
         Some(met)
     }

@@ -14,11 +14,11 @@ use crate::model::{
 use crate::record::{KeptCall, LostCall, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::{ContentHash, Tokens, Usage};
+use crate::units::{Tokens, Usage};
 
 mod aside;
 
-pub(super) use aside::{Aside, Put};
+pub(super) use aside::Put;
 
 /// Answers that qualify a probe are never those that are scored: they are asked as a repeat that no
 /// run has.
@@ -26,9 +26,9 @@ const QUALIFYING_REPEAT: u32 = u32::MAX;
 
 /// Sends each request to the model that is meant for it, and logs what it cost.
 pub(super) struct Meter<'a> {
-    models: &'a Models,
+    pub(super) models: &'a Models,
     pub(super) counts: &'a Arc<CountedTexts>,
-    clock: &'a dyn CpuClock,
+    pub(super) clock: &'a dyn CpuClock,
     pub(super) injector: FaultInjector,
     /// How the agent's prompts are sized.
     scale: Scale,
@@ -144,11 +144,7 @@ impl<'a> Meter<'a> {
             }
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
-        let is_over = self
-            .unanswered
-            .as_ref()
-            .is_some_and(Unanswered::ends_asking);
-        let model = model.filter(|_| !is_over);
+        let model = model.filter(|_| !self.is_over());
         let mut answered = Answered::once(Err(CallFailure::NoAnswer));
         if fault.is_none_or(faults::reaches_model) {
             answered = self::answered(&request, model, repeat, self.counts);
@@ -160,25 +156,22 @@ impl<'a> Meter<'a> {
             let whole = answered.answer;
             answered.answer = faults::answer(fault, whole, self.history, self.counts);
         }
-        for failure in &answered.failed {
-            let usage = bill::failed(&request, failure, self.counts);
-            if self.lost_attempt(request.purpose, usage, failure) {
-                self.note(request.clone(), usage, &Err(failure.clone()), None);
-            }
+        let booked = self.book(&request, &answered);
+        for (failure, usage) in booked.failed {
+            self.note(request.clone(), usage, &Err(failure), None);
         }
-        let usage = self.paid(&request, &answered);
-        self.note(request, usage, &answered.answer, answered.key);
+        self.note(request, booked.usage, &answered.answer, booked.kept);
         answered.answer
     }
 
     /// Logs a request of the strategy, for the record and for the observers.
-    fn note(&mut self, request: Request, usage: Usage, answer: &Answer, key: Option<ContentHash>) {
+    fn note(&mut self, request: Request, usage: Usage, answer: &Answer, kept: Option<KeptCall>) {
         self.log.push(ModelCall {
             call: self.injector.call,
             purpose: request.purpose,
             usage,
             failure: answer.as_ref().err().map(ToString::to_string),
-            key: key.map(|key| key.hex(KeptCall::DIGITS)),
+            key: kept.map(|kept| kept.key),
         });
         self.asked.push(Asked {
             number: self.log.len() - 1,
@@ -190,62 +183,98 @@ impl<'a> Meter<'a> {
     }
 
     /// The bill of a request. What is not kept is lost.
-    fn paid(&mut self, request: &Request, answered: &Answered) -> Usage {
-        // Bills the provider's usage, even when a fault replaces the answer.
+    fn book(&mut self, request: &Request, answered: &Answered) -> Booked {
+        let mut booked = Booked::new(request, answered, self.scale, self.counts);
+        self.lost.append(&mut booked.lost);
+        booked
+    }
+
+    /// Whether nothing more is asked.
+    fn is_over(&self) -> bool {
+        let unanswered = self.unanswered.as_ref();
+        unanswered.is_some_and(Unanswered::ends_asking)
+    }
+}
+
+/// The bill of a request.
+#[derive(Debug)]
+pub struct Booked {
+    /// Attempts that failed before the last one. One that costs nothing says how busy the provider was,
+    /// and nothing about the strategy: times of calls tell of it.
+    pub failed: Vec<(CallFailure, Usage)>,
+    /// The usage of the last one.
+    pub usage: Usage,
+    /// The answer, if it is kept.
+    pub kept: Option<KeptCall>,
+    /// What was paid and is kept nowhere.
+    pub lost: Vec<LostCall>,
+}
+
+impl Booked {
+    /// Bills the provider's usage, even when a fault replaces the answer.
+    pub fn new(
+        request: &Request,
+        answered: &Answered,
+        scale: Scale,
+        counts: &CountedTexts,
+    ) -> Self {
+        let purpose = request.purpose;
         let usage = match answered.paid {
             Some(paid) => paid.usage,
-            None => self.usage(request, &answered.answer),
+            None => usage_of(request, &answered.answer, scale, counts),
         };
-        if answered.paid.is_some_and(|paid| !paid.is_kept) {
-            self.lost.push(LostCall {
-                purpose: request.purpose,
-                usage,
-                failure: None,
-            });
-        }
-        usage
-    }
-
-    /// Notes an attempt that failed before another was made, and says whether it is on the bill. One
-    /// that costs nothing says how busy the provider was, and nothing about the strategy: times of
-    /// calls tell of it.
-    fn lost_attempt(&mut self, purpose: Purpose, usage: Usage, failure: &CallFailure) -> bool {
-        if usage.total() == Tokens::ZERO {
-            return false;
-        }
-        self.lost.push(LostCall {
+        let failed = answered.failed.iter().map(|failure| {
+            let usage = bill::failed(request, failure, counts);
+            (failure.clone(), usage)
+        });
+        let is_billed = |(_, usage): &(CallFailure, Usage)| usage.total() > Tokens::ZERO;
+        let failed: Vec<(CallFailure, Usage)> = failed.filter(is_billed).collect();
+        let unkept = answered.paid.filter(|paid| !paid.is_kept);
+        let lost = failed
+            .iter()
+            .map(|(why, usage)| (Some(why.to_string()), *usage));
+        let lost = lost.chain(unkept.map(|_| (None, usage)));
+        let lost = lost.map(|(failure, usage)| LostCall {
             purpose,
             usage,
-            failure: Some(failure.to_string()),
+            failure,
         });
-        true
+        Self {
+            lost: lost.collect(),
+            kept: answered.key.map(|key| KeptCall {
+                key: key.hex(KeptCall::DIGITS),
+                purpose,
+                usage,
+            }),
+            failed,
+            usage,
+        }
     }
 
-    /// The usage of a request: the provider's own, else counted and sized as the agent's
-    /// prompts are.
-    fn usage(&self, request: &Request, answer: &Answer) -> Usage {
-        let (usage, is_told) = match answer {
-            Ok(response) => (
-                bill::answered(request, response, self.counts),
-                response.usage.prompt() > Tokens::ZERO,
-            ),
-            Err(failure) => (bill::failed(request, failure, self.counts), false),
-        };
-        if is_told {
-            return usage;
-        }
-        let Scale { head, factor } = self.scale;
-        // A request that goes on with the agent's prompt begins as that does.
-        let head = if request.tools.is_some() {
-            head
-        } else {
-            Tokens::ZERO
-        };
-        Usage::uncached(
-            head + factor.bill(usage.prompt()),
-            factor.bill(usage.output),
-        )
+    /// What all attempts cost.
+    pub fn total(&self) -> Usage {
+        let failed = self.failed.iter().map(|(_, usage)| *usage);
+        failed.sum::<Usage>() + self.usage
     }
+}
+
+/// The usage of a request: the provider's own, else counted and sized as the agent's prompts are.
+fn usage_of(request: &Request, answer: &Answer, scale: Scale, counts: &CountedTexts) -> Usage {
+    let usage = match answer {
+        Ok(response) if response.usage.prompt() > Tokens::ZERO => return response.usage,
+        Ok(response) => bill::answered(request, response, counts),
+        Err(failure) => bill::failed(request, failure, counts),
+    };
+    // A request that goes on with the agent's prompt begins as that does.
+    let head = if request.tools.is_some() {
+        scale.head
+    } else {
+        Tokens::ZERO
+    };
+    Usage::uncached(
+        head + scale.factor.bill(usage.prompt()),
+        scale.factor.bill(usage.output),
+    )
 }
 
 /// Puts a request to its model. One that is in the recording is asked of nobody.

@@ -4,6 +4,7 @@
 //! observers are made.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::action_support::{ActionAtoms, ActionSupportObserver};
@@ -25,7 +26,6 @@ use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
 use crate::probe::judge::Brief;
-use crate::probe::recovery::Recovery;
 use crate::probe::{Item, Probe, Selection};
 use crate::record::{CellRecord, ProbeText};
 use crate::script::Letters;
@@ -141,15 +141,16 @@ impl CallView<'_> {
 /// What the observers of all cells of one session share.
 #[derive(Debug)]
 pub struct Watched {
-    plan: Arc<SurvivalPlan>,
+    pub(super) plan: Arc<SurvivalPlan>,
     atoms: Arc<ActionAtoms>,
     trail: Arc<TrailPlan>,
     said: Arc<SaidNames>,
-    rules: Rules,
+    /// The rules by which answers are graded.
+    pub(super) rules: Rules,
     letters: Letters,
     pub(super) provider: Provider,
     pub(super) cache: Option<Arc<CachePlan>>,
-    recovery: Option<Arc<RecoveryPlan>>,
+    pub(super) recovery: Option<Arc<RecoveryPlan>>,
 }
 
 impl Watched {
@@ -176,17 +177,6 @@ impl Watched {
         })
     }
 
-    /// Has what strategies remove searched for what is lost.
-    pub fn search_removed(
-        &mut self,
-        session: &Session,
-        counts: Arc<CountedTexts>,
-        setting: Recovery,
-    ) {
-        let plan = RecoveryPlan::new(session, counts, self.plan.clone(), setting);
-        self.recovery = Some(Arc::new(plan));
-    }
-
     /// The probes.
     pub fn probes(&self) -> &[Probe] {
         &self.plan.probes
@@ -207,20 +197,15 @@ impl Watched {
         self.items().iter().map(text).collect()
     }
 
-    /// The items that are due at a call.
-    pub fn items_at(&self, call: usize) -> &[Item] {
-        &self.plan.items[self.plan.due_range(call)]
-    }
-
-    /// The rules by which answers are graded.
-    pub fn rules(&self) -> &Rules {
-        &self.rules
+    /// The numbers of the items that are due at a call.
+    pub(super) fn due_range(&self, call: usize) -> Range<usize> {
+        self.plan.due_range(call)
     }
 }
 
 /// The observers of one cell: a new measurement is one line here.
-pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer>> {
-    let mut observers: Vec<Box<dyn Observer>> = vec![
+pub fn observers<'a>(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer + 'a>> {
+    let mut observers: Vec<Box<dyn Observer + 'a>> = vec![
         Box::new(SurvivalObserver::new(watched.plan.clone())),
         Box::new(ActionSupportObserver::new(watched.atoms.clone())),
     ];

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::observe;
 use super::observe::prompt_cache::CachePlan;
+use super::observe::recovery::RecoveryPlan;
 use crate::bill::{Bill, Sizes};
 use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::{CacheScheme, Client, Limit, Placement, Prices, RequestSize};
+use crate::model::price::{CacheScheme, Limit, RequestSize};
 use crate::needles::NeedlesError;
 use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe, Selection};
@@ -29,9 +30,12 @@ pub struct PreparedSession {
     pub(super) tools: Arc<[ToolSchema]>,
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
     pub(super) watched: observe::Watched,
-    pub(super) faults: Arc<Faults>,
-    pub(super) limits: Vec<Limit>,
-    pub(super) asking: Asking,
+    /// What goes wrong on purpose in the cells of strategies; the reference and the floor are spared.
+    pub faults: Arc<Faults>,
+    /// Limits of the provider's beside the window; the reference and the floor are spared.
+    pub limits: Vec<Limit>,
+    /// What a model is asked beside the scored questions.
+    pub asking: Asking,
     pub(super) bill: Arc<Bill>,
 }
 
@@ -116,56 +120,19 @@ impl PreparedSession {
         self
     }
 
-    /// The same, with this client, and the placement that costs are
-    /// shown for. Acts on what [`Self::with_cache`] made.
-    #[must_use]
-    pub fn with_client(mut self, client: Client, shown: Placement) -> Self {
-        if let Some(plan) = self.watched.cache.as_mut().and_then(Arc::get_mut) {
-            (plan.client, plan.shown) = (client, shown);
-        }
-        self
-    }
-
-    /// The same, with what models cost that a strategy names beside the agent's. Acts on what
-    /// [`Self::with_cache`] made.
-    #[must_use]
-    pub fn with_prices(mut self, prices: Arc<Prices>, agent: Option<String>) -> Self {
-        if let Some(plan) = self.watched.cache.as_mut().and_then(Arc::get_mut) {
-            plan.prices = Some((prices, agent));
-        }
-        self
-    }
-
-    /// The same, with what goes wrong on purpose in the cells of strategies; the reference and the
-    /// floor are spared.
-    #[must_use]
-    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
-        self.faults = faults;
-        self
-    }
-
-    /// The same, with these limits of the provider's beside the window; the reference and the floor
-    /// are spared.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Vec<Limit>) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// The same, with a model asked this beside the scored questions.
-    #[must_use]
-    pub fn asking(mut self, asking: Asking) -> Self {
-        self.asking = asking;
-        self
+    /// The simulation of [`Self::with_cache`], to set what it takes for granted.
+    pub fn cache(&mut self) -> Option<&mut CachePlan> {
+        self.watched.cache.as_mut().and_then(Arc::get_mut)
     }
 
     /// The same, with what strategies remove searched for what is lost, where that is asked for.
     #[must_use]
     pub fn searching_removed(mut self, setting: Option<Recovery>) -> Self {
-        if let Some(setting) = setting.filter(|_| !self.watched.items().is_empty()) {
-            let counts = self.counts.clone();
-            self.watched.search_removed(&self.session, counts, setting);
-        }
+        let setting = setting.filter(|_| !self.watched.items().is_empty());
+        self.watched.recovery = setting.map(|setting| {
+            let (counts, plan) = (self.counts.clone(), self.watched.plan.clone());
+            Arc::new(RecoveryPlan::new(&self.session, counts, plan, setting))
+        });
         self
     }
 
@@ -199,11 +166,6 @@ impl PreparedSession {
     /// The sizes of all texts.
     pub fn counts(&self) -> &Arc<CountedTexts> {
         &self.counts
-    }
-
-    /// Size of system prompt and tool definitions.
-    pub fn fixed(&self) -> Size {
-        self.fixed
     }
 
     /// The sizes of its prompts.

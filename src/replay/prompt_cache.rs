@@ -58,8 +58,6 @@ pub struct PromptCache {
     client: Client,
     /// Breakpoints of earlier prompts.
     entries: LastUse,
-    /// Breakpoints of the prompt that is being sent, kept for the room they take.
-    breakpoints: Vec<usize>,
     /// Tokens that were read or written at the last call, less what was removed on the provider's
     /// side since.
     cached: Tokens,
@@ -72,7 +70,6 @@ impl PromptCache {
             scheme,
             client,
             entries: HashMap::with_hasher(FixedState::default()),
-            breakpoints: Vec::new(),
             cached: Tokens::ZERO,
         }
     }
@@ -106,11 +103,12 @@ impl PromptCache {
             Some(_) => cacheable - read,
             None => Tokens::ZERO,
         };
-        let last_sent = line.last_sent();
         let served = Served {
             split: Split { read, written },
             broken: self.cached - read,
-            is_expired: last_sent.is_some_and(|last| !self.is_live(last, now)),
+            is_expired: line
+                .last_sent
+                .is_some_and(|last| !is_live(&self.scheme, last, now)),
             again: line.seen_from(found),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
@@ -122,7 +120,6 @@ impl PromptCache {
                 self.entries.insert(line.chain(at), now);
             }
         }
-        self.breakpoints = breakpoints;
         self.cached = cacheable;
         served
     }
@@ -156,7 +153,7 @@ impl PromptCache {
                 let look_back = self.scheme.look_back.unwrap_or(usize::MAX);
                 let is_kept = |at: &usize| {
                     let used = self.entries.get(&line.chain(*at));
-                    used.is_some_and(|used| self.is_live(*used, now))
+                    used.is_some_and(|used| is_live(&self.scheme, *used, now))
                 };
                 let near = |at: &usize| {
                     let last = request.position(*at);
@@ -171,34 +168,22 @@ impl PromptCache {
                     .unwrap_or(0)
             }
             Reuse::LongestPrefix => {
-                let is_live = |used: Moment| self.is_live(used, now);
+                let is_live = |used: Moment| is_live(&self.scheme, used, now);
                 line.longest_known(limit, &is_live)
             }
         }
     }
 
-    fn is_live(&self, used: Moment, now: Moment) -> bool {
-        is_live(&self.scheme, used, now)
-    }
-
     /// Ends of prefixes, in blocks, the longest first.
-    fn breakpoints(&mut self, line: &Line, edge: Option<usize>) -> Vec<usize> {
-        let mut ends = std::mem::take(&mut self.breakpoints);
-        ends.clear();
+    fn breakpoints(&self, line: &Line, edge: Option<usize>) -> Vec<usize> {
         if self.scheme.reuse != Reuse::Breakpoints {
-            return ends;
+            return Vec::new();
         }
-        ends.extend(line.ends(self.client.messages, self.client.senders));
         // The last head is the system prompt's, or the tools' where there is none.
-        let heads = match edge {
-            Some(edge) => {
-                ends.push(edge);
-                1
-            }
-            None if self.client.marks_tools => usize::MAX,
-            None => 1,
-        };
-        ends.extend(line.heads().take(heads));
+        let marks_tools = edge.is_none() && self.client.marks_tools;
+        let heads = if marks_tools { usize::MAX } else { 1 };
+        let ends = line.ends(self.client.messages, self.client.senders);
+        let mut ends: Vec<usize> = ends.chain(edge).chain(line.heads().take(heads)).collect();
         ends.sort_unstable_by(|one, other| other.cmp(one));
         ends.dedup();
         ends.truncate(self.scheme.breakpoints);

@@ -1,20 +1,20 @@
 //! Asks probes of a prompt exactly as it was sent, all at once, and has the answers graded.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::meter::{Aside, Meter, Put};
+use super::meter::{Booked, Meter, Put};
 use super::observe::CallView;
 use super::{Fitness, PreparedSession, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Item, OTHER_ORDER, Probe, Unscored, Verdict};
+use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Answer, drive_all};
-use crate::units::Tokens;
+use crate::units::Usage;
 
 /// How often the same is asked, to tell noise from loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +45,6 @@ pub struct Panel {
     pub fitness: Fitness,
 }
 
-/// What was answered to one item: the answer that counts, and those that are asked beside it.
-#[derive(Debug, Default)]
-pub(super) struct ItemAnswers {
-    /// One, or as many as are asked for, to tell noise from loss.
-    scored: Vec<AnswerRecord>,
-    qualifying: Option<AnswerRecord>,
-    from_summary: Option<AnswerRecord>,
-    /// Whether the prompt was the evidence and the newest history, in place of all of it.
-    of_evidence: bool,
-}
-
 /// Everything that asking a probe needs.
 pub(super) struct Questioner<'a, 'm> {
     pub(super) view: CallView<'a>,
@@ -67,13 +56,14 @@ pub(super) struct Questioner<'a, 'm> {
     pub(super) meter: &'a mut Meter<'m>,
 }
 
-/// An answer that is wanted: the requests of one question, and what the answer is for.
-struct Wanted<'a> {
+/// One question to a reader, and what its answer is for.
+#[derive(Debug)]
+pub(super) struct Question {
     /// Index of the item.
     item: usize,
-    probe: &'a Probe,
     purpose: Use,
-    requests: Vec<Request>,
+    /// Requests that it is put in: in both orders of a choice.
+    requests: usize,
     /// Questions of the same number are put to the same prompt.
     prompt: usize,
 }
@@ -93,84 +83,94 @@ const WHOLE_PROMPT: usize = 0;
 /// The summaries in it alone.
 const SUMMARIES: usize = 1;
 
-/// The evidence of the first item; of the others, so many more.
+/// The evidence of the first item of the session; of the others, so many more.
 const EVIDENCE: usize = 2;
 
+/// Questions with their answers.
+pub(super) type Answers = Vec<(Question, AnswerRecord)>;
+
 impl<'a> Questioner<'a, '_> {
-    /// Asks all `items` of the prompt in `view`, and beside them what `asking` says. The context is not
-    /// changed; nothing is billed to the strategy.
-    pub(super) fn ask(&mut self, items: &[Item]) -> Vec<(Item, ItemAnswers)> {
-        let mut answers: Vec<ItemAnswers> = Vec::with_capacity(items.len());
-        let mut wanted = Vec::new();
-        for (at, item) in items.iter().enumerate() {
-            let probe = &self.prepared.watched.probes()[item.probe];
+    /// Asks the items of these numbers of the prompt in `view`, and has the answers graded. Judges are
+    /// asked where the rules do not suffice, or always. The context is not changed; nothing is billed
+    /// to the strategy.
+    pub(super) fn ask(&mut self, items: Range<usize>) -> Answers {
+        let mut answers = Vec::new();
+        let (mut questions, mut puts) = (Vec::new(), Vec::new());
+        for item in items {
+            let probe = self.probe(item);
+            let mut question = Question {
+                item,
+                purpose: Use::Scored(0),
+                requests: 0,
+                prompt: EVIDENCE + item,
+            };
             let Some((messages, of_evidence)) = self.shown(probe) else {
-                answers.push(ItemAnswers {
-                    scored: vec![unanswered(Unscored::TooLong, Aside::default())],
-                    of_evidence: true,
-                    ..ItemAnswers::default()
-                });
+                answers.push((question, ungraded(Err(Unscored::TooLong))));
                 continue;
             };
-            answers.push(ItemAnswers {
-                of_evidence,
-                ..ItemAnswers::default()
-            });
-            let prompt = if of_evidence {
-                EVIDENCE + at
-            } else {
-                WHOLE_PROMPT
-            };
-            self.want(at, probe, &messages, prompt, &mut wanted);
-        }
-        for (question, record) in self.put(wanted) {
-            let of_item = &mut answers[question.item];
-            match question.purpose {
-                Use::Scored(_) => of_item.scored.push(record),
-                Use::Qualifying => of_item.qualifying = Some(record),
-                Use::FromSummary => of_item.from_summary = Some(record),
+            if !of_evidence {
+                question.prompt = WHOLE_PROMPT;
+            }
+            for purpose in self.purposes() {
+                let (requests, prompt) = match purpose {
+                    Use::Scored(_) | Use::Qualifying => {
+                        (self.requests(probe, &messages), question.prompt)
+                    }
+                    Use::FromSummary => {
+                        let summaries = self.summaries_about(probe).into_iter();
+                        let requests =
+                            summaries.flat_map(|one| judge::questions(None, &[one], probe));
+                        (requests.collect(), SUMMARIES)
+                    }
+                };
+                let turn = match purpose {
+                    Use::Scored(turn) => turn,
+                    Use::Qualifying | Use::FromSummary => 0,
+                };
+                if requests.is_empty() {
+                    continue;
+                }
+                questions.push(Question {
+                    purpose,
+                    requests: requests.len(),
+                    prompt,
+                    ..question
+                });
+                puts.extend(requests.into_iter().map(|mut request| {
+                    if purpose == Use::Qualifying {
+                        request.purpose = Purpose::Qualification;
+                    }
+                    Put {
+                        request,
+                        prompt,
+                        judge: 0,
+                        turn,
+                    }
+                }));
             }
         }
-        items.iter().copied().zip(answers).collect()
+        answers.extend(self.put(questions, &puts));
+        self.judge(&mut answers);
+        answers
     }
 
-    /// Everything that is to be asked of one item.
-    fn want(
-        &self,
-        item: usize,
-        probe: &'a Probe,
-        messages: &[Arc<Message>],
-        prompt: usize,
-        wanted: &mut Vec<Wanted<'a>>,
-    ) {
+    fn probe(&self, item: usize) -> &'a Probe {
+        let watched = &self.prepared.watched;
+        &watched.probes()[watched.items()[item].probe]
+    }
+
+    /// What each item is asked for.
+    fn purposes(&self) -> Vec<Use> {
         let is_model = self.meter.has_model_reader();
         let is_anchor = self.arm != Arm::Strategy;
-        let mut want = |purpose, requests, prompt| {
-            wanted.push(Wanted {
-                item,
-                probe,
-                purpose,
-                requests,
-                prompt,
-            });
-        };
-        for turn in 0..self.times.answers.max(1) {
-            want(Use::Scored(turn), self.requests(probe, messages), prompt);
-        }
-        if is_model && self.prepared.asking.qualifies && is_anchor {
-            let mut requests = self.requests(probe, messages);
-            for request in &mut requests {
-                request.purpose = Purpose::Qualification;
-            }
-            want(Use::Qualifying, requests, prompt);
-        }
-        if is_model && self.prepared.asking.summaries && !is_anchor {
-            let summaries = self.summaries_about(probe);
-            let requests = summaries.map(|one| judge::questions(None, &[one], probe));
-            if let Some(requests) = requests {
-                want(Use::FromSummary, requests, SUMMARIES);
-            }
-        }
+        let asking = &self.prepared.asking;
+        let scored = (0..self.times.answers.max(1)).map(Use::Scored);
+        let qualifies = is_model && asking.qualifies && is_anchor;
+        let summaries = is_model && asking.summaries && !is_anchor;
+        scored
+            .chain(qualifies.then_some(Use::Qualifying))
+            .chain(summaries.then_some(Use::FromSummary))
+            .collect()
     }
 
     /// The messages that the item is asked of: the prompt as it was sent, unless it is full history and
@@ -179,26 +179,25 @@ impl<'a> Questioner<'a, '_> {
     fn shown(&self, probe: &Probe) -> Option<(Vec<Arc<Message>>, bool)> {
         let view = &self.view;
         let entries = view.context.entries();
-        let whole = || {
-            let messages = entries.iter().map(|entry| entry.message.clone());
-            Some((messages.collect(), false))
-        };
-        let window = self.prepared.asking.window;
-        let Some(window) = window.filter(|_| self.arm == Arm::Reference) else {
-            return whole();
-        };
-        if !self.meter.has_model_reader() {
-            return whole();
-        }
         let counts = &self.prepared.counts;
-        let evidence = probe.evidence_before(view.before);
-        let taken = view.fixed.tokens + judge::MAX_ANSWER + ceiling::question(probe, counts);
-        let room = Tokens(window.0.saturating_sub(taken.0));
-        if view.context.size().tokens <= room {
-            return whole();
+        let is_limited = self.arm == Arm::Reference && self.meter.has_model_reader();
+        let window = self.prepared.asking.window.filter(|_| is_limited);
+        let room = window.map(|window| {
+            window - (view.fixed.tokens + judge::MAX_ANSWER + ceiling::question(probe, counts))
+        });
+        match room.filter(|room| view.context.size().tokens > *room) {
+            None => {
+                let messages = entries.iter().map(|entry| entry.message.clone());
+                Some((messages.collect(), false))
+            }
+            Some(room) => {
+                let evidence = probe.evidence_before(view.before);
+                Some((
+                    ceiling::of_evidence(entries, &evidence, room, counts)?,
+                    true,
+                ))
+            }
         }
-        let messages = ceiling::of_evidence(entries, &evidence, room, counts)?;
-        Some((messages, true))
     }
 
     /// The messages, with the question at their end.
@@ -233,166 +232,116 @@ impl<'a> Questioner<'a, '_> {
         (is_about && !texts.is_empty()).then(|| Arc::new(Message::new(Role::User, texts)))
     }
 
-    /// Sends the requests of all questions, and has the answers graded. Judges are asked where the rules
-    /// do not suffice, or always.
-    fn put(&mut self, mut wanted: Vec<Wanted<'a>>) -> Vec<(Wanted<'a>, AnswerRecord)> {
+    /// Sends the requests of all questions, and has the rules grade the answers.
+    fn put(&mut self, questions: Vec<Question>, puts: &[Put]) -> Answers {
         let before = self.view.before;
-        let counts: Vec<usize> = wanted.iter().map(|one| one.requests.len()).collect();
-        let mut puts = Vec::with_capacity(counts.iter().sum());
-        for question in &mut wanted {
-            let turn = match question.purpose {
-                Use::Scored(turn) => turn,
-                Use::Qualifying | Use::FromSummary => 0,
-            };
-            // One question per prompt, both orders of a choice included.
-            puts.extend(question.requests.drain(..).map(|request| Put {
-                request,
-                prompt: question.prompt,
-                judge: 0,
-                turn,
-            }));
-        }
-        let mut came = self.meter.ask(&puts).into_iter();
-        let rules = self.prepared.watched.rules();
+        let mut came = self.meter.ask(puts).into_iter();
+        let rules = &self.prepared.watched.rules;
         let is_model = self.meter.has_model_reader();
-        let read: Vec<Read<'a>> = wanted
-            .into_iter()
-            .zip(counts)
-            .map(|(question, count)| {
-                let mut cost = Aside::default();
-                let answers = came.by_ref().take(count).map(|(answer, own)| {
-                    cost.add(own);
-                    answer
-                });
-                let text = text_of(answers.collect());
-                let typed = match &text {
-                    Ok(text) if is_model => rules.verdict(question.probe, before, text),
-                    Ok(text) => rules.verdict_of_copied(question.probe, before, text),
-                    Err(reason) => Verdict::Unscored { reason: *reason },
+        let graded = questions.into_iter().map(|question| {
+            let came = came.by_ref().take(question.requests);
+            let (answers, booked): (Vec<Answer>, Vec<Booked>) = came.unzip();
+            let mut record = ungraded(text_of(answers));
+            if let Some(text) = &record.text {
+                let probe = self.probe(question.item);
+                record.typed = if is_model {
+                    rules.verdict(probe, before, text)
+                } else {
+                    rules.verdict_of_copied(probe, before, text)
                 };
-                Read {
-                    question,
-                    text,
-                    typed,
-                    cost,
-                }
-            })
-            .collect();
-        self.judge(read)
+            }
+            record.usage = booked.iter().map(Booked::total).sum();
+            record.calls = booked.into_iter().filter_map(|it| it.kept).collect();
+            (question, record)
+        });
+        graded.collect()
     }
 
     /// Has the panel judge what is to be judged, all answers at once.
-    fn judge(&mut self, mut read: Vec<Read<'a>>) -> Vec<(Wanted<'a>, AnswerRecord)> {
+    fn judge(&mut self, answers: &mut Answers) {
+        let Some(panel) = self.panel else {
+            return;
+        };
         let before = self.view.before;
+        let is_judged = |at: &usize| is_judged(&answers[*at].1, panel);
+        let judged: Vec<usize> = (0..answers.len()).filter(is_judged).collect();
+        if judged.is_empty() {
+            return;
+        }
+        let judge = Judge {
+            probes: self.prepared.watched.probes(),
+        };
+        let unfit: Vec<bool> = panel
+            .judges
+            .iter()
+            .map(|model| {
+                let met = panel.fitness.of(&**model, self.meter.counts);
+                met.is_some_and(|met| met.is_unfit)
+            })
+            .collect();
         let turns = self.times.judgements.max(1);
-        let mut verdicts: Vec<Vec<Vec<Verdict>>> = read.iter().map(|_| Vec::new()).collect();
-        let panel = self
-            .panel
-            .filter(|panel| read.iter().any(|one| one.text_for(panel).is_some()));
-        if let Some(panel) = panel {
-            let judge = Judge {
-                probes: self.prepared.watched.probes(),
-            };
-            let unfit: Vec<bool> = panel
-                .judges
-                .iter()
-                .map(|model| {
-                    let met = panel.fitness.of(&**model, self.meter.counts);
-                    met.is_some_and(|met| met.is_unfit)
-                })
-                .collect();
-            let reason = Unscored::JudgeUnfit;
-            let mut of: Vec<(usize, usize, u32)> = Vec::new();
-            let mut steps = Vec::new();
-            for (at, one) in read.iter().enumerate() {
-                let Some(text) = one.text_for(panel) else {
-                    continue;
-                };
-                for turn in 0..turns {
-                    // No verdict is paid for that would not count.
-                    verdicts[at].push(vec![Verdict::Unscored { reason }; unfit.len()]);
-                    for (number, _) in unfit.iter().enumerate().filter(|(_, unfit)| !**unfit) {
-                        of.push((at, number, turn));
-                        steps.push(judge.grade(one.question.probe, before, text));
-                    }
+        // No verdict is paid for that would not count.
+        let unasked = vec![Verdict::unscored(Unscored::JudgeUnfit); unfit.len()];
+        let mut verdicts = vec![vec![unasked; turns as usize]; judged.len()];
+        let mut of: Vec<(usize, usize, u32)> = Vec::new();
+        let mut steps = Vec::new();
+        for (row, at) in judged.iter().enumerate() {
+            let (question, answer) = &answers[*at];
+            let text = answer.text.as_deref().unwrap_or_default();
+            let probe = self.probe(question.item);
+            for turn in 0..turns {
+                for (number, _) in unfit.iter().enumerate().filter(|(_, unfit)| !**unfit) {
+                    of.push((row, number, turn));
+                    steps.push(judge.grade(probe, before, text));
                 }
             }
-            let mut costs: Vec<(usize, Aside)> = Vec::new();
-            let graded = drive_all(steps, |requests| {
-                let put = |(step, request): (usize, Request)| Put {
-                    request,
-                    // No two verdicts share more than the instructions.
-                    prompt: step,
-                    judge: of[step].1,
-                    turn: of[step].2,
-                };
-                let asked: Vec<usize> = requests.iter().map(|(step, _)| of[*step].0).collect();
-                let puts: Vec<Put> = requests.into_iter().map(put).collect();
-                let came = self.meter.ask(&puts);
-                let settle = |(at, (answer, cost))| {
-                    costs.push((at, cost));
-                    answer
-                };
-                asked.into_iter().zip(came).map(settle).collect()
-            });
-            for ((at, number, turn), verdict) in of.into_iter().zip(graded) {
-                verdicts[at][turn as usize][number] = verdict;
-            }
-            for (at, cost) in costs {
-                read[at].cost.add(cost);
-            }
         }
-        let records = read.into_iter().zip(verdicts);
-        records
-            .map(|(one, verdicts)| one.graded(verdicts))
-            .collect()
+        let mut costs: Vec<(usize, Booked)> = Vec::new();
+        let graded = drive_all(steps, |requests| {
+            let put = |(step, request): (usize, Request)| {
+                let (row, judge, turn) = of[step];
+                // No two verdicts share more than the instructions.
+                let put = Put {
+                    request,
+                    prompt: step,
+                    judge,
+                    turn,
+                };
+                (row, put)
+            };
+            let (rows, puts): (Vec<usize>, Vec<Put>) = requests.into_iter().map(put).unzip();
+            let settle = |(row, (answer, cost))| {
+                costs.push((row, cost));
+                answer
+            };
+            rows.into_iter()
+                .zip(self.meter.ask(&puts))
+                .map(settle)
+                .collect()
+        });
+        for ((row, number, turn), verdict) in of.into_iter().zip(graded) {
+            verdicts[row][turn as usize][number] = verdict;
+        }
+        for (row, cost) in costs {
+            let answer = &mut answers[judged[row]].1;
+            answer.judge_usage += cost.total();
+            answer.calls.extend(cost.kept);
+        }
+        for (at, verdicts) in judged.into_iter().zip(verdicts) {
+            let answer = &mut answers[at].1;
+            let mut votes = verdicts.iter().filter_map(|one| judge::vote(one));
+            answer.judged = votes.next();
+            answer.rejudged = votes.collect();
+            let first = verdicts.into_iter().next();
+            answer.panel = first.filter(|it| it.len() > 1).unwrap_or_default();
+        }
     }
 }
 
-/// A question that was answered, or was not.
-struct Read<'a> {
-    question: Wanted<'a>,
-    text: Result<String, Unscored>,
-    /// What the rules say.
-    typed: Verdict,
-    cost: Aside,
-}
-
-impl<'a> Read<'a> {
-    /// The answer, if this panel is to judge it.
-    fn text_for(&self, panel: &Panel) -> Option<&str> {
-        let is_open = matches!(
-            self.typed,
-            Verdict::Unscored {
-                reason: Unscored::NeedsJudge
-            }
-        );
-        let is_judged = is_open || panel.judging == Judging::All;
-        self.text.as_deref().ok().filter(|_| is_judged)
-    }
-
-    /// The record, with the panel's verdicts, turn by turn.
-    fn graded(self, verdicts: Vec<Vec<Verdict>>) -> (Wanted<'a>, AnswerRecord) {
-        let text = match self.text {
-            Ok(text) => text,
-            Err(reason) => return (self.question, unanswered(reason, self.cost)),
-        };
-        let mut votes = verdicts.iter().filter_map(|one| judge::vote(one));
-        let judged = votes.next();
-        let rejudged = votes.collect();
-        let first = verdicts.into_iter().next().unwrap_or_default();
-        let record = AnswerRecord {
-            text: Some(text),
-            typed: self.typed,
-            judged,
-            rejudged,
-            panel: if first.len() > 1 { first } else { Vec::new() },
-            usage: self.cost.reader,
-            judge_usage: self.cost.judge,
-            calls: self.cost.calls,
-        };
-        (self.question, record)
-    }
+/// Whether this panel is to judge an answer.
+fn is_judged(answer: &AnswerRecord, panel: &Panel) -> bool {
+    let is_open = answer.typed == Verdict::unscored(Unscored::NeedsJudge);
+    answer.text.is_some() && (is_open || panel.judging == Judging::All)
 }
 
 /// The answer to a question that was put once, or in both orders.
@@ -413,41 +362,32 @@ fn text_of(answers: Vec<Answer>) -> Result<String, Unscored> {
 }
 
 /// Puts the answers of a reader into the records of the items they answer.
-pub(super) fn attach(
-    records: &mut [ProbeRecord],
-    probes: &[Probe],
-    answers: impl IntoIterator<Item = (Item, ItemAnswers)>,
-) {
-    let mut by_item: BTreeMap<(usize, &str), ItemAnswers> = answers
-        .into_iter()
-        .filter_map(|(item, answers)| {
-            let probe = probes.get(item.probe)?;
-            Some(((item.call, probe.id.as_str()), answers))
-        })
-        .collect();
-    for record in records {
-        if let Some(answers) = by_item.remove(&(record.call, record.probe.as_str())) {
-            let mut scored = answers.scored.into_iter();
-            record.answer = scored.next();
-            record.more = scored.collect();
-            record.qualifying = answers.qualifying;
-            record.from_summary = answers.from_summary;
-            record.of_evidence = answers.of_evidence;
+pub(super) fn attach(records: &mut [ProbeRecord], answers: Answers) {
+    for (question, answer) in answers {
+        let Some(record) = records.get_mut(question.item) else {
+            continue;
+        };
+        record.of_evidence |= question.prompt >= EVIDENCE;
+        match question.purpose {
+            Use::Scored(0) => record.answer = Some(answer),
+            Use::Scored(_) => record.more.push(answer),
+            Use::Qualifying => record.qualifying = Some(answer),
+            Use::FromSummary => record.from_summary = Some(answer),
         }
     }
 }
 
-/// Nobody can grade what was not answered.
-fn unanswered(reason: Unscored, cost: Aside) -> AnswerRecord {
+/// An answer before it is graded, or why there is none.
+fn ungraded(text: Result<String, Unscored>) -> AnswerRecord {
     AnswerRecord {
-        text: None,
-        typed: Verdict::Unscored { reason },
+        typed: Verdict::unscored(text.as_ref().err().copied().unwrap_or(Unscored::NoAnswer)),
+        text: text.ok(),
         judged: None,
         rejudged: Vec::new(),
         panel: Vec::new(),
-        usage: cost.reader,
-        judge_usage: cost.judge,
-        calls: cost.calls,
+        usage: Usage::default(),
+        judge_usage: Usage::default(),
+        calls: Vec::new(),
     }
 }
 

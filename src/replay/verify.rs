@@ -1,10 +1,8 @@
 //! Whether probes hold what they promise: that the full history answers them, and nothing else does.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
-use crate::model::offline::Offline;
 use crate::record::{Fate, ProbeRecord};
 
 /// A probe that does not hold what it promises.
@@ -22,12 +20,7 @@ pub struct Unsound {
 ///
 /// One that is never asked, because its answer comes after the last call, is named as well.
 pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
-    let models = Models {
-        summariser: Arc::new(Offline::new(prepared.counts().clone())),
-        reader: None,
-        judge: None,
-        times: crate::replay::Times::default(),
-    };
+    let models = Models::offline(prepared.counts());
     let cell = |strategy: &str, replayed| {
         let name = CellName {
             strategy: strategy.to_owned(),

@@ -65,37 +65,34 @@ pub type Fidelity = Result<Estimate, Refusal>;
 #[expect(clippy::large_enum_variant, reason = "there is one for each strategy")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArmAnswers {
-    /// The reader is no language model.
-    Extract {
-        /// Share answered right.
-        right: Option<Estimate>,
-        /// The least and the most it may be, where items have no score.
-        bounds: Option<(f64, f64)>,
-        /// Outcomes over all cells.
-        outcomes: Extract,
-    },
+    /// The reader is no language model: outcomes over all cells.
+    Extract(Extract),
     /// The reader is a model.
-    Accuracy {
-        /// Mean score.
-        accuracy: Option<Estimate>,
-        /// The least and the most it may be, where items have no score.
-        bounds: Option<(f64, f64)>,
-        /// Relative to full history.
-        fidelity: Fidelity,
-        /// The least and the most it may be, where items have no score here or under full history.
-        fidelity_bounds: Option<(f64, f64)>,
-        /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
-        /// nothing where fidelity is refused, and without an empty arm.
-        normalised: Option<Estimate>,
-        /// In which ways answers are wrong, in the order of [`Failings`].
-        failings: [Option<Estimate>; 8],
-        /// Items that were not graded.
-        unscored: usize,
-        /// Of these, those that rules cannot confirm and no judge was asked about.
-        needs_judge: usize,
-        /// Items that did not qualify: they count in accuracy, and not in fidelity.
-        unqualified: usize,
-    },
+    Accuracy(ArmAccuracy),
+}
+
+/// What a model made of a strategy's prompts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArmAccuracy {
+    /// Mean score.
+    pub accuracy: Option<Estimate>,
+    /// The least and the most it may be, where items have no score.
+    pub bounds: Option<(f64, f64)>,
+    /// Relative to full history.
+    pub fidelity: Fidelity,
+    /// The least and the most it may be, where items have no score here or under full history.
+    pub fidelity_bounds: Option<(f64, f64)>,
+    /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
+    /// nothing where fidelity is refused, and without an empty arm.
+    pub normalised: Option<Estimate>,
+    /// In which ways answers are wrong, in the order of [`Failings`].
+    pub failings: [Option<Estimate>; 8],
+    /// Items that were not graded.
+    pub unscored: usize,
+    /// Of these, those that rules cannot confirm and no judge was asked about.
+    pub needs_judge: usize,
+    /// Items that did not qualify: they count in accuracy, and not in fidelity.
+    pub unqualified: usize,
 }
 
 impl ArmSummary {
@@ -108,8 +105,7 @@ impl ArmSummary {
         };
         let mut stages: BTreeMap<String, StageTotal> = BTreeMap::new();
         for (stage, total) in cells.iter().flat_map(|cell| &cell.stages) {
-            let entry = stages.entry(stage.clone()).or_default();
-            *entry = entry.plus(*total);
+            *stages.entry(stage.clone()).or_default() += *total;
         }
         let survival_by_kind = ProbeKind::ALL.into_iter().filter_map(|kind| {
             let estimate = estimate(cells, |cell| cell.survival.of_kind(kind).counted())?;
@@ -134,11 +130,17 @@ impl ArmSummary {
             answers: answers(cells, anchors, Scope::Context),
             summary_answers: answers(cells, anchors, Scope::Summaries),
             stages,
-            model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
-                total.plus(cell.model_calls)
-            }),
+            model_calls: cells.iter().map(|cell| cell.model_calls).sum(),
             trail: trail::sum(cells.iter().copied()),
             values: values.collect(),
+        }
+    }
+
+    /// What the reader made of it, where it is a model.
+    pub(crate) fn accuracy(&self) -> Option<&ArmAccuracy> {
+        match self.answers.as_ref()? {
+            ArmAnswers::Accuracy(found) => Some(found),
+            ArmAnswers::Extract(_) => None,
         }
     }
 
@@ -178,12 +180,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
     match cells.iter().find_map(|cell| cell.answers_in(scope))? {
         Answers::Extract(_) => {
             let extracts = cells.iter().filter_map(|cell| cell.extract(scope).copied());
-            let outcomes = extracts.fold(Extract::default(), Extract::plus);
-            Some(ArmAnswers::Extract {
-                right: estimate(cells, |cell| cell.extract(scope)?.right()),
-                bounds: outcomes.right_bounds(),
-                outcomes,
-            })
+            Some(ArmAnswers::Extract(extracts.sum()))
         }
         Answers::Accuracy(_) => {
             let part = |part: &dyn Fn(&Accuracy) -> Score| {
@@ -193,7 +190,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 let models = cells.iter().filter_map(|cell| cell.accuracy(scope));
                 models.map(count).sum()
             };
-            Some(ArmAnswers::Accuracy {
+            Some(ArmAnswers::Accuracy(ArmAccuracy {
                 accuracy: part(&|accuracy| accuracy.score),
                 bounds: between(
                     part(&|accuracy| accuracy.bounds.worst),
@@ -206,7 +203,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 unscored: sum(|accuracy| accuracy.unscored),
                 needs_judge: sum(|accuracy| accuracy.needs_judge),
                 unqualified: sum(|accuracy| accuracy.unqualified),
-            })
+            }))
         }
     }
 }

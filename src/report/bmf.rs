@@ -6,20 +6,16 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::comparison::GatedComparison;
-use super::{Cell, RenderError, Report, Role, Subject, Value};
+use super::{Cell, Report, Role, Subject, Value};
 use crate::compare::{Kind, MetricDifference};
 use crate::stats::ConfidenceInterval;
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "one of `FORMATS`, some of which fail"
-)]
-pub(super) fn render(report: &Report) -> Result<String, RenderError> {
+pub(super) fn render(report: &Report) -> String {
     let strategies = match &report.subject {
         Subject::Comparison(comparisons) => of_comparisons(&comparisons.comparisons),
         Subject::Run | Subject::Sweep(_) => of_run(report),
     };
-    Ok(format!("{:#}\n", Json::Object(strategies)))
+    format!("{:#}\n", Json::Object(strategies))
 }
 
 /// The measures of the comparison of a run.

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::metric::CellSummary;
 use crate::metric::answers::{Beside, was_asked};
 use crate::model::ModelKind;
-use crate::record::{Arm, CellKey, CellRecord, CompactionEvent, End, Manifest, ProbeRecord};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::arm::{Anchors, ArmSummary};
-use crate::report::plot::series::CellSeries;
 use crate::report::{
-    Banner, BannerLevel, Cell, CellCompaction, Controls, Coverage, ItemOutcome, Report, Row, Run,
-    Section, Subject, controls::ControlFailure, figure, sections,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
+    controls::ControlFailure, figure, sections,
 };
 
 /// The reference's name in records.
@@ -127,14 +126,9 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         judge: manifest.judge.clone(),
         judges: sections::models::judges(manifest),
     };
-    let series = material
-        .cells
-        .iter()
-        .filter_map(|cell| CellSeries::of(cell));
-    let series: Vec<CellSeries> = series.collect();
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
-        lines: lines(&run, &coverage, &series),
+        lines: lines(&run, &coverage, &material),
         subject: Subject::Run,
         run: Some(run),
         coverage,
@@ -142,16 +136,13 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         unfit_judges: sections::models::unfit(&material),
         banners,
         sections,
-        items: items(&material),
-        compactions: compactions(&material),
-        series,
-        questions: questions(&material),
+        records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
     }
 }
 
 /// What was run, in two lines for people.
-fn lines(run: &Run, coverage: &Coverage, series: &[CellSeries]) -> Vec<String> {
+fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
     let judges = run.judges.iter();
     let judges: Vec<String> = judges
         .map(|(name, fitness)| format!("{name}, {fitness}"))
@@ -169,7 +160,7 @@ fn lines(run: &Run, coverage: &Coverage, series: &[CellSeries]) -> Vec<String> {
             coverage.recorded,
             coverage.planned,
             run.window,
-            window_sizes(run, series),
+            window_sizes(run, material),
             run.counter,
             run.seed
         ),
@@ -181,8 +172,8 @@ fn lines(run: &Run, coverage: &Coverage, series: &[CellSeries]) -> Vec<String> {
 }
 
 /// The windows of a mode that names no number: ` (80.0k tokens)`.
-fn window_sizes(run: &Run, series: &[CellSeries]) -> String {
-    let windows = series.iter().filter_map(|cell| cell.window);
+fn window_sizes(run: &Run, material: &Material<'_>) -> String {
+    let windows = material.cells.iter().filter_map(|cell| cell.window);
     let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
     let tokens = figure::tokens;
     match (sizes.first(), sizes.last()) {
@@ -196,82 +187,28 @@ fn window_sizes(run: &Run, series: &[CellSeries]) -> String {
     }
 }
 
-/// Questions and answers, as the reference was asked them.
-fn questions(material: &Material<'_>) -> BTreeMap<(String, String, u8), (String, String)> {
-    let of_cell = |cell: &&CellRecord| {
-        let session = cell.session.clone();
-        let texts = cell.probe_texts.clone().into_iter();
-        texts.map(move |text| {
-            let key = (session.clone(), text.probe, text.percent);
-            (key, (text.question, text.gold))
-        })
-    };
-    material.cells.iter().flat_map(of_cell).collect()
-}
-
-fn items(material: &Material<'_>) -> Vec<ItemOutcome> {
-    let of_cell = |cell: &&CellRecord| {
-        let (key, arm) = (cell.key(), cell.arm);
-        let outcome = move |probe: &ProbeRecord| ItemOutcome {
-            session: key.session.clone(),
-            strategy: key.strategy.clone(),
-            repeat: key.repeat,
-            arm,
-            probe: probe.clone(),
-        };
-        cell.probes.iter().map(outcome).collect::<Vec<_>>()
-    };
-    material.cells.iter().flat_map(of_cell).collect()
-}
-
-/// Compactions; the first repeat of a cell stands for the others.
-fn compactions(material: &Material<'_>) -> Vec<CellCompaction> {
-    let first = material.cells.iter().filter(|cell| cell.repeat == 0);
-    let of_cell = |cell: &&'_ CellRecord| {
-        let events = cell.compactions.iter().enumerate();
-        let compaction = |(at, event): (usize, &CompactionEvent)| {
-            let change = cell.changes.get(at).filter(|change| change.event == at);
-            CellCompaction {
-                session: cell.session.clone(),
-                strategy: cell.strategy.clone(),
-                event: event.clone(),
-                change: change.cloned(),
-            }
-        };
-        events.map(compaction).collect::<Vec<_>>()
-    };
-    first.flat_map(of_cell).collect()
-}
-
 /// The records of planned cells, by key, and what is missing.
 fn planned<'a>(
     manifest: &Manifest,
     cells: &'a [CellRecord],
 ) -> (BTreeMap<CellKey, &'a CellRecord>, Coverage) {
-    let mut plan: BTreeSet<CellKey> = BTreeSet::new();
-    let mut known: BTreeSet<CellKey> = BTreeSet::new();
+    // The cells of the plan, and repeats of the controls beside it, which count as recorded.
+    let (mut plan, mut known): (BTreeSet<CellKey>, BTreeSet<CellKey>) = Default::default();
     for session in &manifest.sessions {
         let key = |strategy: &str, repeat| key(&session.id, strategy, repeat);
         plan.insert(key(FULL, 0));
-        if session.items > 0 {
-            plan.insert(key(EMPTY, 0));
-        }
+        plan.extend((session.items > 0).then(|| key(EMPTY, 0)));
         for repeat in 0..manifest.repeats.max(1) {
             known.extend([key(FULL, repeat), key(EMPTY, repeat)]);
-            for strategy in &manifest.strategies {
-                plan.insert(key(&strategy.name, repeat));
-            }
+            let strategies = manifest.strategies.iter();
+            plan.extend(strategies.map(|strategy| key(&strategy.name, repeat)));
         }
     }
-    known.extend(plan.iter().cloned());
-    let mut recorded: BTreeMap<CellKey, &CellRecord> = BTreeMap::new();
-    for cell in cells {
-        let key = cell.key();
-        if known.contains(&key) {
-            // Of a cell that was recorded twice the last line counts.
-            recorded.insert(key, cell);
-        }
-    }
+    // Of a cell that was recorded twice the last line counts.
+    let cells_by_key = cells.iter().map(|cell| (cell.key(), cell));
+    let recorded: BTreeMap<CellKey, &CellRecord> = cells_by_key
+        .filter(|(key, _)| plan.contains(key) || known.contains(key))
+        .collect();
     let failed = recorded
         .values()
         .filter(|cell| matches!(cell.end, End::Failed { .. }))
@@ -362,46 +299,6 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let has_calls = arms.any(|(_, arm)| arm.model_calls.total().calls > 0);
     let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
     let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
-    let mut banners = Vec::new();
-    if let Controls::Failed { failures } = controls {
-        banners.push(Banner {
-            level: BannerLevel::Invalid,
-            text: invalid(failures),
-        });
-    }
-    // Where nothing was planted nothing is graded, and the comparison says so.
-    let is_searched = reader == Deterministic && (has_items || is_empty);
-    banners.extend(note(is_searched, NO_MODEL));
-    banners.extend(warning(reader == Scripted, SCRIPTED));
-    banners.extend(warning(summariser == Scripted, SCRIPTED_SUMMARIES));
-    banners.extend(note(
-        summariser == Deterministic && has_calls,
-        RULES_SUMMARIES,
-    ));
-    banners.extend(warning(judge == Some(Scripted), SCRIPTED_VERDICTS));
-    banners.extend(sections::models::uncalibrated(manifest));
-    banners.extend(
-        sections::models::drifted(material)
-            .into_iter()
-            .map(Banner::warning),
-    );
-    banners.extend(sections::answers::ceiling(material).map(Banner::note));
-    banners.extend(sections::answers::too_long(material).map(Banner::warning));
-    banners.extend(sections::answers::need_judge(material).map(Banner::warning));
-    let faults = manifest.faults.as_ref();
-    banners.extend(faults.map(|faults| {
-        Banner::warning(format!("what went wrong, went wrong on purpose: {faults}"))
-    }));
-    banners.push(Banner::note(FIXED_TRAJECTORY));
-    banners.extend(warning(
-        is_empty,
-        "no cell was recorded: there is nothing to compare",
-    ));
-    let is_unasked = !is_empty && has_items && !is_asked;
-    banners.extend(note(
-        is_unasked,
-        "no reader was asked: answers are not measured",
-    ));
     let of_cells = |count: usize, what: &str| {
         let text = format!("{count} of {} cells {what}", coverage.planned);
         (count > 0).then_some(text)
@@ -410,26 +307,64 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let failed = "failed: see the cells that ended early";
     let not_measurable =
         "are not measurable, and count in no number: see the cells that ended early";
-    banners.extend(of_cells(coverage.outstanding, outstanding).map(Banner::warning));
-    banners.extend(of_cells(coverage.failed, failed).map(Banner::warning));
-    banners.extend(of_cells(coverage.not_measurable, not_measurable).map(Banner::note));
-    if coverage.unused > 0 {
-        banners.push(Banner::warning(format!(
-            "{} records are not used: they repeat a cell or belong to none of this run",
-            coverage.unused
-        )));
-    }
-    let is_alone = manifest.sessions.len() == 1;
-    banners.extend(note(
-        is_alone,
-        "one session: no number here has an interval",
-    ));
+    let invalid = match controls {
+        Controls::Failed { failures } => Some(invalid(failures)),
+        Controls::Passed { .. } | Controls::NotMeasured => None,
+    };
+    // Where nothing was planted nothing is graded, and the comparison says so.
+    let is_searched = reader == Deterministic && (has_items || is_empty);
+    let is_extracted = summariser == Deterministic && has_calls;
+    let is_unasked = !is_empty && has_items && !is_asked;
+    let mut banners: Vec<Banner> = [
+        invalid,
+        note(is_searched, NO_MODEL),
+        warning(reader == Scripted, SCRIPTED),
+        warning(summariser == Scripted, SCRIPTED_SUMMARIES),
+        note(is_extracted, RULES_SUMMARIES),
+        warning(judge == Some(Scripted), SCRIPTED_VERDICTS),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    banners.extend(sections::models::uncalibrated(manifest));
+    let drifted = sections::models::drifted(material);
+    banners.extend(drifted.into_iter().map(Banner::warning));
+    let faults = manifest.faults.as_ref();
+    let faults = faults.map(|it| format!("what went wrong, went wrong on purpose: {it}"));
+    let unused = (coverage.unused > 0).then(|| {
+        let unused = coverage.unused;
+        format!("{unused} records are not used: they repeat a cell or belong to none of this run")
+    });
+    let rest = [
+        sections::answers::ceiling(material).map(Banner::note),
+        sections::answers::too_long(material).map(Banner::warning),
+        sections::answers::need_judge(material).map(Banner::warning),
+        faults.map(Banner::warning),
+        note(true, FIXED_TRAJECTORY),
+        warning(
+            is_empty,
+            "no cell was recorded: there is nothing to compare",
+        ),
+        note(is_unasked, "no reader was asked: answers are not measured"),
+        of_cells(coverage.outstanding, outstanding).map(Banner::warning),
+        of_cells(coverage.failed, failed).map(Banner::warning),
+        of_cells(coverage.not_measurable, not_measurable).map(Banner::note),
+        unused.map(Banner::warning),
+        note(
+            manifest.sessions.len() == 1,
+            "one session: no number here has an interval",
+        ),
+    ];
+    banners.extend(rest.into_iter().flatten());
     banners
 }
 
-fn invalid(failures: &[ControlFailure]) -> String {
+fn invalid(failures: &[ControlFailure]) -> Banner {
     let error = crate::report::InvalidRun {
         failures: failures.to_vec(),
     };
-    format!("INVALID: {error}; no number below may be believed")
+    Banner {
+        level: BannerLevel::Invalid,
+        text: format!("INVALID: {error}; no number below may be believed"),
+    }
 }

@@ -3,11 +3,11 @@
 //! A column is a name and how it is read, so that what stands under a name is of one kind in every
 //! format. Shares are fractions of 1.
 
-use super::{ItemOutcome, figure};
+use super::{Item, figure};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CELL_COLUMNS, CellSummary, METRICS, Mark, Metric, Of};
-use crate::record::LostAt;
+use crate::record::{LostAt, ProbeRecord};
 use crate::units::Tokens;
 
 /// A column of rows made from `T`.
@@ -32,7 +32,7 @@ pub(crate) enum Read<T> {
 }
 
 type Cell = Column<CellSummary>;
-type Item = Column<ItemOutcome>;
+type Probe<'a> = Column<Item<'a>>;
 
 impl<T> Column<T> {
     fn text(name: &'static str, read: impl Fn(&T) -> Option<String> + 'static) -> Self {
@@ -131,37 +131,37 @@ pub(crate) fn cells() -> Vec<Cell> {
 }
 
 /// One row per probe item of each cell.
-pub(crate) fn items() -> Vec<Item> {
+pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
     vec![
-        Item::text("session", |it| Some(it.session.clone())),
-        Item::text("strategy", |it| Some(it.strategy.clone())),
-        Item::count("repeat", |it| Some(it.repeat)),
-        Item::text("arm", |it| Some(figure::name_of(&it.arm))),
-        Item::text("probe", |it| Some(it.probe.probe.clone())),
-        Item::text("kind", |it| Some(it.probe.kind.name().to_owned())),
-        Item::count("percent", |it| Some(it.probe.percent)),
-        Item::count("call", |it| Some(it.probe.call)),
-        Item::text("fate", |it| Some(figure::name_of(&it.probe.survival.fate))),
-        Item::number("survival", |it| Some(it.probe.survival.score)),
-        Item::number("survival_compacted", |it| it.probe.survival.compacted_score),
-        Item::count("lost_at_call", |it| Some(lost(it)?.call)),
-        Item::text("lost_by_stage", |it| Some(lost(it)?.stage.clone())),
-        Item::text("lost_because", |it| Some(lost(it)?.reason.clone())),
-        Item::text("answer", |it| {
-            Some(it.probe.answer.as_ref()?.text.as_deref()?.to_owned())
+        Probe::text("session", |(cell, _)| Some(cell.session.clone())),
+        Probe::text("strategy", |(cell, _)| Some(cell.strategy.clone())),
+        Probe::count("repeat", |(cell, _)| Some(cell.repeat)),
+        Probe::text("arm", |(cell, _)| Some(figure::name_of(&cell.arm))),
+        Probe::text("probe", |(_, it)| Some(it.probe.clone())),
+        Probe::text("kind", |(_, it)| Some(it.kind.name().to_owned())),
+        Probe::count("percent", |(_, it)| Some(it.percent)),
+        Probe::count("call", |(_, it)| Some(it.call)),
+        Probe::text("fate", |(_, it)| Some(figure::name_of(&it.survival.fate))),
+        Probe::number("survival", |(_, it)| Some(it.survival.score)),
+        Probe::number("survival_compacted", |(_, it)| it.survival.compacted_score),
+        Probe::count("lost_at_call", |(_, it)| Some(lost(it)?.call)),
+        Probe::text("lost_by_stage", |(_, it)| Some(lost(it)?.stage.clone())),
+        Probe::text("lost_because", |(_, it)| Some(lost(it)?.reason.clone())),
+        Probe::text("answer", |(_, it)| {
+            Some(it.answer.as_ref()?.text.as_deref()?.to_owned())
         }),
-        Item::text("outcome", |it| {
-            let scored = it.probe.verdict()?.scored();
+        Probe::text("outcome", |(_, it)| {
+            let scored = it.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
                 figure::name_of(&outcome)
             }))
         }),
-        Item::number("score", |it| Some(it.probe.verdict()?.scored()?.0)),
+        Probe::number("score", |(_, it)| Some(it.verdict()?.scored()?.0)),
     ]
 }
 
-fn lost(item: &ItemOutcome) -> Option<&LostAt> {
-    item.probe.survival.lost_at.as_ref()
+fn lost(item: &ProbeRecord) -> Option<&LostAt> {
+    item.survival.lost_at.as_ref()
 }
 
 /// The cost under the scheme of the comparison.

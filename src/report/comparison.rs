@@ -1,14 +1,13 @@
 //! Comparisons as reports: what changed, how sure that is, and the verdict of the gate.
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
-use super::{Banner, Cell, Report, Role, Row, Section, Subject, figure};
+use super::{Banner, Cell, Report, Role, Section, Subject, figure, sections};
 use crate::compare::gate::{CONFIRM, Ending, Gated, GatedMetric};
 use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
-use crate::record::OWN_MECHANISM;
+use crate::record::{OWN_MECHANISM, schema_of};
 use crate::stats::gate::Verdict;
 
 mod difference;
@@ -37,7 +36,7 @@ pub struct Comparisons {
     /// What differs between the sides and was allowed to.
     pub mismatches: Vec<Mismatch>,
     /// The verdict over everything; nothing where nothing was gated.
-    pub ending: Option<Ended>,
+    pub ending: Option<Ending>,
     /// The comparisons, in the order of the command line.
     pub comparisons: Vec<GatedComparison>,
     /// Whether `inconclusive` fails.
@@ -58,35 +57,9 @@ pub struct GatedComparison {
     pub gated: Option<Gated>,
 }
 
-/// How a gate ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ended {
-    /// Nothing speaks against the change.
-    Passed,
-    /// Something regressed.
-    Failed,
-    /// Something is inconclusive, and that was to fail.
-    Inconclusive,
-}
-
-impl From<Ending> for Ended {
-    fn from(ending: Ending) -> Self {
-        match ending {
-            Ending::Passed => Self::Passed,
-            Ending::Failed => Self::Failed,
-            Ending::Inconclusive => Self::Inconclusive,
-        }
-    }
-}
-
 /// A JSON Schema (draft 2020-12) of a comparison as JSON.
 pub fn schema() -> serde_json::Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Comparisons>()
-        .to_value()
+    schema_of::<Comparisons>()
 }
 
 impl Comparisons {
@@ -100,7 +73,7 @@ impl Comparisons {
             format: "proctor-comparison",
             version: FORMAT_VERSION,
             mismatches,
-            ending: ending.map(Ended::from),
+            ending,
             comparisons,
             fails_on_inconclusive: false,
         }
@@ -117,7 +90,7 @@ impl Comparisons {
         Report {
             title: self.title(),
             banners: self.mismatches.iter().map(differs).collect(),
-            sections: self.comparisons.iter().flat_map(sections).collect(),
+            sections: self.comparisons.iter().flat_map(tables).collect(),
             subject: Subject::Comparison(Box::new(self)),
             ..Report::default()
         }
@@ -128,10 +101,10 @@ impl Comparisons {
             return "Proctor: compared, nothing gated".to_owned();
         };
         let sign = match (self.ending, verdict) {
-            (Some(Ended::Failed), _) => "❌",
+            (Some(Ending::Failed), _) => "❌",
             // It passes unless asked to fail, and is no success either.
-            (Some(Ended::Inconclusive), _) | (_, Verdict::Inconclusive) => "❔",
-            (Some(Ended::Passed) | None, _) => "✅",
+            (Some(Ending::Inconclusive), _) | (_, Verdict::Inconclusive) => "❔",
+            (Some(Ending::Passed) | None, _) => "✅",
         };
         let why = self.why().map(|why| format!(": {why}"));
         format!("{sign} Proctor: {verdict}{}", why.unwrap_or_default())
@@ -318,15 +291,9 @@ impl GatedComparison {
 }
 
 /// The tables of one comparison: what changed, what that rests on, and probe by probe.
-fn sections(one: &GatedComparison) -> Vec<Section> {
+fn tables(one: &GatedComparison) -> Vec<Section> {
     let comparison = &one.comparison;
-    let row = |name: &str, cells: Vec<Cell>| Row {
-        name: name.to_owned(),
-        role: Role::Other,
-        marks: Vec::new(),
-        ranked: false,
-        cells,
-    };
+    let row = |name: &str, cells: Vec<Cell>| sections::row(name, Role::Other, cells);
     let differences = comparison.metrics.iter().map(|metric| {
         let gated = one.gated_metric(metric.metric);
         let verdict = gated.map(|gated| match &gated.reason {

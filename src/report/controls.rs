@@ -79,17 +79,12 @@ impl Controls {
                     0.0
                 };
                 if (score.sum - expected).abs() > 1e-9 {
-                    #[expect(
-                        clippy::cast_possible_truncation,
-                        clippy::cast_sign_loss,
-                        reason = "a sum of scores lies between zero and the number of items"
-                    )]
-                    let survived = score.sum.floor() as usize;
+                    let whole = (1..=score.items).filter(|count| *count as f64 <= score.sum);
                     failures.push(ControlFailure {
                         arm: cell.strategy.clone(),
                         session: cell.session.clone(),
                         kind,
-                        survived,
+                        survived: whole.count(),
                         items: score.items,
                         expected_all,
                     });

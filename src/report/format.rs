@@ -48,13 +48,14 @@ pub enum RenderError {
 /// How a report becomes bytes.
 #[derive(Debug)]
 enum Render {
-    Text(fn(&Report) -> Result<String, RenderError>),
+    Text(fn(&Report) -> String),
+    Document(fn(&Report) -> Result<String, RenderError>),
     Picture(fn(&Report) -> Scene),
     /// The tables of cells and of probe items.
     Tables(fn(&Report) -> Result<[Vec<u8>; 2], RenderError>),
 }
 
-use Render::{Picture, Tables, Text};
+use Render::{Document, Picture, Tables, Text};
 
 /// What reports are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +74,9 @@ use Kind::{Comparison, Run, Sweep};
 const FORMATS: &[Format] = &[
     Format::new("bmf.json", &[Run, Comparison], Text(bmf::render)),
     Format::new("csv", &[Run], Tables(csv::render)),
-    Format::new("html", &[Run, Sweep], Text(html::render)),
-    Format::new("json", &[Run, Comparison, Sweep], Text(json::render)),
-    Format::new("jsonl", &[Run], Text(json::lines)),
+    Format::new("html", &[Run, Sweep], Document(html::render)),
+    Format::new("json", &[Run, Comparison, Sweep], Document(json::render)),
+    Format::new("jsonl", &[Run], Document(json::lines)),
     Format::new("junit.xml", &[Run, Comparison], Text(junit::render)),
     Format::new("md", &[Run, Comparison], Text(markdown::render)),
     #[cfg(feature = "parquet")]
@@ -141,7 +142,7 @@ pub(super) fn pictures(report: &Report) -> impl Iterator<Item = Scene> {
         .filter(|format| format.kinds.contains(&report.subject.kind()));
     formats.filter_map(move |format| match format.render {
         Picture(scene) => Some(scene(report)),
-        Text(_) | Tables(_) => None,
+        Text(_) | Document(_) | Tables(_) => None,
     })
 }
 
@@ -172,7 +173,8 @@ impl Format {
         };
         let ending = self.ending;
         Ok(match self.render {
-            Text(text) => vec![artifact(ending, text(report)?.into_bytes())],
+            Text(text) => vec![artifact(ending, text(report).into_bytes())],
+            Document(text) => vec![artifact(ending, text(report)?.into_bytes())],
             Picture(scene) => vec![artifact(ending, svg(&scene(report))?.into_bytes())],
             Tables(tables) => {
                 let [cells, items] = tables(report)?;

@@ -10,10 +10,11 @@ use serde_json::{Value as Json, json};
 
 use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
+use crate::record::{CellRecord, ProbeRecord, ProbeText};
 use crate::report::plot::{Scene, cache, pareto, savings, svg, tokens};
 use crate::report::{
-    Cell, Column, ItemOutcome, RenderError, Report, Role, Row, Section, Subject, Value, figure,
-    format,
+    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, figure, format,
+    probe_texts,
 };
 
 mod compactions;
@@ -51,15 +52,19 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
 }
 
 fn of_run(report: &Report) -> Result<Json, RenderError> {
-    let mut sessions: Vec<&str> = report.series.iter().map(|it| it.session.as_str()).collect();
+    let mut sessions: Vec<&str> = report.first_cells().map(|it| &*it.session).collect();
     sessions.dedup();
     let timelines = sessions.iter().take(TIMELINES).map(|session| {
-        let scene = tokens::of_session(report, session);
-        let picture = scene.as_ref().map(picture).transpose()?;
+        let picture = picture(&tokens::of_session(report, session))?;
         Ok(json!({ "session": session, "picture": picture }))
     });
     let pictures = [savings::scene, pareto::scene, cache::scene].map(|scene| scene(report));
-    let items = report.items.iter().take(ITEMS);
+    let (items, texts) = (report.items(), probe_texts(&report.records));
+    let evidence = items.iter().take(ITEMS).map(|(cell, item)| {
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        columns_of(cell, item, text.copied())
+    });
+    let compactions = compactions::all(report);
     let tables = report.sections.iter();
     let tables = tables.filter(|section| !PLACED.contains(&section.id));
     let section = |id: &str| report.section(id).map(view);
@@ -72,12 +77,12 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
         "sessions": sessions.len(),
         "retention": retention::tables(report),
-        "items": report.items.len(),
+        "items": items.len(),
         "most_items": ITEMS,
-        "evidence": Packed::data(items.map(|item| columns_of(report, item)))?,
-        "compactions": report.compactions.len(),
+        "evidence": Packed::data(evidence)?,
+        "compactions": compactions.len(),
         "most_compactions": compactions::MOST,
-        "changes": compactions::data(report)?,
+        "changes": compactions::data(&compactions)?,
         "findings": section("findings"),
         "tables": tables.map(view).collect::<Vec<_>>(),
         "metrics": section("metrics"),
@@ -143,11 +148,10 @@ fn cell(cell: &Cell) -> Json {
 }
 
 /// One item as the texts of its columns.
-fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
-    let probe = &item.probe;
-    let key = (item.session.clone(), probe.probe.clone(), probe.percent);
-    let none = || ("not recorded".to_owned(), "not recorded".to_owned());
-    let (question, gold) = report.questions.get(&key).cloned().unwrap_or_else(none);
+fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) -> Vec<String> {
+    let of_text = |of: fn(&ProbeText) -> &String| {
+        text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
+    };
     let mut left = figure::name_of(&probe.survival.fate);
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
@@ -171,12 +175,12 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
         format!("{} (never planted)", probe.kind.name())
     };
     vec![
-        item.session.clone(),
-        item.strategy.clone(),
+        cell.session.clone(),
+        cell.strategy.clone(),
         kind,
         format!("{} %, call {}", probe.percent, probe.call),
-        question,
-        gold,
+        of_text(|text| &text.question),
+        of_text(|text| &text.gold),
         left,
         said,
         verdict,

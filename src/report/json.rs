@@ -1,19 +1,15 @@
 //! JSON, exact, for programs: the whole report, and line by line the metrics of each cell.
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::metric::CellSummary;
+use crate::record::schema_of;
 use crate::report::{FORMAT_VERSION, RenderError, Report, Subject, escape};
 
 /// A JSON Schema (draft 2020-12) of a run's report as JSON.
 pub fn schema() -> serde_json::Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings
-        .into_generator()
-        .into_root_schema_for::<File<'_>>()
-        .to_value()
+    schema_of::<File<'_>>()
 }
 
 /// A Proctor report as JSON.

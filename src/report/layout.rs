@@ -93,7 +93,7 @@ fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
 }
 
 /// Words between blanks; `61.2 %` is one.
-fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(' ') {

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, Wish};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, RenderError, Report, Section, Subject, Table, Value,
-    escape, figure,
+    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, escape, figure,
 };
 use crate::stats::SampleSize;
 
@@ -32,7 +31,7 @@ const CUT: &str =
 /// Columns that do not fit 120 characters are in folded tables of their own, and sections for files are
 /// folded. What nobody measured takes no column: it is named. A comparison is never longer than a comment
 /// may be.
-pub fn render(report: &Report) -> Result<String, RenderError> {
+pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
     for banner in &report.banners {
         let kind = match banner.level {
@@ -48,10 +47,10 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
     for section in &report.sections {
         write_section(&mut out, section);
     }
-    Ok(match report.subject {
+    match report.subject {
         Subject::Comparison(_) => cut(out),
         Subject::Run | Subject::Sweep(_) => out,
-    })
+    }
 }
 
 /// Cuts a text that is longer than a comment may be at the end of a line, and closes an open fold.

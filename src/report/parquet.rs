@@ -22,7 +22,7 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// What nobody measured is null. Texts are as they were recorded: nothing that reads Parquet obeys them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells);
-    let items = table("items", &columns::items(), &report.items);
+    let items = table("items", &columns::items(), &report.items());
     Ok([
         cells.map_err(RenderError::Parquet)?,
         items.map_err(RenderError::Parquet)?,

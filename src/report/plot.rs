@@ -1,9 +1,8 @@
 //! Plots: pictures of the numbers in the tables, made from the same report.
 //!
-//! Each plot makes a scene, which is plain data: shapes in pixels. One painter turns any
-//! scene into SVG. The font is built in, so that a picture does not depend on the fonts of the
-//! machine. The colours are those of Okabe and Ito, which readers with any kind of colour vision
-//! can distinguish.
+//! Each plot fills a scene with shapes in pixels, which becomes SVG. The font is built in, so that a
+//! picture does not depend on the fonts of the machine. The colours are those of Okabe and Ito, which
+//! readers with any kind of colour vision can distinguish.
 
 mod axes;
 pub(crate) mod cache;
@@ -11,16 +10,14 @@ pub(crate) mod curves;
 pub(crate) mod forest;
 pub(crate) mod front;
 pub(crate) mod heat;
-mod paint;
 pub(crate) mod pareto;
+mod rows;
 pub(crate) mod savings;
 mod scatter;
 mod scene;
-pub(crate) mod series;
 pub(crate) mod tokens;
 
-pub(crate) use paint::svg;
-pub(crate) use scene::Scene;
+pub(crate) use scene::{Scene, svg};
 
 #[cfg(test)]
 mod tests;

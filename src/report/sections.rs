@@ -95,6 +95,14 @@ pub(super) fn role(arm: Arm) -> Role {
     }
 }
 
+/// The cell, where it is one of a strategy.
+fn of_strategy(arm: Arm, cell: Cell) -> Cell {
+    match arm {
+        Arm::Strategy => cell,
+        Arm::Reference | Arm::Floor => Cell::NOT_APPLICABLE,
+    }
+}
+
 fn kinds(material: &Material<'_>) -> Section {
     use ProbeKind::{Artifact, Constraint, Decoy, Open, Recall};
     // A kind that no session asks about gets no column.

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, GAP, Wish, wrap};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, RenderError, Report, Role, Row, Section, Table, Value,
-    escape, figure,
+    Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, escape, figure,
 };
 use crate::stats::SampleSize;
 
@@ -271,12 +270,8 @@ impl Terminal {
 }
 
 /// The report as a text file.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "one of `FORMATS`, some of which fail"
-)]
-pub(super) fn file(report: &Report) -> Result<String, RenderError> {
-    Ok(Terminal::plain(FILE_WIDTH).render(report))
+pub(super) fn file(report: &Report) -> String {
+    Terminal::plain(FILE_WIDTH).render(report)
 }
 
 /// The value that all cells of a column hold, a count or a share, those without one left out.

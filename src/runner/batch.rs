@@ -84,7 +84,9 @@ impl Plan {
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Waited, BatchFailure> {
-        let Some((models, cassette)) = self.models().and_then(|it| Some((it, it.cassette()?)))
+        let Some((models, cassette)) = self
+            .models()
+            .and_then(|it| Some((it, it.cassette.as_ref()?)))
         else {
             return Ok(Waited::Answered);
         };
@@ -137,7 +139,7 @@ impl Plan {
                     Ok(Batch::Ended(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
                         let paid = |usage: &Usage| {
-                            models.spending().paid_in_batch(&sent.model, usage, share);
+                            models.spending.paid_in_batch(&sent.model, usage, share);
                         };
                         let kept = keep(cassette, &sent, answers, &paid);
                         say(&format!(

@@ -2,7 +2,7 @@
 //! asked and no folder written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -10,12 +10,10 @@ use super::dependencies::Dependencies;
 use super::models;
 use super::{ArmIndex, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
 use crate::model::Request;
-use crate::model::offline::Offline;
 use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
 use crate::replay::Models;
-use crate::replay::observe::Observer;
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
@@ -61,44 +59,32 @@ impl Plan {
         let followed = Dependencies::new(wanted, []);
         let prepared = prepare(self, loaded, Vec::new())
             .map_err(|why| fails(arms[0], Unrun::NotReady(&why).to_string()))?;
-        let models = Models {
-            summariser: Arc::new(Offline::new(loaded.counts.clone())),
-            reader: None,
-            judge: None,
-            times: crate::replay::Times::default(),
-        };
+        let models = Models::offline(&loaded.counts);
         let calls = self
             .scenario
             .selection
             .ask_points(loaded.session.calls().len());
         let calls = calls.into_iter().map(|(_, call)| call).collect();
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
-        let prompts = ReaderPrompts::new(&loaded.session, &loaded.counts, scheme, calls);
-        let prompts = Arc::new(Mutex::new(prompts));
+        let mut prompts = ReaderPrompts::new(&loaded.session, &loaded.counts, scheme, calls);
         let mut cells = Vec::new();
         for arm in arms
             .into_iter()
             .filter(|arm| !matches!(arm.which, Which::Empty))
         {
-            let watch: Box<dyn Observer> = Box::new(Watch(prompts.clone()));
+            let watch = Box::new(Watch(&mut prompts));
             let of = (session, &prepared);
             let replay = replay_arm(self, of, arm, &followed, &models, vec![watch]);
             let record = replay.map_err(|why| fails(arm, why.to_string()))?.record;
             followed.finish(&record.key(), Some(&record));
-            let mut prompts = prompts.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = std::mem::take(&mut prompts.found);
+            let cell = std::mem::take(&mut prompts.found);
             // The floor is asked behind the reference.
             let is_reference = record.arm == Arm::Reference;
             let floor = is_reference.then(|| (prompts.floor(), ProbesDue::default()));
             cells.push(ForecastCell {
                 record,
-                asks: found.longest,
-                sent: found.sent,
-                prompts: found.prompts,
                 floor,
-                probes: BTreeMap::new(),
-                paid: BTreeMap::new(),
-                sentinels: SentinelsDue::default(),
+                ..cell
             });
         }
         self.fill_in(&mut cells, loaded, &self.scenario.selection);
@@ -139,7 +125,7 @@ impl Plan {
             cell.paid = BTreeMap::new();
             for (item, due) in &due {
                 let due = due.times(answers, verdicts);
-                cell.probes.entry(item.call).or_default().add(due);
+                *cell.probes.entry(item.call).or_default() += due;
                 let Some(prompt) = cell.prompts.get(&item.call) else {
                     continue;
                 };
@@ -148,14 +134,14 @@ impl Plan {
                     if !judged.insert((item.probe, item.call)) {
                         paid.different = 0;
                     }
-                    cell.paid.entry(item.call).or_default().add(paid);
+                    *cell.paid.entry(item.call).or_default() += paid;
                 }
             }
             if let Some((prompt, floor)) = &mut cell.floor {
                 *floor = ProbesDue::default();
                 for (item, due) in &due {
                     if asked.insert((prompt.id, item.probe, repeat)) {
-                        floor.add(due.times(answers, verdicts));
+                        *floor += due.times(answers, verdicts);
                     }
                 }
             }

@@ -25,12 +25,12 @@ impl<'a> Limits<'a> {
     pub(super) fn allow(&self) -> bool {
         let mut first = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(models)) = (&*first, self.models) {
-            let minutes = models.budget().minutes.filter(|minutes| {
+            let minutes = models.budget.minutes.filter(|minutes| {
                 self.started.elapsed() >= Duration::from_secs(minutes.saturating_mul(60))
             });
             *first = minutes
                 .map(|minutes| format!("{minutes} minutes are over"))
-                .or_else(|| models.spending().reached(models.budget()));
+                .or_else(|| models.spending.reached(&models.budget));
         }
         first.is_none()
     }

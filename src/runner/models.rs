@@ -49,13 +49,17 @@ impl Access<'_> {
 pub struct Connected {
     summariser: Who,
     reader: Option<Who>,
-    judges: Vec<Arc<dyn Model>>,
+    /// The judges.
+    pub judges: Vec<Arc<dyn Model>>,
     judging: Judging,
     fitness: Fitness,
     times: Times,
-    cassette: Option<Arc<Cassette>>,
-    spending: Arc<Spending>,
-    budget: Budget,
+    /// The cassette, if answers are kept.
+    pub cassette: Option<Arc<Cassette>>,
+    /// The spending so far.
+    pub spending: Arc<Spending>,
+    /// The limits of spending.
+    pub budget: Budget,
     pub(super) servers: Servers,
 }
 
@@ -143,26 +147,6 @@ impl Connected {
             }),
             times: self.times,
         }
-    }
-
-    /// The judges.
-    pub fn judges(&self) -> &[Arc<dyn Model>] {
-        &self.judges
-    }
-
-    /// The cassette, if answers are kept.
-    pub fn cassette(&self) -> Option<&Arc<Cassette>> {
-        self.cassette.as_ref()
-    }
-
-    /// The spending so far.
-    pub fn spending(&self) -> &Spending {
-        &self.spending
-    }
-
-    /// The limits of spending.
-    pub fn budget(&self) -> &Budget {
-        &self.budget
     }
 
     /// Models whose server refused a JSON schema for verdicts, with what it said.

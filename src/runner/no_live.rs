@@ -1,5 +1,10 @@
 //! In place of the servers of live models, in a build without HTTP: there are none.
 
+#![expect(
+    clippy::unused_self,
+    reason = "with the feature `http` there are servers"
+)]
+
 use std::sync::Arc;
 
 use super::{Access, PlanError};
@@ -15,10 +20,6 @@ impl Servers {
         Self
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` it makes a client"
-    )]
     pub(super) fn connect(
         &self,
         live: &LiveSetting,
@@ -31,18 +32,10 @@ impl Servers {
         })
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` there are servers"
-    )]
     pub(super) fn refused_schemas(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` there are times"
-    )]
     pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
         Vec::new()
     }

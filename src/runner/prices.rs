@@ -51,8 +51,7 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
         return cache(&own.name, CacheBasis::Set);
     }
     let messages = session.messages().iter();
-    let usages = messages.filter_map(|message| message.usage);
-    let usage = usages.fold(Usage::default(), |sum, usage| sum + usage);
+    let usage: Usage = messages.filter_map(|message| message.usage).sum();
     if usage.cache_write_1h > usage.cache_write_5m {
         return cache("anthropic-1h", CacheBasis::Billed);
     }

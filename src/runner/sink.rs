@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::{Journal, JournalError, Outcome, Plan};
+use super::{Journal, JournalError, Outcome, Plan, journal};
 use crate::model::CallFailure;
 use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{Replay, Unanswered};
@@ -71,10 +71,10 @@ impl Sink<'_> {
 
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
         self.journal.append(&replay.record)?;
-        self.journal.time(&timing(replay))?;
+        self.journal.time(journal::TIMINGS, &timing(replay))?;
         let models = plan.models().into_iter();
         for line in models.flat_map(|models| models.servers.take_times()) {
-            self.journal.time_call(&line)?;
+            self.journal.time(journal::CALL_TIMES, &line)?;
         }
         self.outcome.done_now += 1;
         self.outcome.outstanding -= 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::model::api::LimitName;
@@ -104,7 +104,7 @@ pub struct LiveSetting {
 }
 
 /// How fast each provider is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Pace {
     /// Requests under way at most.
     pub at_once: usize,
@@ -250,7 +250,7 @@ pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, Set
             return Err(error.with_hint(format!("name one in `models.{model}`")));
         }
     }
-    let (pace, budget) = (keys.table("pace")?, keys.table("budget")?);
+    let budget = keys.table("budget")?;
     let replay = keys.one_of("replay", ReplayMode::ALL, ReplayMode::name);
     Ok(ModelsSetting {
         summariser: named("summariser")?.ok_or_else(|| {
@@ -274,12 +274,7 @@ pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, Set
         calibrations: keys.files("calibrations", folder),
         cassette: keys.file("cassette", folder),
         replay: replay.unwrap_or_default(),
-        pace: Pace {
-            at_once: pace.whole("at_once").unwrap_or_default(),
-            tokens_per_minute: pace.whole("tokens_per_minute").map(Tokens),
-            retries: pace.whole("retries").unwrap_or_default(),
-            longest_wait_seconds: pace.whole("longest_wait_seconds").unwrap_or_default(),
-        },
+        pace: keys.table("pace")?.read()?,
         budget: Budget {
             money: budget.number("usd").map(Usd::of_dollars),
             tokens: budget.whole("tokens").map(Tokens),
@@ -371,25 +366,21 @@ fn table_of(keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingErro
         },
         "cassette" => ModelSetting::Cassette {
             name: id?,
-            provider: provider(keys.text("provider").unwrap_or_default()),
+            provider: provider(keys, "provider"),
             place,
         },
-        kind => live(provider(kind), id?, keys, folder)?,
+        _ => live(id?, keys, folder)?,
     })
 }
 
-fn provider(name: &str) -> Provider {
-    let mut all = Provider::ALL.into_iter();
-    all.find(|provider| provider.name() == name)
-        .unwrap_or_default()
+/// The provider that a key names.
+fn provider(keys: &Keyed<'_>, key: &str) -> Provider {
+    let named = keys.one_of(key, Provider::ALL, Provider::name);
+    named.unwrap_or_default()
 }
 
-fn live(
-    provider: Provider,
-    model: String,
-    keys: &Keyed<'_>,
-    folder: &Path,
-) -> Result<ModelSetting, SettingError> {
+fn live(model: String, keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+    let provider = provider(keys, "kind");
     let base_url = keys.text("base_url").map(str::to_owned);
     let key = keys.text("key").map(str::to_owned);
     if let Some(key) = &key

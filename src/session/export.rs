@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::import::images;
 use super::import::tool_names::class_of;
 use super::wire::openai::openai_json;
 use super::wire::{Provider, anthropic_json, object, string};
@@ -188,15 +189,7 @@ fn image_source(source: &JsonText, provider: Provider) -> JsonText {
             };
             json!({"url": format!("data:{kind};base64,{data}")})
         }
-        (Provider::Anthropic, None, Some(url)) => {
-            let data = url
-                .strip_prefix("data:")
-                .and_then(|rest| rest.split_once(";base64,"));
-            match data {
-                Some((kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
-                None => json!({"type": "url", "url": url}),
-            }
-        }
+        (Provider::Anthropic, None, Some(url)) => images::addressed(url),
         _ => return source.clone(),
     };
     JsonText::of(&theirs)

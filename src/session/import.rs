@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::{Session, SessionError, native};
-use file::{MAX_FILE, SourceFile};
+use super::{Session, SessionError, Source, native};
+use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head};
 
 mod anthropic;
@@ -39,7 +39,7 @@ mod gemini_cli;
 mod goose;
 pub(crate) mod head;
 mod iflow;
-mod images;
+pub(super) mod images;
 mod inspect;
 mod kept_context;
 mod langchain;
@@ -64,6 +64,7 @@ mod tau2;
 mod tau_bench;
 pub mod tool_names;
 mod truth;
+mod usage;
 mod usage_check;
 
 pub use error::ImportError;
@@ -110,9 +111,10 @@ pub struct Importer {
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    Sessions(fn(SourceFile) -> Result<Vec<Session>, ImportError>),
-    /// Of a benchmark, whose files ask about their sessions.
-    Recordings(fn(SourceFile) -> Result<Vec<Recording>, ImportError>),
+    /// Of the file's text. What the file says as a whole is counted in the source.
+    Text(fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>),
+    /// Of the file as it is, with the questions that it asks about its sessions.
+    File(fn(SourceFile) -> Result<Vec<Recording>, ImportError>),
 }
 
 /// How a product keeps a session in the files of a folder.
@@ -122,35 +124,33 @@ struct FolderFormat {
     detect: fn(&Folder) -> bool,
     /// The folder of a session of which this file holds the conversation.
     of_file: fn(&Path) -> Option<Folder>,
-    read: fn(&Folder, &mut SessionFiles) -> Result<Vec<Session>, ImportError>,
+    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Result<Vec<Session>, ImportError>,
 }
 
 impl Importer {
     /// A format whose name is used by `--format` and [`Source::format`](super::Source::format).
-    pub(super) const fn new(
+    const fn new(
         format: &'static str,
         detect: fn(&Head) -> bool,
-        read: fn(SourceFile) -> Result<Vec<Session>, ImportError>,
+        read: fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>,
     ) -> Self {
         Self {
             format,
             detect,
-            read: Reader::Sessions(read),
+            read: Reader::Text(read),
             folder: None,
         }
     }
 
-    /// The format of a benchmark, whose files ask about their sessions.
-    const fn of_benchmark(
+    /// A format of which the files are no texts of one session, or ask about their sessions.
+    pub(super) const fn of_file(
         format: &'static str,
         detect: fn(&Head) -> bool,
         read: fn(SourceFile) -> Result<Vec<Recording>, ImportError>,
     ) -> Self {
         Self {
-            format,
-            detect,
-            read: Reader::Recordings(read),
-            folder: None,
+            read: Reader::File(read),
+            ..Self::new(format, detect, |_, _| Ok(Vec::new()))
         }
     }
 
@@ -185,10 +185,32 @@ impl Importer {
         input: &mut dyn Read,
     ) -> Result<Vec<Recording>, ImportError> {
         let file = SourceFile::read(path, input, MAX_FILE)?;
-        match self.read {
-            Reader::Sessions(read) => read(file).map(recordings),
-            Reader::Recordings(read) => read(file),
+        let read = match self.read {
+            Reader::Text(read) => {
+                let (text, mut source) = (file.text(), Source::default());
+                let sessions = read(&text, &mut source)?;
+                recordings(common::all(sessions, source, &text.id, path)?)
+            }
+            Reader::File(read) => read(file)?,
+        };
+        Ok(self.named(read))
+    }
+
+    /// Reads all sessions of a folder.
+    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>, ImportError>> {
+        let mut source = Source::default();
+        let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
+        let read = read.and_then(|sessions| common::some(sessions, source, folder.path()));
+        Some(read.map(|sessions| self.named(recordings(sessions))))
+    }
+
+    /// Names the format in all sessions that do not.
+    fn named(&self, mut recordings: Vec<Recording>) -> Vec<Recording> {
+        let sources = recordings.iter_mut().map(|it| &mut it.session.parts.source);
+        for source in sources.filter(|it| it.format.is_empty()) {
+            self.format.clone_into(&mut source.format);
         }
+        recordings
     }
 }
 
@@ -234,10 +256,8 @@ pub fn load_with_truth(
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let importer = importer.or_else(|| importer_of_folder(&folder));
-        let Some(format) = importer.and_then(|it| it.folder.as_ref()) else {
-            return Err(ImportError::Directory(path.to_owned()));
-        };
-        return (format.read)(&folder, &mut SessionFiles::new()).map(recordings);
+        let read = importer.and_then(|it| it.import_folder(&folder));
+        return read.unwrap_or_else(|| Err(ImportError::Directory(path.to_owned())));
     }
     let (head, mut input) = open(path)?;
     if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
@@ -249,10 +269,9 @@ pub fn load_with_truth(
     let Some(importer) = importer.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
-    if let Some(format) = &importer.folder
-        && let Some(folder) = (format.of_file)(path)
-    {
-        return (format.read)(&folder, &mut SessionFiles::new()).map(recordings);
+    let folder = importer.folder.as_ref().and_then(|it| (it.of_file)(path));
+    if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
+        return read;
     }
     let mut recordings = importer.import_with_truth(path, &mut input)?;
     if importer.format == native::IMPORTER.format
@@ -319,10 +338,9 @@ mod tests {
         head.first().is_some_and(|it| it.get("diary").is_some())
     }
 
-    fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-        let text = file.text();
-        let mut lines = text.lines();
-        let mut assembler = Assembler::of("diary");
+    fn import(text: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+        let mut lines = text.lines(source);
+        let mut assembler = Assembler::default();
         while let Some(line) = lines.next()? {
             let Some(mut record) = Object::read(line.parse()?) else {
                 assembler.unknown("record that is no object");
@@ -337,7 +355,6 @@ mod tests {
             }
             record.count_left("key", &mut assembler);
         }
-        add_counts(&mut assembler.source, lines.source);
         assembler.session(text.id.clone(), &text.path)
     }
 

@@ -23,8 +23,8 @@
 
 use super::import::file::SourceFile;
 use super::import::head::Head;
-use super::import::{ImportError, Importer};
-use super::{Session, SessionParts};
+use super::import::{ImportError, Importer, Recording};
+use super::{Session, SessionParts, Source};
 
 mod lines;
 
@@ -39,16 +39,17 @@ pub const FORMAT: &str = "proctor-session";
 pub const VERSION: u64 = 1;
 
 /// Reads the native format.
-pub(super) const IMPORTER: Importer = Importer::new("native", detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("native", detect, import);
 
 fn detect(head: &Head) -> bool {
     let first = head.first();
     first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     let file = file.strict_text()?;
-    let mut lines = file.lines();
+    let mut source = Source::default();
+    let mut lines = file.lines(&mut source);
     let mut parts: Option<SessionParts> = None;
     while let Some(line) = lines.next()? {
         match &mut parts {
@@ -61,7 +62,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
     };
     let session = Session::new(parts);
     let session = session.map_err(|source| ImportError::Session(file.path.clone(), source))?;
-    Ok(vec![session])
+    Ok(vec![session.into()])
 }
 
 /// A JSON Schema (draft 2020-12) of one line of a session file.

@@ -146,10 +146,7 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
             family: recipe.family.clone(),
         });
     }
-    for Control {
-        name, range, value, ..
-    } in &CONTROLS
-    {
+    for (name, _, range, value) in &CONTROLS {
         if let Some(value) = value(recipe)
             && !range.contains(&value)
         {
@@ -197,47 +194,29 @@ pub fn families_in(language: Language) -> String {
     names.join(", ")
 }
 
-/// A number of a recipe that changes a session of the family.
-struct Control {
-    name: &'static str,
-    /// Names it in the id of a session.
-    letter: char,
-    range: RangeInclusive<u32>,
-    /// The number, unless the family's own is kept.
-    value: fn(&Recipe) -> Option<u32>,
-}
+/// A number of a recipe that changes a session of the family: its name, the letter that names it in
+/// the id of a session, its limits, and the number, unless the family's own is kept.
+type Control = (
+    &'static str,
+    char,
+    RangeInclusive<u32>,
+    fn(&Recipe) -> Option<u32>,
+);
 
 const CONTROLS: [Control; 5] = [
-    Control {
-        name: "fact_percent",
-        letter: 'f',
-        range: 0..=MOST_FACTS,
-        value: |recipe| Some(recipe.fact_percent).filter(|percent| *percent != 100),
-    },
-    Control {
-        name: "observation_percent",
-        letter: 'o',
-        range: OBSERVATIONS,
-        value: |recipe| recipe.observation_percent,
-    },
-    Control {
-        name: "result_percent",
-        letter: 'z',
-        range: RESULTS,
-        value: |recipe| Some(recipe.result_percent).filter(|percent| *percent != 100),
-    },
-    Control {
-        name: "distractors",
-        letter: 'd',
-        range: 0..=MOST_DISTRACTORS,
-        value: |recipe| recipe.distractors,
-    },
-    Control {
-        name: "phrasings",
-        letter: 'p',
-        range: 1..=u32::MAX,
-        value: |recipe| recipe.phrasings,
-    },
+    ("fact_percent", 'f', 0..=MOST_FACTS, |recipe| {
+        Some(recipe.fact_percent).filter(|percent| *percent != 100)
+    }),
+    ("observation_percent", 'o', OBSERVATIONS, |recipe| {
+        recipe.observation_percent
+    }),
+    ("result_percent", 'z', RESULTS, |recipe| {
+        Some(recipe.result_percent).filter(|percent| *percent != 100)
+    }),
+    ("distractors", 'd', 0..=MOST_DISTRACTORS, |recipe| {
+        recipe.distractors
+    }),
+    ("phrasings", 'p', 1..=u32::MAX, |recipe| recipe.phrasings),
 ];
 
 /// The id of the session a recipe makes: `code-review-s7-r40`, or, where numbers and the language are
@@ -247,7 +226,7 @@ fn session_id(recipe: &Recipe) -> String {
         Length::Rounds(rounds) => format!("{}-s{}-r{rounds}", recipe.family, recipe.seed),
         Length::Tokens(tokens) => format!("{}-s{}-t{tokens}", recipe.family, recipe.seed),
     };
-    for Control { letter, value, .. } in &CONTROLS {
+    for (_, letter, _, value) in &CONTROLS {
         if let Some(value) = value(recipe) {
             let _ = write!(id, "-{letter}{value}");
         }

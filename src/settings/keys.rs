@@ -1,6 +1,7 @@
 //! Keys: what a table may hold, as data that reading, defaults and the JSON schema share.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ pub struct Keys {
 }
 
 /// One key, in words.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Key<'k> {
     /// Its name.
     pub name: &'k str,
@@ -51,7 +52,7 @@ fn range(key: &Table) -> Option<(u64, u64)> {
 }
 
 /// The JSON schema of a whole number.
-pub fn whole_schema(low: u64, high: u64) -> Json {
+fn whole_schema(low: u64, high: u64) -> Json {
     let mut schema = json!({ "type": "integer", "minimum": low });
     if high != u64::MAX {
         schema["maximum"] = json!(high);
@@ -59,9 +60,11 @@ pub fn whole_schema(low: u64, high: u64) -> Json {
     schema
 }
 
-/// The JSON schema of a share.
-pub fn fraction_schema() -> Json {
-    json!({ "type": "number", "minimum": 0, "maximum": 1 })
+/// What a key takes that is neither a whole number nor one of some words.
+fn taken(key: &Table) -> &'static Table {
+    static TAKES: LazyLock<Keys> =
+        LazyLock::new(|| Keys::parse(include_str!("takes.toml"), |_| Vec::new()));
+    TAKES.table(text(key, "takes").unwrap_or("text"))
 }
 
 impl Keys {
@@ -99,6 +102,13 @@ impl Keys {
         key.and_then(|(_, key)| self.words(key)).unwrap_or_default()
     }
 
+    /// The names of the keys of a section that take this.
+    pub fn names_of(&self, section: &str, takes: &str) -> Vec<&str> {
+        let taking = self.section(section);
+        let taking = taking.filter(|(_, key)| text(key, "takes") == Some(takes));
+        taking.map(|(name, _)| name).collect()
+    }
+
     /// The keys of a section, in words.
     pub fn in_words(&self, section: &str) -> Vec<Key<'_>> {
         let in_words = |(name, key)| Key {
@@ -124,15 +134,7 @@ impl Keys {
         if let Some(words) = self.words(key) {
             return words.join(" | ");
         }
-        let takes = match text(key, "takes") {
-            Some("fraction") => "number 0..=1",
-            Some("factor") => "number ≥ 1",
-            Some("amount") => "number ≥ 0",
-            Some("flag") => "true or false",
-            Some("texts") => "list of texts",
-            _ => "text",
-        };
-        takes.to_owned()
+        taken(key).text("words").unwrap_or_default().to_owned()
     }
 
     /// Checks the settings of a section by type and range.
@@ -151,7 +153,7 @@ impl Keys {
                     Some("fraction") => drop(reader.fraction(name)?),
                     Some("factor") => drop(reader.factor(name)?),
                     Some("amount") => drop(reader.amount(name)?),
-                    Some("flag") => drop(reader.flag(name)?),
+                    Some("flag" | "word") => drop(reader.flag(name)?),
                     Some("text") => drop(reader.text(name)?),
                     Some("texts") => reader.texts_of(name, list(key, "of"))?,
                     _ => drop(reader.setting(name)),
@@ -185,17 +187,9 @@ impl Keys {
             json!({ "enum": words })
         } else if let Some(section) = text(key, "table") {
             self.object(section)
-        } else if let Some(schema) = key.get("schema") {
-            self.json(&schema.value)
         } else {
-            match text(key, "takes") {
-                Some("fraction") => fraction_schema(),
-                Some("factor") => json!({ "type": "number", "minimum": 1 }),
-                Some("amount") => json!({ "type": "number", "minimum": 0 }),
-                Some("flag") => json!({ "type": "boolean" }),
-                Some("texts") => json!({ "type": "array", "items": { "type": "string" } }),
-                _ => json!({ "type": "string" }),
-            }
+            let schema = key.get("schema").or_else(|| taken(key).get("schema"));
+            schema.map_or(Json::Null, |schema| self.json(&schema.value))
         };
         schema.extend(takes.as_object().cloned().unwrap_or_default());
         if let Some(default) = key.get("default") {
@@ -232,6 +226,11 @@ impl Keys {
 }
 
 impl Value {
+    /// The value as JSON.
+    pub fn plain(&self) -> Json {
+        self.to_json(&|text| json!(text))
+    }
+
     /// The value as JSON, its texts as `of_text` has them.
     fn to_json(&self, of_text: &dyn Fn(&str) -> Json) -> Json {
         match self {
@@ -346,7 +345,7 @@ impl<'a> Keyed<'a> {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, SettingError> {
         let keys = self.keys.section(self.section);
         let defaults = keys.filter_map(|(name, key)| Some((name, key.get("default")?)));
-        let values = defaults.map(|(name, default)| (name.to_owned(), plain(&default.value)));
+        let values = defaults.map(|(name, default)| (name.to_owned(), default.value.plain()));
         self.laid_over(values.collect())
     }
 
@@ -361,7 +360,7 @@ impl<'a> Keyed<'a> {
         mut values: Map<String, Json>,
     ) -> Result<T, SettingError> {
         for (name, setting) in self.table.entries() {
-            values.insert(name.clone(), plain(&setting.value));
+            values.insert(name.clone(), setting.value.plain());
         }
         serde_json::from_value(Json::Object(values))
             .map_err(|error| SettingError::new(self.place(), error.to_string()))
@@ -420,8 +419,4 @@ impl<'a> Keyed<'a> {
             .map(|file| (folder.join(file), self.place_of(name).clone()))
             .collect()
     }
-}
-
-fn plain(value: &Value) -> Json {
-    value.to_json(&|text| json!(text))
 }

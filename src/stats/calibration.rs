@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agreement::cohens_kappa;
-use super::{ConfidenceInterval, wilson};
+use super::wilson;
 
 /// Human labels below which no judge is called calibrated.
 pub const LEAST_LABELS: usize = 100;
@@ -28,20 +28,33 @@ pub struct Labelled {
     pub judge: bool,
 }
 
+/// A share, and the ends of its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// The share.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
 /// What a judge is worth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Answers with both a label and a verdict.
     pub labels: usize,
     /// The share of them that people call right.
+    #[serde(default)]
     pub base_rate: f64,
     /// Cohen's κ between people and judge; nothing where chance alone agrees on everything.
     pub kappa: Option<f64>,
     /// Of the right answers, the share that the judge calls right (`q1`), with Wilson's interval.
-    pub sensitivity: Option<(f64, ConfidenceInterval)>,
+    pub sensitivity: Option<Rate>,
     /// Of the wrong answers, the share that the judge calls wrong (`q0`), with Wilson's interval.
-    pub specificity: Option<(f64, ConfidenceInterval)>,
+    pub specificity: Option<Rate>,
     /// Whether its verdicts may be believed.
+    #[serde(rename = "verdict")]
     pub fitness: Calibrated,
 }
 
@@ -79,13 +92,20 @@ impl Calibration {
             let of_these = || labelled.iter().filter(|one| one.human == human);
             let agree = of_these().filter(|one| one.judge == human).count() as f64;
             let n = of_these().count() as f64;
-            Some((agree / n, wilson::interval(agree / n, n)?))
+            let interval = wilson::interval(agree / n, n)?;
+            Some(Rate {
+                value: agree / n,
+                low: interval.lower_bound,
+                high: interval.upper_bound,
+            })
         };
         let pairs: Vec<(bool, bool)> = labelled.iter().map(|one| (one.human, one.judge)).collect();
         let kappa = cohens_kappa(&pairs);
         let (sensitivity, specificity) = (rate(true), rate(false));
         let agrees = kappa.is_some_and(|kappa| kappa >= LEAST_KAPPA)
-            && matches!((&sensitivity, &specificity), (Some((q1, _)), Some((q0, _))) if q0 + q1 >= LEAST_BOTH);
+            && sensitivity
+                .zip(specificity)
+                .is_some_and(|(q1, q0)| q0.value + q1.value >= LEAST_BOTH);
         let right = labelled.iter().filter(|one| one.human).count();
         Some(Self {
             labels,
@@ -115,9 +135,8 @@ impl Calibration {
     /// these, and the limits are.
     ///
     /// Nothing where the judge is no better than chance, or a rate is unknown.
-    pub fn corrected(&self, called: usize, judged: usize) -> Option<(f64, ConfidenceInterval)> {
-        let (q1, _) = self.sensitivity.as_ref()?;
-        let (q0, _) = self.specificity.as_ref()?;
+    pub fn corrected(&self, called: usize, judged: usize) -> Option<Rate> {
+        let (q1, q0) = (self.sensitivity?.value, self.specificity?.value);
         let span = q0 + q1 - 1.0;
         if judged == 0 || span <= 0.0 {
             return None;
@@ -132,8 +151,11 @@ impl Calibration {
             (q0 * m0 + 1.0, m0 + 2.0),
             (q1 * m1 + 1.0, m1 + 2.0),
         )?;
-        let interval = ConfidenceInterval::of(lower.min(theta), upper.max(theta));
-        Some((theta, interval))
+        Some(Rate {
+            value: theta,
+            low: lower.min(theta),
+            high: upper.max(theta),
+        })
     }
 }
 
@@ -217,7 +239,11 @@ mod tests {
     fn the_correction_is_that_of_rogan_and_gladen() {
         // q1 = 0.9, q0 = 0.8, 100 labels of each; the judge calls 590 of 1,000 right.
         let judge = Calibration::of(&labelled(90, 10, 20, 80)).unwrap();
-        let (theta, interval) = judge.corrected(590, 1_000).unwrap();
+        let Rate {
+            value: theta,
+            low,
+            high,
+        } = judge.corrected(590, 1_000).unwrap();
         check(theta, (0.59 + 0.8 - 1.0) / 0.7);
         // The delta method without its adjustments is near where there is much of everything.
         let variance = (0.59 * 0.41 / 1_000.0
@@ -225,11 +251,10 @@ mod tests {
             + theta.powi(2) * 0.9 * 0.1 / 100.0)
             / 0.49;
         let half = Z * variance.sqrt();
-        assert!((interval.half_width() / half - 1.0).abs() < 0.05);
-        assert!(interval.lower_bound < theta && theta < interval.upper_bound);
+        assert!(((high - low) / 2.0 / half - 1.0).abs() < 0.05);
+        assert!(low < theta && theta < high);
         // On the labelled answers themselves it gives back what people say.
-        let (theta, _) = judge.corrected(110, 200).unwrap();
-        check(theta, 0.5);
+        check(judge.corrected(110, 200).unwrap().value, 0.5);
         let blind = Calibration::of(&labelled(50, 50, 50, 50)).unwrap();
         assert_eq!(blind.corrected(1, 2), None);
     }
@@ -237,13 +262,13 @@ mod tests {
     #[test]
     fn few_labels_without_a_mistake_are_no_proof() {
         let judge = Calibration::of(&labelled(3, 0, 0, 2)).unwrap();
-        let (theta, interval) = judge.corrected(40, 40).unwrap();
-        check(theta, 1.0);
-        check(interval.upper_bound, 1.0);
-        assert!(interval.lower_bound < 0.9, "{interval:?}");
-        let (theta, interval) = judge.corrected(0, 40).unwrap();
-        check(theta, 0.0);
-        assert!(interval.upper_bound > 0.1, "{interval:?}");
+        let rate = judge.corrected(40, 40).unwrap();
+        check(rate.value, 1.0);
+        check(rate.high, 1.0);
+        assert!(rate.low < 0.9, "{rate:?}");
+        let rate = judge.corrected(0, 40).unwrap();
+        check(rate.value, 0.0);
+        assert!(rate.high > 0.1, "{rate:?}");
     }
 
     /// Worked out apart from this code from equations 4, 6, 7, 16 and 17 of the paper, in decimal
@@ -264,9 +289,9 @@ mod tests {
         ] {
             let (both, human, judge, neither) = labels;
             let calibration = Calibration::of(&labelled(both, human, judge, neither)).unwrap();
-            let (_, interval) = calibration.corrected(called, judged).unwrap();
-            check(interval.lower_bound, lower);
-            check(interval.upper_bound, upper);
+            let rate = calibration.corrected(called, judged).unwrap();
+            check(rate.low, lower);
+            check(rate.high, upper);
         }
     }
 

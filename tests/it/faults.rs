@@ -60,7 +60,8 @@ impl Observer for Origins {
 
 /// Sixteen reads of 4,000 characters (a little over 1,000 tokens each), summarised offline.
 fn suffer(toml: &str, faults: Faults, window: u64) -> (CellRecord, Vec<Vec<Origin>>) {
-    let prepared = prepared(reading_session(16, 4_000)).with_faults(Arc::new(faults));
+    let mut prepared = prepared(reading_session(16, 4_000));
+    prepared.faults = Arc::new(faults);
     suffer_in(&prepared, toml, window)
 }
 
@@ -139,10 +140,9 @@ impl Model for Paying {
 
 #[test]
 fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
-    let prepared = prepared(reading_session(6, 4_000)).with_faults(Arc::new(strike(
-        Fault::SummaryTruncated,
-        Strike::Probability(1.0),
-    )));
+    let mut prepared = prepared(reading_session(6, 4_000));
+    let strikes = strike(Fault::SummaryTruncated, Strike::Probability(1.0));
+    prepared.faults = Arc::new(strikes);
     let table = Table::parse("own", SUMMARISE).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     let models = Models {
@@ -282,8 +282,8 @@ fn review_session() -> Session {
 fn review_by(strategy: &str, faults: Faults) -> CellRecord {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let session = Arc::new(review_session());
-    let prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
-    let prepared = prepared.with_faults(Arc::new(faults));
+    let mut prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
+    prepared.faults = Arc::new(faults);
     let before = session.messages().to_vec();
     let (record, _) = suffer_in(&prepared, strategy, 200_000);
     assert_eq!(session.messages(), before);
@@ -422,7 +422,8 @@ fn the_reference_is_spared() {
             .collect(),
         ..Faults::default()
     };
-    let prepared = prepared(reading_session(4, 400)).with_faults(Arc::new(faults));
+    let mut prepared = prepared(reading_session(4, 400));
+    prepared.faults = Arc::new(faults);
     let models = Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,

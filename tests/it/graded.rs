@@ -135,7 +135,13 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
     };
     let outcome = runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
     drop(journal);
-    plan.models().unwrap().cassette().unwrap().close().unwrap();
+    plan.models()
+        .unwrap()
+        .cassette
+        .as_ref()
+        .unwrap()
+        .close()
+        .unwrap();
     let run = Run::read(out.path()).unwrap();
     (outcome, Report::of(&run.manifest, &run.cells), run.cells)
 }

@@ -1,4 +1,4 @@
-//! Summaries that are none, through the program: detected, counted, and shown with their text.
+//! Unhealthy summaries, through the program: detected, counted, and shown with their text.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn check(text: &str, faults: &str, expected: Ailment) {
     let columns = counted["table"]["columns"].as_array().unwrap();
     let at = columns
         .iter()
-        .position(|column| column["id"] == expected.id());
+        .position(|column| column["id"] == Ailment::ALL[expected as usize].1);
     let row = &counted["table"]["rows"][0];
     let cell = &row["cells"][at.unwrap() - 1];
     assert!(

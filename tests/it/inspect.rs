@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proctor::context::Entry;
 use proctor::model::offline::Offline;
-use proctor::replay::observe::snapshot::{Presence, Snapshot, SnapshotObserver, SnapshotSlot};
+use proctor::replay::observe::snapshot::{Presence, Snapshot, SnapshotObserver};
 use proctor::replay::{Models, NoClock, Replay, Replayed, replay_observed};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -16,7 +16,7 @@ use crate::support::{cell, prepared, reading_session, strategy};
 /// Replays under an onlooker at `call`.
 fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
     let prepared = prepared(reading_session(12, 2_000));
-    let seen = SnapshotSlot::default();
+    let mut seen = None;
     let replayed = match name {
         "full" => Replayed::Full,
         name => {
@@ -30,7 +30,7 @@ fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
         judge: None,
         times: proctor::replay::Times::default(),
     };
-    let onlooker = Box::new(SnapshotObserver::new(call, seen.clone()));
+    let onlooker = Box::new(SnapshotObserver::new(call, &mut seen));
     let replay = replay_observed(
         &prepared,
         cell(name),
@@ -39,7 +39,7 @@ fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
         &NoClock,
         vec![onlooker],
     );
-    (seen.take(), replay)
+    (seen, replay)
 }
 
 #[test]
@@ -125,17 +125,25 @@ fn a_look_shows_each_compaction_before_and_after() {
         .collect();
     let patches = seen.patches.iter();
     let shown: Vec<_> = patches
-        .map(|patch| (&*patch.stage, patch.before.tokens, patch.after.tokens))
+        .map(|patch| {
+            (
+                &*patch.stage,
+                patch.change.before.tokens,
+                patch.change.after.tokens,
+            )
+        })
         .collect();
     assert_eq!(shown, events);
     assert_eq!(shown.len(), 1);
     let size =
         |entries: &[Entry]| -> Tokens { entries.iter().map(|entry| entry.size.tokens).sum() };
     let patch = &seen.patches[0];
-    assert!(!patch.removed.is_empty() && patch.removed.len() == patch.added.len());
+    let change = &patch.change;
+    let added: Vec<Entry> = change.edits.iter().flat_map(|it| it.with.clone()).collect();
+    assert!(!change.removed.is_empty() && change.removed.len() == added.len());
     assert_eq!(
-        size(&patch.removed) - size(&patch.added),
-        patch.before.tokens - patch.after.tokens
+        size(&change.removed) - size(&added),
+        change.before.tokens - change.after.tokens
     );
     let (seen, _) = look("none", 100_000, 12);
     assert!(seen.unwrap().patches.is_empty());

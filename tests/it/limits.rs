@@ -43,7 +43,8 @@ fn shown(pictures: usize, width: u32, height: u32, bytes: u64) -> Session {
 /// What a strategy does with such a session in a window that is large enough.
 fn replayed(session: Session, strategy: &str) -> CellRecord {
     let limits = Prices::built_in().unwrap().limits("anthropic", None);
-    let prepared = prepared(session).with_limits(limits);
+    let mut prepared = prepared(session);
+    prepared.limits = limits;
     let models = Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,

@@ -19,7 +19,7 @@ use proctor::record::{
     PlaceInPrompt, ProbeRecord, SessionEntry, SessionSizes, StrategyEntry, SurvivalRecord,
     UnseenResults, Violation,
 };
-use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary};
+use proctor::report::arm::{Anchors, ArmAccuracy, ArmAnswers, ArmSummary};
 use proctor::report::json;
 use proctor::report::markdown;
 use proctor::report::terminal::Terminal;
@@ -523,13 +523,10 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         }
     );
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
-    let Some(ArmAnswers::Extract {
-        right, outcomes, ..
-    }) = arm.answers
-    else {
+    let Some(ArmAnswers::Extract(outcomes)) = arm.answers else {
         panic!("no extract");
     };
-    close(right.unwrap().point_estimate, 0.25);
+    close(outcomes.right_share().unwrap(), 0.25);
     assert_eq!(
         (
             outcomes.stale,
@@ -564,7 +561,7 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
         }
     );
     let arm = |anchors| ArmSummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
-    let Some(ArmAnswers::Accuracy {
+    let Some(ArmAnswers::Accuracy(ArmAccuracy {
         accuracy,
         bounds,
         fidelity,
@@ -572,7 +569,7 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
         unscored,
         needs_judge,
         ..
-    }) = arm(anchors)
+    })) = arm(anchors)
     else {
         panic!("no accuracy");
     };
@@ -595,10 +592,10 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
             full: Some(full),
             empty: Some(empty),
         };
-        let Some(ArmAnswers::Accuracy { fidelity, .. }) = arm(anchors) else {
+        let Some(ArmAnswers::Accuracy(found)) = arm(anchors) else {
             panic!("no accuracy");
         };
-        assert_eq!(fidelity, Err(refusal));
+        assert_eq!(found.fidelity, Err(refusal));
     }
     assert!(matches!(
         of(&half, OFFLINE).answers,
@@ -636,11 +633,7 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
             .map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
         let anchors = Anchors::of(&full, &empty);
         match ArmSummary::of("x", &cells, anchors).answers {
-            Some(ArmAnswers::Accuracy {
-                fidelity,
-                normalised,
-                ..
-            }) => (fidelity, normalised),
+            Some(ArmAnswers::Accuracy(found)) => (found.fidelity, found.normalised),
             other => panic!("{other:?}"),
         }
     };
@@ -720,7 +713,7 @@ fn a_run_whose_controls_are_off_is_invalid() {
         assert_eq!(report.banners[0].level, BannerLevel::Invalid);
         for shown in [
             Terminal::plain(80).render(&report),
-            markdown::render(&report).unwrap(),
+            markdown::render(&report),
         ] {
             assert!(shown.contains("INVALID"));
         }
@@ -787,7 +780,7 @@ fn scripted_answers_are_watermarked_in_every_format() {
     let report = Report::of(&manifest, &cells);
     for shown in [
         Terminal::plain(80).render(&report),
-        markdown::render(&report).unwrap(),
+        markdown::render(&report),
         json::render(&report).unwrap(),
     ] {
         assert!(shown.contains("answers scripted, not a result of a model"));
@@ -826,7 +819,7 @@ fn nothing_that_was_recorded_is_obeyed() {
     }
     let report = Report::of(&manifest, &cells);
     let json = json::render(&report).unwrap();
-    let markdown = markdown::render(&report).unwrap();
+    let markdown = markdown::render(&report);
     let terminal = Terminal::plain(80).render(&report);
     for (format, shown) in [("json", &json), ("md", &markdown), ("txt", &terminal)] {
         assert!(
@@ -857,7 +850,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
     assert_eq!(nothing.coverage.planned, 0);
     for shown in [
         Terminal::plain(1).render(&nothing),
-        markdown::render(&nothing).unwrap(),
+        markdown::render(&nothing),
         json::render(&nothing).unwrap(),
     ] {
         assert!(!shown.contains("NaN"));
@@ -868,7 +861,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
 fn a_pull_request_shows_what_matters_and_folds_the_rest() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    let shown = markdown::render(&report).unwrap();
+    let shown = markdown::render(&report);
     let comparison = shown.split("\n## ").nth(1).unwrap();
     let heads: Vec<Vec<&str>> = comparison
         .lines()
@@ -1027,7 +1020,7 @@ fn the_guide_explains_every_column_of_the_comparison() {
 fn files_hold_everything() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    insta::assert_snapshot!("markdown", markdown::render(&report).unwrap());
+    insta::assert_snapshot!("markdown", markdown::render(&report));
     insta::assert_snapshot!("json", json::render(&report).unwrap());
     for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
         for ending in report::endings(kind) {

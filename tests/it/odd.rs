@@ -206,10 +206,9 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
     };
     let offline = Arc::new(Offline::new(counts.clone()));
     let prepared = PreparedSession::new(Arc::new(session), counts, Vec::new()).unwrap();
-    let prepared = prepared
-        .with_cache(schemes, u64::MAX)
-        .with_faults(Arc::new(faults))
-        .asking(Asking::default());
+    let mut prepared = prepared.with_cache(schemes, u64::MAX);
+    prepared.faults = Arc::new(faults);
+    prepared.asking = Asking::default();
     let models = Models {
         summariser: offline.clone(),
         reader: Some(offline),

@@ -211,7 +211,7 @@ fn after_a_compaction_stand_boundary_summary_kept_messages_attachments_and_what_
 /// Files beside the recordings that are no sessions.
 const NO_SESSIONS: [&str; 0] = [];
 
-/// Recordings of a real product under every preset, in a window of half their size.
+/// Recordings of a real product under a third of the presets each, in a window of half their size.
 #[test]
 fn shared_recordings_are_refused_only_where_a_preset_says_so() {
     let mut files = Vec::new();
@@ -249,7 +249,7 @@ fn shared_recordings_are_refused_only_where_a_preset_says_so() {
                 times: proctor::replay::Times::default(),
             };
             let window = prepared.largest_prompt().0 / 2;
-            for (name, _) in PRESETS {
+            for (name, _) in PRESETS.iter().skip(read % 3).step_by(3) {
                 let record = run(&prepared, name, window, &models).record;
                 if !record.compactions.is_empty() {
                     fired.insert(*name);

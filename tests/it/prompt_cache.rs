@@ -322,10 +322,10 @@ fn replayed_under(
 ) -> CellRecord {
     let counts = Arc::new(CountedTexts::new(counter("o200k").unwrap()));
     let prices = Prices::built_in().unwrap();
-    let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
+    let mut prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
         .unwrap()
-        .with_cache(schemes, 30)
-        .with_prices(Arc::new(prices), Some("gpt-5-codex".to_owned()));
+        .with_cache(schemes, 30);
+    prepared.cache().unwrap().prices = Some((Arc::new(prices), Some("gpt-5-codex".to_owned())));
     let offline = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,

@@ -3,23 +3,21 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::say_error;
 use crate::cli::walk::{Input, is_something_else};
-use crate::cli::{Exit, print_json, prose, say};
+use crate::cli::{Exit, Facts, print_json, prose, say, say_error};
 use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::session::import::file_info::{FileInfo, file_info};
 use crate::units::Timestamp;
 
-/// Prints a line for each recording, in the order of the paths.
+/// Prints a line for each recording, in the order of the paths, and holds none of them for it.
 pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow::Result<Exit> {
     let looked: Vec<anyhow::Result<_>> = inputs
         .into_par_iter()
         .map(|input| input.map(|input| (file_info(&input.path), input)))
         .collect();
     let mut worst = Exit::Done;
-    let (mut passed, mut shown) = (0, 0);
-    let mut rows = Vec::new();
+    let (mut passed, mut shown, mut rows) = (0, 0, Vec::new());
     for looked in looked {
         match looked {
             Ok((Ok(seen), input)) => {
@@ -36,12 +34,8 @@ pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow:
         }
     }
     if as_json {
-        print_json(&json!({
-            "format": "proctor-recordings",
-            "version": 1,
-            "recordings": rows,
-            "passed_over": passed,
-        }))?;
+        let facts = json!({ "recordings": rows, "passed_over": passed });
+        print_json(&Facts::new("proctor-recordings", facts))?;
     }
     if passed > 0 {
         say(&format!(
@@ -72,13 +66,7 @@ fn row(input: &Input, seen: &FileInfo) -> Value {
 }
 
 fn line(input: &Input, seen: &FileInfo) -> String {
-    let time = |at| time(at).unwrap_or_else(|| "–".to_owned());
-    format!(
-        "{}: {}, {} bytes, {} to {}",
-        input.path.display(),
-        seen.format,
-        seen.bytes,
-        time(seen.first),
-        time(seen.last)
-    )
+    let [first, last] = [seen.first, seen.last].map(|at| time(at).unwrap_or_else(|| "–".into()));
+    let (path, format, bytes) = (input.path.display(), &seen.format, seen.bytes);
+    format!("{path}: {format}, {bytes} bytes, {first} to {last}")
 }

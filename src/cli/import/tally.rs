@@ -1,13 +1,12 @@
 //! What a recording held, in one line or as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::report::figure::many;
+use crate::cli::template;
 use crate::session::import::{Recording, SharedPrefix};
 use crate::session::redact::Class;
 use crate::session::{Missing, Tag};
@@ -172,62 +171,7 @@ impl Tally {
     }
 
     /// One line for the file.
-    pub(super) fn line(&self) -> String {
-        let held = [
-            format!("{}: {}", self.file, self.format),
-            many(self.sessions.len(), "session", "sessions"),
-            many(self.messages, "message", "messages"),
-            many(self.calls, "call", "calls"),
-            many(self.tool_uses, "tool use", "tool uses"),
-            many(self.results, "result", "results"),
-            many(self.orphans, "orphan", "orphans"),
-            format!("{} tokens", self.tokens),
-            many(self.compactions, "compaction", "compactions"),
-        ];
-        let mut parts = vec![held.join(", ")];
-        if let Some(missing) = self.not_recorded {
-            let what = match (missing.system_prompt, missing.tools) {
-                (true, true) => "system prompt and tools",
-                (true, false) => "system prompt",
-                (false, _) => "tools",
-            };
-            let tokens = missing
-                .tokens
-                .map(|tokens| format!(", about {tokens} tokens"));
-            let tokens = tokens.unwrap_or_default();
-            parts.push(format!("not recorded: {what}{tokens}"));
-        }
-        for (name, counts) in [
-            ("unknown", &self.unknown),
-            ("warnings", &self.warnings),
-            ("skipped", &self.skipped),
-            ("not carried", &self.not_carried),
-        ] {
-            if !counts.is_empty() {
-                parts.push(format!("{name}: {}", listed(counts)));
-            }
-        }
-        if !self.repeated.is_empty() {
-            parts.push(format!("repeated: {}", self.repeated.join(", ")));
-        }
-        let (facts, left_out) = (self.facts, self.questions_left_out);
-        if facts + left_out > 0 {
-            parts.push(format!("facts: {facts}, questions left out: {left_out}"));
-        }
-        match &self.redacted {
-            Some(counts) if counts.is_empty() => parts.push("redacted: nothing".to_owned()),
-            Some(counts) => parts.push(format!("redacted: {}", listed(counts))),
-            None => {}
-        }
-        parts.join("; ")
+    pub(super) fn line(&self) -> anyhow::Result<String> {
+        template::fill(include_str!("../text/import.txt"), self)
     }
-}
-
-/// Counts by name, on one line.
-fn listed<K: Display>(counts: &BTreeMap<K, u64>) -> String {
-    let counts = counts.iter();
-    let counts: Vec<String> = counts
-        .map(|(what, count)| format!("{what} × {count}"))
-        .collect();
-    counts.join(", ")
 }

@@ -1,15 +1,12 @@
 //! Two contexts side by side: two calls, or two strategies at one call.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use super::page::{Page, in_words};
 use super::usage::Category;
-use crate::cli::columns::range;
 use crate::replay::observe::snapshot::MessageFate;
-use crate::units::Tokens;
 
 /// Two contexts of one session.
 pub(super) struct Diff<'a> {
@@ -28,20 +25,15 @@ struct Span<'a> {
 
 impl<'a> Diff<'a> {
     /// Tokens by category, those that either has.
-    fn usage(&self) -> Vec<(Category, Tokens, Tokens)> {
-        let (left, right) = (&self.left.usage, &self.right.usage);
-        let categories: BTreeSet<Category> = left.keys().chain(right.keys()).copied().collect();
-        let categories = categories.into_iter();
-        let of = |page: &Page<'_>, category| page.usage.get(&category).copied();
-        let row = |category| {
-            let (left, right) = (of(self.left, category), of(self.right, category));
-            (
-                category,
-                left.unwrap_or_default(),
-                right.unwrap_or_default(),
-            )
+    fn usage(&self) -> Value {
+        let pages = [self.left, self.right];
+        let categories = pages.iter().flat_map(|page| page.usage.keys().copied());
+        let categories: BTreeSet<Category> = categories.collect();
+        let row = |category: Category| {
+            let [a, b] = pages.map(|page| page.usage.get(&category).map_or(0, |tokens| tokens.0));
+            json!({ "category": category.name(), "a": a, "b": b })
         };
-        categories.map(row).collect()
+        categories.into_iter().map(row).collect()
     }
 
     /// The messages that fared differently, in order. One that was not said yet has no fate.
@@ -68,40 +60,6 @@ impl<'a> Diff<'a> {
         spans
     }
 
-    pub(super) fn to_text(&self) -> String {
-        let mut out = format!("{}\n", self.left.session.id());
-        for (sign, page) in [("A", self.left), ("B", self.right)] {
-            let (strategy, at, prompt) = (page.strategy, page.snapshot.call, page.snapshot.prompt);
-            let _ = writeln!(out, "  {sign}  {strategy} at call {at}: {prompt} tokens");
-        }
-        let _ = writeln!(
-            out,
-            "\nUsage\n\n{:26} {:>9} {:>9} {:>10}",
-            "", "A", "B", "B − A"
-        );
-        let (left, right) = (self.left.snapshot.prompt, self.right.snapshot.prompt);
-        let usage = self.usage().into_iter();
-        let rows = usage.map(|(category, left, right)| (category.name(), left, right));
-        for (name, left, right) in rows.chain([("prompt".to_owned(), left, right)]) {
-            let sign = if right >= left { "+" } else { "−" };
-            let apart = format!("{sign}{}", left.0.abs_diff(right.0));
-            let _ = writeln!(out, "{name:26} {:>9} {:>9} {apart:>10}", left.0, right.0);
-        }
-        out.push_str("\nMessages that fared differently\n\n");
-        let spans = self.spans();
-        if spans.is_empty() {
-            out.push_str("none\n");
-        }
-        for span in spans {
-            let words = |fate: Option<&MessageFate>| fate.map(in_words);
-            let [left, right] = [span.left, span.right]
-                .map(|fate| words(fate).unwrap_or("not said yet".to_owned()));
-            let messages = range(span.from, span.to);
-            let _ = writeln!(out, "{messages:>9}  A  {left}\n{:>9}  B  {right}", "");
-        }
-        out
-    }
-
     pub(super) fn facts(&self) -> Value {
         let fate = |fate: Option<&MessageFate>| fate.map(|fate| fate.fate.name());
         let spans = self.spans();
@@ -115,14 +73,10 @@ impl<'a> Diff<'a> {
                 "b_in_words": span.right.map(in_words),
             })
         });
-        let usage = self.usage().into_iter();
-        let usage = usage.map(|(category, left, right)| {
-            json!({ "category": category.name(), "a": left.0, "b": right.0 })
-        });
         json!({
-            "a": self.left.head(),
-            "b": self.right.head(),
-            "usage": usage.collect::<Vec<_>>(),
+            "a": self.left.head(self.left.chars),
+            "b": self.right.head(self.right.chars),
+            "usage": self.usage(),
             "messages": spans.collect::<Vec<_>>(),
         })
     }

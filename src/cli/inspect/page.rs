@@ -6,11 +6,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::usage::{self, Category};
-use crate::cli::columns::range;
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Presence, Snapshot};
 use crate::report::escape;
-use crate::session::{ContentBlock, Role, Session};
+use crate::session::{ContentBlock, Session};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 use crate::window::{Lines, WarningFrom, Window};
@@ -48,59 +47,39 @@ impl Page<'_> {
         usize::try_from(2 * width as u128 * tokens / window).unwrap_or(2 * width)
     }
 
-    pub(super) fn to_text(&self, width: usize) -> String {
-        let prompt = self.snapshot.prompt;
-        let mut out = format!(
-            "{} under {}, call {} (of 0 to {}): {prompt} tokens in a window of {} ({:.1} %)\n",
-            self.session.id(),
-            self.strategy,
-            self.snapshot.call,
-            self.session.calls().len().saturating_sub(1),
-            self.window.tokens,
-            self.percent(prompt)
-        );
-        self.write_usage(&mut out, width);
-        self.write_patches(&mut out);
-        self.write_entries(&mut out);
-        let _ = writeln!(
-            out,
-            "\nFate of the {} messages so far\n",
-            self.snapshot.before
-        );
-        let mut from = 0;
-        for same in self.snapshot.fates.chunk_by(|one, next| one == next) {
-            let to = from + same.len();
-            let _ = writeln!(out, "{:>9}  {}", range(from, to - 1), in_words(&same[0]));
-            from = to;
-        }
-        out
-    }
-
-    fn write_usage(&self, out: &mut String, width: usize) {
+    /// The facts as text shows them, on a terminal of so many columns.
+    pub(super) fn text_facts(&self, width: usize) -> Value {
         // Name, tokens and share take up 46 columns; the bar gets the rest, within reason.
         let bar = width.saturating_sub(NAME + 20).clamp(10, 50);
-        let prompt = self.snapshot.prompt;
+        let (prompt, lines) = (self.snapshot.prompt, self.lines());
         let used = self.usage.iter();
         let used = used.map(|(category, tokens)| (category.name(), *tokens, "█"));
         let free = ("free".to_owned(), self.window.tokens - prompt, "·");
-        out.push_str("\nUsage\n\n");
-        for (name, tokens, sign) in used.chain([free]) {
-            let (count, percent) = (tokens.0, self.percent(tokens));
+        let usage = used.chain([free]).map(|(name, tokens, sign)| {
             let filled = sign.repeat(self.halves(tokens, bar).div_ceil(2));
-            let line = format!("{name:NAME$} {count:>8} {percent:>6.1} %  {filled}");
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        let lines = self.lines();
-        let _ = writeln!(
-            out,
-            "{:NAME$} {:>8} {:>6} %  {}\n{:NAME$} by Claude Code's lines: w warning, a automatic compaction, \
-             b blocking",
-            format!("zone: {}", lines.zone(prompt).name()),
-            "left",
-            lines.percent_left(prompt),
-            self.zone_bar(&lines, bar),
-            ""
-        );
+            (name, tokens, self.percent(tokens), filled)
+        });
+        let fates = &self.snapshot.fates;
+        let spans = fates
+            .chunk_by(|one, next| one == next)
+            .scan(0, |from, same| {
+                let first = std::mem::replace(from, *from + same.len());
+                Some((range(first, *from - 1), in_words(&same[0])))
+            });
+        let tools = self.session.tools().iter();
+        let size = |text| self.counts.size(text).tokens;
+        json!({
+            "facts": self.facts(0),
+            "chars": if self.chars == 0 { usize::MAX >> 1 } else { self.chars },
+            "last": self.session.calls().len().saturating_sub(1),
+            "percent": self.percent(prompt),
+            "usage": usage.collect::<Vec<_>>(),
+            "zone_bar": self.zone_bar(&lines, bar),
+            "system": self.session.system().map(|text| (size(text), text)),
+            "tools": tools.map(|tool| (&tool.name, size(tool.text()))).collect::<Vec<_>>(),
+            "before": self.snapshot.before,
+            "fates": spans.collect::<Vec<_>>(),
+        })
     }
 
     /// The window as a bar, filled as far as the prompt goes, with the lines in it: warning and
@@ -122,59 +101,8 @@ impl Page<'_> {
         bar.into_iter().collect()
     }
 
-    /// The compactions before this call: the messages before and after.
-    fn write_patches(&self, out: &mut String) {
-        for patch in &self.snapshot.patches {
-            let _ = writeln!(
-                out,
-                "\nCompaction before this call by {}: {} ({} → {} tokens of messages)\n",
-                patch.stage,
-                escape::short(&patch.reason, 100),
-                patch.before.tokens,
-                patch.after.tokens
-            );
-            let removed = patch.removed.iter().map(|entry| ('-', entry));
-            for (sign, entry) in removed.chain(patch.added.iter().map(|entry| ('+', entry))) {
-                let text = entry
-                    .message
-                    .model_text()
-                    .first()
-                    .map(|text| self.cut(text));
-                let text = text.unwrap_or_default();
-                let _ = writeln!(out, "{sign} {}: {text}", heading(entry));
-            }
-        }
-    }
-
-    fn write_entries(&self, out: &mut String) {
-        out.push_str("\nContext, as the model would see it\n\n");
-        if let Some(system) = self.session.system() {
-            let (tokens, text) = (self.counts.size(system).tokens, self.cut(system));
-            let _ = writeln!(out, "system ({tokens} tokens)\n  {text}");
-        }
-        for tool in self.session.tools() {
-            let tokens = self.counts.size(tool.text()).tokens;
-            let _ = writeln!(out, "tool definition {} ({tokens} tokens)", tool.name);
-        }
-        for (at, entry) in self.snapshot.entries.iter().enumerate() {
-            let _ = writeln!(out, "[{at}] {}", heading(entry));
-            for (block, text) in entry.message.model_text().iter().enumerate() {
-                let kind = entry.message.content().get(block).map_or("", kind);
-                let _ = writeln!(out, "  {kind}: {}", self.cut(text));
-            }
-        }
-    }
-
-    /// A text on one line, cut, with nothing in it that a terminal obeys.
-    fn cut(&self, text: &str) -> String {
-        let line = text.replace('\n', " ↵ ").replace('\t', " ");
-        match self.chars {
-            0 => escape::plain(&line),
-            chars => escape::short(&line, chars),
-        }
-    }
-
-    pub(super) fn facts(&self) -> Value {
+    /// The facts, with so many characters of each text.
+    pub(super) fn facts(&self, chars: usize) -> Value {
         let fates = self.snapshot.fates.iter().enumerate();
         let fates = fates.map(|(message, fate)| {
             let decided = fate.decided.as_ref();
@@ -193,14 +121,14 @@ impl Page<'_> {
                 "reason": decided.map(|decided| &decided.reason),
             })
         });
-        let mut facts = self.head();
-        facts["entries"] = self.entries(&self.snapshot.entries);
+        let mut facts = self.head(chars);
+        facts["entries"] = self.entries(&self.snapshot.entries, chars);
         facts["fates"] = fates.collect();
         facts
     }
 
     /// The facts without the messages.
-    pub(super) fn head(&self) -> Value {
+    pub(super) fn head(&self, chars: usize) -> Value {
         let usage = self.usage.iter();
         let usage = usage
             .map(|(category, tokens)| json!({ "category": category.name(), "tokens": tokens.0 }));
@@ -208,10 +136,10 @@ impl Page<'_> {
             json!({
                 "stage": &*patch.stage,
                 "reason": patch.reason,
-                "before": patch.before.tokens.0,
-                "after": patch.after.tokens.0,
-                "removed": self.entries(&patch.removed),
-                "added": self.entries(&patch.added),
+                "before": patch.change.before.tokens.0,
+                "after": patch.change.after.tokens.0,
+                "removed": self.entries(&patch.change.removed, chars),
+                "added": self.entries(patch.written(), chars),
             })
         });
         let (lines, prompt) = (self.lines(), self.snapshot.prompt);
@@ -232,12 +160,12 @@ impl Page<'_> {
         })
     }
 
-    fn entries(&self, entries: &[Entry]) -> Value {
+    fn entries<'e>(&self, entries: impl IntoIterator<Item = &'e Entry>, chars: usize) -> Value {
         let entry = |entry: &Entry| {
             let message = &entry.message;
             let blocks = message.content().iter().zip(message.model_text());
             let blocks = blocks.enumerate().map(|(at, (block, text))| {
-                let shown: String = match self.chars {
+                let shown: String = match chars {
                     0 => text.to_string(),
                     chars => text.chars().take(chars).collect(),
                 };
@@ -249,25 +177,13 @@ impl Page<'_> {
                 })
             });
             json!({
-                "role": role(entry),
+                "role": message.role(),
                 "origin": origin(entry),
                 "tokens": entry.size.tokens.0,
                 "blocks": blocks.collect::<Vec<_>>(),
             })
         };
-        entries.iter().map(entry).collect()
-    }
-}
-
-fn heading(entry: &Entry) -> String {
-    let (role, origin, tokens) = (role(entry), origin(entry), entry.size.tokens);
-    format!("{role}, {origin} ({tokens} tokens)")
-}
-
-fn role(entry: &Entry) -> &'static str {
-    match entry.message.role() {
-        Role::User => "user",
-        Role::Assistant => "assistant",
+        entries.into_iter().map(entry).collect()
     }
 }
 
@@ -286,6 +202,15 @@ fn kind(block: &ContentBlock) -> &'static str {
 fn listed(numbers: impl IntoIterator<Item = impl ToString>) -> String {
     let numbers = numbers.into_iter().map(|number| number.to_string());
     numbers.collect::<Vec<_>>().join(", ")
+}
+
+/// Consecutive indices, the last included: `4`, or `4-7`.
+pub(super) fn range(from: usize, to: usize) -> String {
+    if from == to {
+        from.to_string()
+    } else {
+        format!("{from}-{to}")
+    }
 }
 
 fn origin(entry: &Entry) -> String {

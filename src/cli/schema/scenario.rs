@@ -4,10 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::compare::COMPARED;
 use crate::scenario;
-use crate::settings::{fraction_schema, whole_schema};
 use crate::strategy::knob::KEYS;
 use crate::strategy::stage::{STAGES, StageKind};
-use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes};
+use crate::strategy::trigger::condition;
 
 /// The schema of a scenario file. It refuses what the reader refuses by name, type and range;
 /// what depends on two settings at once only the reader knows.
@@ -43,15 +42,6 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// A schema with what it is for in front.
-fn described(doc: &str, schema: &Value) -> Value {
-    let mut described = json!({ "description": doc });
-    for (key, value) in schema.as_object().into_iter().flatten() {
-        described[key] = value.clone();
-    }
-    described
-}
-
 fn stage(kind: &StageKind) -> Value {
     let mut schema = KEYS.object("stage");
     schema["properties"]["kind"] = json!({ "const": kind.name });
@@ -67,27 +57,10 @@ fn stage(kind: &StageKind) -> Value {
     schema
 }
 
-fn conditions() -> Map<String, Value> {
-    let takes = |kind: &ConditionKind| match kind.takes {
-        Takes::Word(_) => json!({ "const": true }),
-        Takes::Whole(low, high, _) => whole_schema(low, high),
-        Takes::Fraction(_) => fraction_schema(),
-        Takes::Text(_) => json!({ "type": "string" }),
-        Takes::Conditions(_) => {
-            json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/condition" } })
-        }
-    };
-    let conditions = CONDITIONS.iter();
-    let conditions =
-        conditions.map(|kind| (kind.name.to_owned(), described(kind.doc, &takes(kind))));
-    conditions.collect()
-}
-
 /// The conditions that a word alone names, and other words.
 fn words(others: &[&'static str]) -> Value {
-    let is_word = |kind: &&ConditionKind| matches!(kind.takes, Takes::Word(_));
-    let words = CONDITIONS.iter().filter(is_word).map(|kind| kind.name);
-    json!({ "enum": words.chain(others.iter().copied()).collect::<Vec<_>>() })
+    let words = [&condition::words(), others].concat();
+    json!({ "enum": words })
 }
 
 fn condition() -> Value {
@@ -98,15 +71,17 @@ fn condition() -> Value {
             "additionalProperties": false,
             "minProperties": 1,
             "maxProperties": 1,
-            "properties": conditions(),
+            "properties": KEYS.object("condition")["properties"].take(),
         },
     ] })
 }
 
 fn when() -> Value {
     let mut table = KEYS.object("when");
-    let mut properties = conditions();
-    properties.extend(table["properties"].as_object().cloned().unwrap_or_default());
-    table["properties"] = properties.into();
+    let mut conditions = KEYS.object("condition")["properties"].take();
+    for (name, key) in table["properties"].as_object().into_iter().flatten() {
+        conditions[name] = key.clone();
+    }
+    table["properties"] = conditions;
     json!({ "description": "when it fires", "oneOf": [words(&["scenario"]), table] })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cli::{Exit, Stop, stop_with};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
-use crate::strategy::trigger::CONDITIONS;
+use crate::strategy::trigger::condition;
 use crate::units::ContentHash;
 
 /// More settings than this are refused as a mistake.
@@ -50,43 +50,44 @@ impl Axis {
     }
 }
 
-/// The values from `low` to `high`, both included, in whole numbers where all three are whole; else in
-/// decimals, computed as multiples of the step so that no rounding adds up.
+/// The values from `low` to `high`, both included: whole numbers, or decimals where one of the three is.
+/// All are multiples of the last digit, so that no rounding adds up.
 fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
     let texts = [low, high, step];
-    if let [Ok(low), Ok(high), Ok(step)] = texts.map(str::parse::<i64>) {
-        if step <= 0 || high < low || high.checked_sub(low)? / step >= 10_000 {
-            return None;
-        }
-        let step = usize::try_from(step).ok()?;
-        return Some((low..=high).step_by(step).map(Value::Whole).collect());
-    }
     let decimals = |text: &str| {
         text.split_once('.')
             .map_or(0, |(_, fraction)| fraction.len())
     };
     let digits = texts.map(decimals).into_iter().max()?;
-    let [Ok(low), Ok(high), Ok(step)] = texts.map(str::parse::<f64>) else {
-        return None;
+    let scaled = |text: &str| {
+        let zeros = "0".repeat(digits - decimals(text));
+        (text.replace('.', "") + &zeros).parse::<i64>().ok()
     };
-    if !(step > 0.0 && high >= low && (high - low) / step < 10_000.0) {
+    let (low, high, step) = (scaled(low)?, scaled(high)?, scaled(step)?);
+    if step <= 0 || high < low || high.checked_sub(low)? / step >= 10_000 {
         return None;
     }
-    let values = (0_u32..).map(|at| low + f64::from(at) * step);
-    let values = values.take_while(|value| *value <= high + step * 1e-9);
+    let scale = 10_f64.powi(i32::try_from(digits).ok()?);
+    let values = (low..=high).step_by(usize::try_from(step).ok()?);
     // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
-    let shortest = |value: f64| format!("{value:.digits$}").parse().ok().map(Value::Real);
-    values.map(shortest).collect()
+    let value = |number: i64| {
+        if digits == 0 {
+            return Some(Value::Whole(number));
+        }
+        let shortest = format!("{:.digits$}", number as f64 / scale);
+        shortest.parse().ok().map(Value::Real)
+    };
+    values.map(value).collect()
 }
 
 /// `stage.when.window_fraction = 0.7` as a trigger of its own: a stage fires on one condition, and the
 /// preset's would be a second one. Other keys of a trigger, such as its counter, are set as they are.
 pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
-    if let Some((stage, condition)) = path.split_once(".when.")
-        && CONDITIONS.iter().any(|kind| kind.name == condition)
+    if let Some((stage, name)) = path.split_once(".when.")
+        && condition::names().contains(&name)
     {
         let mut when = Table::new(setting.place.clone());
-        when.set(condition, setting.clone());
+        when.set(name, setting.clone());
         return (format!("{stage}.when"), Setting::new(when, &setting.place));
     }
     (path.to_owned(), setting.clone())

@@ -1,8 +1,9 @@
 //! The preset that a sweep recommends.
 
-use std::fmt::Write as _;
+use serde_json::json;
 
 use super::Point;
+use crate::cli::template;
 use crate::compare::sweep::{Recommendation, Sweep};
 use crate::report::escape::plain;
 use crate::report::sweep::recommendation;
@@ -15,49 +16,32 @@ pub(super) fn text(
     winner: &Point,
     scenario: &str,
     seed: u64,
-) -> String {
-    let mut out = format!(
-        "# Recommended by a sweep of scenario `{scenario}`, seed {seed}: the knee of the front of {} and {}.\n",
-        sweep.cost, sweep.quality
-    );
-    for line in recommendation(sweep, one) {
-        let _ = writeln!(out, "# {}", plain(&line));
+) -> anyhow::Result<String> {
+    let values = winner.values.iter();
+    let typed = values.map(|(path, setting)| format!("{path}={}", setting.value));
+    let (window, knobs): (Vec<String>, Vec<String>) =
+        typed.partition(|typed| typed.starts_with("window."));
+    let mut preset = winner.spec.to_toml();
+    // The preset's own sentence may tell of the values it had.
+    let own = preset
+        .lines()
+        .find(|line| line.starts_with("description = "));
+    if let Some(own) = own.filter(|_| !knobs.is_empty()).map(str::to_owned) {
+        let (base, knobs) = (winner.spec.base_name(), knobs.join(", "));
+        let says = Value::Text(format!("{base} with {knobs}, from a sweep"));
+        preset = preset.replace(&own, &format!("description = {says}"));
     }
-    let _ = writeln!(out, "# Chosen on: {}.", plain(&sweep.tune.join(", ")));
-    if !sweep.confirm.is_empty() {
-        let _ = writeln!(
-            out,
-            "# Not chosen on: {}.",
-            plain(&sweep.confirm.join(", "))
-        );
-    }
-    for (path, setting) in &winner.values {
-        if path.starts_with("window.") {
-            let _ = writeln!(
-                out,
-                "# It was chosen with `--set {path}={}`.",
-                setting.value
-            );
-        }
-    }
-    out.push('\n');
-    let knobs = winner.values.iter();
-    let knobs: Vec<String> = knobs
-        .filter(|(path, _)| !path.starts_with("window."))
-        .map(|(path, setting)| format!("{path}={}", setting.value))
-        .collect();
-    for line in winner.spec.to_toml().lines() {
-        // The preset's own sentence may tell of the values it had.
-        if line.starts_with("description = ") && !knobs.is_empty() {
-            let says = format!(
-                "{} with {}, from a sweep",
-                winner.spec.base_name(),
-                knobs.join(", ")
-            );
-            let _ = writeln!(out, "description = {}", Value::Text(says));
-        } else {
-            let _ = writeln!(out, "{line}");
-        }
-    }
-    out
+    let lines = recommendation(sweep, one);
+    let facts = json!({
+        "scenario": scenario,
+        "seed": seed,
+        "cost": sweep.cost,
+        "quality": sweep.quality,
+        "lines": lines.iter().map(|line| plain(line)).collect::<Vec<_>>(),
+        "tune": plain(&sweep.tune.join(", ")),
+        "confirm": plain(&sweep.confirm.join(", ")),
+        "window": window,
+        "preset": preset,
+    });
+    template::fill(include_str!("../text/preset.txt"), facts)
 }

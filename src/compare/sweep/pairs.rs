@@ -46,12 +46,13 @@ pub(super) fn pairs(points: &[SweepPoint]) -> Vec<KnobPair> {
     found
 }
 
-fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
-    let (rows, columns) = (values(points, first), values(points, second));
+/// Two knobs, or with no name in front one knob whose other takes no value.
+pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
+    let (mut rows, columns) = (values(points, first), values(points, second));
+    rows.extend(first.is_empty().then(String::new));
     let cell = |row: &String, column: &String| {
-        let has = |point: &&SweepPoint| {
-            value(point, first) == Some(row) && value(point, second) == Some(column)
-        };
+        let is_in_row = |point: &SweepPoint| first.is_empty() || value(point, first) == Some(row);
+        let has = |point: &&SweepPoint| is_in_row(point) && value(point, second) == Some(column);
         PairCell::of(points.iter().filter(has))
     };
     KnobPair {
@@ -67,7 +68,7 @@ fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
 
 impl PairCell {
     /// What settings come to together; nothing without one.
-    pub(crate) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
+    pub(super) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
         let mut cell = Self::default();
         let (mut cost, mut quality) = (Vec::new(), Vec::new());
         for point in points {
@@ -93,7 +94,7 @@ pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String>
 }
 
 /// The values that a knob takes: numbers ascending, anything else in the order of the settings.
-pub(crate) fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
+fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
     let mut found = distinct(
         points
             .iter()

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Span, Writes, on_the_bill};
+use derive_more::{Add, AddAssign, Sum};
+
+use super::Span;
+use crate::metric::calls::is_on_the_bill;
 use crate::model::Purpose;
 use crate::record::ForecastCell;
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage};
 
 /// By how much prompts change where a live model writes nothing, or all that it may.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum)]
 pub struct Change {
     /// Less, where it writes nothing.
     pub less: Tokens,
@@ -25,13 +28,20 @@ impl Change {
             high: expected + self.more,
         }
     }
+}
 
-    fn plus(self, other: Self) -> Self {
-        Self {
-            less: self.less + other.less,
-            more: self.more + other.more,
-        }
-    }
+/// One of a strategy's own requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StrategyRequest {
+    /// Its number among the calls of its cell.
+    pub(super) number: usize,
+    /// The expected cost.
+    pub(super) usage: Usage,
+    /// By how much its prompt changes.
+    pub(super) change: Change,
+    /// The length of its answer, with what a live model thinks before: that is billed as output, and
+    /// stands in no later prompt.
+    pub(super) output: Span<Tokens>,
 }
 
 /// How summaries of another length change the prompts of a cell.
@@ -42,22 +52,19 @@ impl Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carry {
     /// The agent's prompts, by call.
-    prompts: Vec<Change>,
-    /// The strategy's own prompts, by the number of the call.
-    requests: BTreeMap<usize, Change>,
+    pub(super) prompts: Vec<Change>,
+    /// The strategy's own requests, in order.
+    pub(super) requests: Vec<StrategyRequest>,
 }
 
 impl Carry {
-    /// The carry of this cell: nothing where a deterministic model writes.
-    pub(super) fn under(writes: Writes, cell: &ForecastCell) -> Self {
-        writes.map(|_| Self::of(cell)).unwrap_or_default()
-    }
-
-    /// The carry of this cell where a live model writes the summaries.
-    pub fn of(cell: &ForecastCell) -> Self {
+    /// The carry of this cell. `writes` says how much a live summariser may think before it writes; a
+    /// deterministic one writes what it writes, and nothing changes.
+    pub fn of(cell: &ForecastCell, writes: Option<Tokens>) -> Self {
         let record = &cell.record;
+        let asks = cell.asks.iter().filter(|_| writes.is_some());
         let mut written: BTreeMap<usize, Change> = BTreeMap::new();
-        for (number, most) in &cell.asks {
+        for (number, most) in asks {
             let Some(asked) = record.model_calls.get(*number) else {
                 continue;
             };
@@ -67,30 +74,41 @@ impl Carry {
                     less: asked.usage.output,
                     more: *most - asked.usage.output,
                 };
-                let parts = written.entry(asked.call).or_default();
-                *parts = parts.plus(own);
+                *written.entry(asked.call).or_default() += own;
             }
         }
         let limit = record
             .window
             .map_or(Tokens(u64::MAX), |window| window.tokens);
-        let within = |change: &Change, prompt: Tokens| Change {
-            less: change.less.min(prompt),
-            more: change.more.min(limit - prompt),
+        let within = |change: Option<(&usize, &Change)>, most_less: Tokens, prompt: Tokens| {
+            let change = change.map_or_else(Change::default, |(_, change)| *change);
+            Change {
+                less: change.less.min(most_less),
+                more: change.more.min(limit - prompt),
+            }
         };
         let prompts = record.prompt_tokens.iter().enumerate();
         let prompts = prompts.map(|(call, prompt)| {
-            let standing = written.range(..=call).next_back();
             let messages = *prompt - record.fixed_tokens;
-            standing.map_or(Change::default(), |(_, change)| Change {
-                less: change.less.min(messages),
-                ..within(change, *prompt)
-            })
+            within(written.range(..=call).next_back(), messages, *prompt)
         });
-        let requests = on_the_bill(record).filter_map(|(number, usage)| {
-            let asked = record.model_calls.get(number)?;
-            let (_, change) = written.range(..asked.call).next_back()?;
-            Some((number, within(change, usage.prompt())))
+        let requests = record.model_calls.iter().enumerate();
+        let requests = requests.filter(|(_, asked)| is_on_the_bill(asked.purpose));
+        let requests = requests.map(|(number, asked)| {
+            let (usage, prompt) = (asked.usage, asked.usage.prompt());
+            StrategyRequest {
+                number,
+                usage,
+                change: within(written.range(..asked.call).next_back(), prompt, prompt),
+                output: match writes.zip(cell.asks.get(&number)) {
+                    Some((thinking, most)) => Span {
+                        low: Tokens::ZERO,
+                        expected: usage.output,
+                        high: (*most).max(usage.output) + thinking,
+                    },
+                    None => Span::exact(usage.output),
+                },
+            }
         });
         Self {
             prompts: prompts.collect(),
@@ -100,17 +118,7 @@ impl Carry {
 
     /// All prompts together.
     pub fn total(&self) -> Change {
-        let all = self.prompts.iter().chain(self.requests.values());
-        all.copied().fold(Change::default(), Change::plus)
-    }
-
-    /// The agent's prompt at a call.
-    pub fn of_prompt(&self, call: usize) -> Change {
-        self.prompts.get(call).copied().unwrap_or_default()
-    }
-
-    /// The strategy's request of this number.
-    pub fn of_request(&self, number: usize) -> Change {
-        self.requests.get(&number).copied().unwrap_or_default()
+        let requests = self.requests.iter().map(|request| request.change);
+        self.prompts.iter().copied().chain(requests).sum()
     }
 }

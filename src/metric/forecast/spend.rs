@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::carry::Change;
-use super::{Carry, Span, Writes, add_money, on_the_bill, written};
+use super::{Carry, Change, Span, add_money};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
-use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue};
+use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd};
 
 /// A verdict takes this part of the room that it is given, as a rule.
@@ -69,20 +68,19 @@ pub struct Spend {
     pub judged_at_most: u64,
 }
 
-/// Requests that are like one another.
-struct Requests {
-    count: u64,
-    /// Their prompts, by class.
-    input: Span<Usage>,
-    output: Span<Tokens>,
-}
-
 /// The terms of requests to a model.
 #[derive(Clone, Copy)]
 struct Terms {
     /// Its prices, where they are known.
     price: Option<PerToken>,
     way: Way,
+}
+
+impl Terms {
+    fn live(price: Option<PerToken>) -> Self {
+        let way = Way::Live;
+        Self { price, way }
+    }
 }
 
 impl Asking<'_> {
@@ -114,9 +112,10 @@ impl Spend {
         };
         let writes = super::writes(manifest, &asking.thinking);
         for cell in cells {
-            let carry = Carry::under(writes, cell);
+            let carry = Carry::of(cell, writes);
             if writes.is_some() {
-                spend.summaries(cell, &carry, writes, &manifest.summariser.name, asking);
+                let price = (asking.price_of)(&manifest.summariser.name);
+                spend.summaries(cell, &carry, Terms::live(price), asking);
             }
             if manifest.reader.kind == ModelKind::Live {
                 spend.answers(cell, &carry, asking.terms(&manifest.reader.name), asking);
@@ -136,80 +135,56 @@ impl Spend {
         spend
     }
 
-    fn summaries(
-        &mut self,
-        cell: &ForecastCell,
-        carry: &Carry,
-        writes: Writes,
-        summariser: &str,
-        asking: &Asking<'_>,
-    ) {
-        let terms = Terms {
-            price: (asking.price_of)(summariser),
-            way: Way::Live,
-        };
-        for (number, usage) in on_the_bill(&cell.record) {
-            if !cell.asks.contains_key(&number) {
-                continue;
-            }
-            let sent = cell.sent.get(&number).copied();
-            let sent = sent.unwrap_or_else(|| usage.prompt());
+    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, asking: &Asking<'_>) {
+        let asked = carry.requests.iter();
+        for request in asked.filter(|it| cell.asks.contains_key(&it.number)) {
+            let sent = cell.sent.get(&request.number).copied();
+            let sent = sent.unwrap_or_else(|| request.usage.prompt());
             // Each is a prompt of its own, with breakpoints up to its end.
-            let prompt = |tokens: Tokens| match asking.summaries_written_from {
+            let usage = |tokens: Tokens, output| match asking.summaries_written_from {
                 Some(minimum) if tokens >= minimum => Usage {
                     cache_write_5m: tokens,
+                    output,
                     ..Usage::default()
                 },
-                Some(_) | None => Usage::uncached(tokens, Tokens::ZERO),
+                Some(_) | None => Usage::uncached(tokens, output),
             };
-            let requests = Requests {
-                count: 1,
-                input: carry.of_request(number).around(sent).map(prompt),
-                output: written(writes, cell, number, &usage),
-            };
-            self.add(&requests, terms);
+            let prompts = request.change.around(sent);
+            self.add(1, prompts.zip(request.output, usage), terms);
         }
     }
 
     fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, asking: &Asking<'_>) {
-        let mut ask = |prompt: &PromptDue, due: &ProbesDue, change: Change| {
-            if due.questions == 0 {
-                return;
+        // Where full history does not fit the reader's window, the evidence is asked of: each item has a
+        // prompt of its own.
+        let window = asking.window.filter(|_| cell.record.arm == Arm::Reference);
+        let asked = cell.paid.iter().filter_map(|(call, due)| {
+            let mut prompt = *cell.prompts.get(call)?;
+            if let Some(tokens) = window.filter(|window| *window < prompt.tokens) {
+                prompt = PromptDue {
+                    id: prompt.id,
+                    tokens,
+                    ..PromptDue::default()
+                };
             }
+            let change = carry.prompts.get(*call).copied();
+            Some((prompt, *due, change.unwrap_or_default()))
+        });
+        let floor = cell.floor.iter();
+        let floor = floor.map(|(prompt, due)| (*prompt, *due, Change::default()));
+        for (prompt, due, change) in asked.chain(floor).filter(|(_, due, _)| due.questions > 0) {
+            let thinking = times(asking.thinking.reader, due.questions);
+            let longest = times(asking.longest_answer, due.questions);
             let output = Span {
                 low: Tokens::ZERO,
                 expected: due.gold_tokens,
-                high: times(asking.longest_answer, due.questions).max(due.gold_tokens)
-                    + times(asking.thinking.reader, due.questions),
+                high: longest.max(due.gold_tokens) + thinking,
             };
-            let questions = Usage::uncached(due.question_tokens, Tokens::ZERO);
-            let input = change.around(prompt.tokens);
-            let requests = Requests {
-                count: due.questions,
-                input: input.map(|tokens| of_prompt(prompt, tokens, due.questions) + questions),
-                output,
-            };
-            self.add(&requests, terms);
-        };
-        for (call, due) in &cell.paid {
-            let Some(prompt) = cell.prompts.get(call) else {
-                continue;
-            };
-            // Where full history does not fit the reader's window, the evidence is asked of: each item
-            // has a prompt of its own.
-            let window = asking.window.filter(|_| cell.record.arm == Arm::Reference);
-            let prompt = match window {
-                Some(window) if window < prompt.tokens => PromptDue {
-                    id: prompt.id,
-                    tokens: window,
-                    ..PromptDue::default()
-                },
-                Some(_) | None => *prompt,
-            };
-            ask(&prompt, due, carry.of_prompt(*call));
-        }
-        if let Some((prompt, due)) = &cell.floor {
-            ask(prompt, due, Change::default());
+            let usage = change.around(prompt.tokens).zip(output, |tokens, output| {
+                let questions = Usage::uncached(due.question_tokens, output);
+                of_prompt(&prompt, tokens, due.questions) + questions
+            });
+            self.add(due.questions, usage, terms);
         }
     }
 
@@ -221,26 +196,21 @@ impl Spend {
         verdict: Span<Tokens>,
     ) {
         let reached = cell.paid.range(..cell.record.prompt_tokens.len());
-        for due in reached.map(|(_, due)| due).filter(|due| due.judged > 0) {
+        let reached = reached.map(|(_, due)| (due, false));
+        let floor = cell.floor.iter().map(|(_, due)| (due, true));
+        for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
-            self.pay(&judged(due, asking, verdict), terms);
+            let mut usage = judged(due, asking, verdict);
+            // Without the conversation a reader says that it does not know, and rules read that.
+            if is_floor {
+                usage.expected = Usage::default();
+            }
+            self.pay(usage, terms);
         }
-        // Without the conversation a reader says that it does not know, and rules read that.
-        if let Some((_, due)) = cell.floor.as_ref().filter(|(_, due)| due.judged > 0) {
-            self.judged_at_most += due.judged;
-            let mut requests = judged(due, asking, verdict);
-            requests.input.expected = Usage::default();
-            requests.output.expected = Tokens::ZERO;
-            self.pay(&requests, terms);
-        }
-        let sentinels = cell.sentinels;
-        if sentinels.calls > 0 {
-            let requests = Requests {
-                count: sentinels.calls,
-                input: Span::exact(Usage::uncached(sentinels.tokens, Tokens::ZERO)),
-                output: verdict.map(|tokens| times(tokens, sentinels.calls)),
-            };
-            self.add(&requests, terms);
+        let SentinelsDue { calls, tokens } = cell.sentinels;
+        if calls > 0 {
+            let usage = verdict.map(|output| Usage::uncached(tokens, times(output, calls)));
+            self.add(calls, usage, terms);
         }
     }
 
@@ -252,37 +222,31 @@ impl Spend {
         output: Span<Tokens>,
         price: Option<PerToken>,
     ) {
-        let requests = Requests {
-            count,
-            input: Span::exact(Usage::uncached(input, Tokens::ZERO)),
-            output,
-        };
-        let way = Way::Live;
-        self.add(&requests, Terms { price, way });
+        let usage = output.map(|output| Usage::uncached(input, output));
+        self.add(count, usage, Terms::live(price));
     }
 
-    fn add(&mut self, requests: &Requests, terms: Terms) {
-        let input = requests.input.expected;
-        self.calls += requests.count;
-        self.input_tokens += input.prompt();
-        self.cache_read += input.cache_read;
-        self.cache_written += input.cache_write_5m;
-        self.output_tokens += requests.output;
-        self.pay(requests, terms);
+    /// Adds requests that use so much in all.
+    fn add(&mut self, count: u64, usage: Span<Usage>, terms: Terms) {
+        self.calls += count;
+        self.input_tokens += usage.expected.prompt();
+        self.cache_read += usage.expected.cache_read;
+        self.cache_written += usage.expected.cache_write_5m;
+        self.output_tokens += usage.map(|usage| usage.output);
+        self.pay(usage, terms);
     }
 
-    fn pay(&mut self, requests: &Requests, Terms { price, way }: Terms) {
-        let live = |input: Usage, output| price?.cost(&Usage { output, ..input });
-        let batched = |input: Usage, output| match way {
-            Way::Live => live(input, output),
+    fn pay(&mut self, usage: Span<Usage>, Terms { price, way }: Terms) {
+        let live = |usage: Usage| price?.cost(&usage);
+        let batched = |usage: Usage| match way {
+            Way::Live => live(usage),
             Way::Batch(share) => {
-                let cost = live(Usage::uncached(input.prompt(), Tokens::ZERO), output)?;
+                let cost = live(Usage::uncached(usage.prompt(), usage.output))?;
                 Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
             }
         };
-        let Requests { input, output, .. } = requests;
-        add_money(&mut self.dollars, input.zip(*output, live).known());
-        add_money(&mut self.batch_dollars, input.zip(*output, batched).known());
+        add_money(&mut self.dollars, usage.map(live).known());
+        add_money(&mut self.batch_dollars, usage.map(batched).known());
     }
 }
 
@@ -303,9 +267,9 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
     }
 }
 
-/// The requests to one judge at one call: none at the least, where rules grade all answers. Expected is
+/// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Requests {
+fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Span<Usage> {
     let longest = times(asking.longest_answer, due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let input = Span {
@@ -313,14 +277,11 @@ fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Reques
         expected: Tokens(times(shown, due.different).0 / due.judged.max(1)),
         high: due.judge_tokens + longest.max(due.judged_gold),
     };
-    Requests {
-        count: due.judged,
-        input: input.map(|tokens| Usage::uncached(tokens, Tokens::ZERO)),
-        output: Span {
-            expected: times(verdict.expected, due.different),
-            ..verdict.map(|tokens| times(tokens, due.judged))
-        },
-    }
+    let output = Span {
+        expected: times(verdict.expected, due.different),
+        ..verdict.map(|tokens| times(tokens, due.judged))
+    };
+    input.zip(output, Usage::uncached)
 }
 
 fn times(tokens: Tokens, count: u64) -> Tokens {

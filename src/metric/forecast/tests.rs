@@ -270,7 +270,7 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
     let longest = [0, 1, 2].map(|number| (number, Tokens(100)));
     cell.asks = longest.into_iter().collect();
     let check = |cell: &ForecastCell, less: u64, more: u64| {
-        let total = Carry::of(cell).total();
+        let total = Carry::of(cell, Some(Tokens::ZERO)).total();
         assert_eq!((total.less, total.more), (Tokens(less), Tokens(more)));
     };
     // Prompts 1 to 3 and two requests carry the first, the prompt of 980 only up to the window;
@@ -310,7 +310,10 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         prompts_up_to: None,
         latency: None,
     };
-    let found = |writes| CostForecast::of(&own, Bill::Shown, cost, Some(&price), writes);
+    let found = |writes| {
+        let carry = Carry::of(&own, writes);
+        CostForecast::of(&own, &carry, Bill::Shown, cost, Some(&price))
+    };
     let live = Some(Tokens::ZERO);
     // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
     let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Reader, SettingError};
-use crate::units::{Tokens, Usage, is_valid_id};
+use crate::units::{Tokens, Usage, is_valid_id, whole};
 
 /// What each class of tokens costs, in thousandths of an uncached input token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
     /// What is written to the cache; nothing where the provider does not bill it as such.
@@ -154,10 +154,5 @@ pub(super) fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u
         let problem = format!("`{}` must be at most 1000", reader.path_of(key));
         return Err(SettingError::new(reader.place(), problem));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the factor lies between 0 and 1,000"
-    )]
-    Ok(Some((factor * 1_000.0).round() as u32))
+    Ok(u32::try_from(whole((factor * 1_000.0).round())).ok())
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Match;
 use super::words::{self, Position};
+use crate::units::whole;
 
 /// At least this share of a rule's content words makes a paraphrase.
 ///
@@ -206,13 +207,7 @@ impl Rules {
 }
 
 fn share(words: u32, share: f64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most 64, and not negative"
-    )]
-    let needed = (f64::from(words) * share).ceil() as u32;
-    needed
+    u32::try_from(whole((f64::from(words) * share).ceil())).unwrap_or(words)
 }
 
 impl Rule {

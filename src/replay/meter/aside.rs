@@ -7,13 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::{Meter, answered};
-use crate::model::{Answered, Model, Purpose, Request, bill};
-use crate::record::KeptCall;
+use super::{Booked, Meter, answered};
+use crate::model::{Answered, Model, Request};
 use crate::replay::Unanswered;
 use crate::step::Answer;
 use crate::tokens::CountedTexts;
-use crate::units::Usage;
 
 /// Threads that wait for answers of one cell, at most: how many requests are under way is decided by
 /// the pace of their provider.
@@ -32,32 +30,6 @@ pub(in crate::replay) struct Put {
     pub(in crate::replay) turn: u32,
 }
 
-/// What readers and judges cost: on no strategy's bill.
-#[derive(Debug, Default)]
-pub(in crate::replay) struct Aside {
-    pub(in crate::replay) reader: Usage,
-    pub(in crate::replay) judge: Usage,
-    /// The answers among them that are kept.
-    pub(in crate::replay) calls: Vec<KeptCall>,
-}
-
-impl Aside {
-    /// Adds what came later.
-    pub(in crate::replay) fn add(&mut self, later: Self) {
-        self.reader += later.reader;
-        self.judge += later.judge;
-        self.calls.extend(later.calls);
-    }
-
-    fn paid(&mut self, purpose: Purpose, usage: Usage) {
-        if purpose == Purpose::Judge {
-            self.judge += usage;
-        } else {
-            self.reader += usage;
-        }
-    }
-}
-
 /// What a request needs to be sent from any thread.
 struct Sending<'s> {
     put: &'s Put,
@@ -68,7 +40,7 @@ struct Sending<'s> {
 impl Meter<'_> {
     /// Puts requests to readers and judges, and says of each what it came to and what it cost, in
     /// their order. What is logged does not depend on which was answered first.
-    pub(in crate::replay) fn ask(&mut self, puts: &[Put]) -> Vec<(Answer, Aside)> {
+    pub(in crate::replay) fn ask(&mut self, puts: &[Put]) -> Vec<(Answer, Booked)> {
         let started = self.clock.now();
         let sendings: Vec<Sending<'_>> = puts
             .iter()
@@ -78,23 +50,18 @@ impl Meter<'_> {
                 repeat: self.repeat_of(put.request.purpose, put.turn),
             })
             .collect();
-        let is_over = self
-            .unanswered
-            .as_ref()
-            .is_some_and(Unanswered::ends_asking);
-        let is_over = AtomicBool::new(is_over);
+        let is_over = AtomicBool::new(self.is_over());
         let came: Vec<OnceLock<Answered>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
             self.send_wave(&sendings, &wave, &is_over, &came);
         }
         let booked = sendings.iter().zip(came).filter_map(|(sending, came)| {
             let answered = came.into_inner()?;
-            let request = &sending.put.request;
             if let (Some(model), None) = (sending.model, &self.unanswered) {
                 self.unanswered = Unanswered::of(model, &answered.answer);
             }
-            let cost = self.book(request, &answered);
-            Some((answered.answer, cost))
+            let booked = self.book(&sending.put.request, &answered);
+            Some((answered.answer, booked))
         });
         let booked = booked.collect();
         self.time += self.clock.now().saturating_sub(started);
@@ -130,25 +97,6 @@ impl Meter<'_> {
         } else {
             std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
         }
-    }
-
-    fn book(&mut self, request: &Request, answered: &Answered) -> Aside {
-        let purpose = request.purpose;
-        let mut cost = Aside::default();
-        for failure in &answered.failed {
-            let usage = bill::failed(request, failure, self.counts);
-            if self.lost_attempt(purpose, usage, failure) {
-                cost.paid(purpose, usage);
-            }
-        }
-        let usage = self.paid(request, answered);
-        cost.paid(purpose, usage);
-        cost.calls.extend(answered.key.map(|key| KeptCall {
-            key: key.hex(KeptCall::DIGITS),
-            purpose,
-            usage,
-        }));
-        cost
     }
 }
 

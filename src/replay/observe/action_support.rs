@@ -37,24 +37,25 @@ impl ActionAtoms {
     /// Finds the atoms of all tool calls of `session` in all of its messages.
     pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, NeedlesError> {
         let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
+        let mut patterns = Vec::new();
         let mut by_call = Vec::with_capacity(session.calls().len());
         for &response in session.calls() {
             let mut wanted = Vec::new();
             for (_, tool) in session.message(response).tool_uses() {
                 for atom in atoms::atoms(&tool.input.value()) {
                     let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                    wanted.push(*ids.entry(atom).or_insert(next));
+                    let id = ids.entry(atom).or_insert_with_key(|atom| {
+                        patterns.push(atom.clone());
+                        next
+                    });
+                    wanted.push(*id);
                 }
             }
             wanted.sort_unstable();
             wanted.dedup();
             by_call.push(wanted);
         }
-        let mut patterns: Vec<(u32, Pattern)> =
-            ids.into_iter().map(|(pattern, id)| (id, pattern)).collect();
-        patterns.sort_unstable_by_key(|(id, _)| *id);
         let count = patterns.len();
-        let patterns = patterns.into_iter().map(|(_, pattern)| pattern).collect();
         let needles = Needles::new(patterns)?;
         let mut atoms = Self {
             wanted: Vec::new(),
@@ -177,42 +178,18 @@ impl ActionSupportObserver {
         }
     }
 
-    /// Notes what the call would have to read again.
-    fn miss(&mut self, wanted: &[u32], view: &CallView<'_>) {
-        let mut reachable = 0;
-        for &atom in wanted {
-            if self.present[atom as usize] > 0 {
-                continue;
-            }
-            let result = self.atoms.newest_result(atom, view.before);
-            let is_near = |source: &Source| self.pointers.reach(source, view.before);
-            reachable += u32::from(result.is_some_and(|(source, _)| is_near(source)));
-            let missed = result.map(|(source, _)| (source.message, source.block));
-            if self.missed.insert(missed.ok_or(atom)) {
-                self.rereads.push(Reread {
-                    call: view.call,
-                    message: result.map(|(source, _)| source.message),
-                    tokens: result.map_or(Tokens::ZERO, |(_, tokens)| *tokens),
-                });
-            }
+    /// Notes that an atom would have to be read again, and says whether it can be.
+    fn miss(&mut self, atom: u32, view: &CallView<'_>) -> bool {
+        let result = self.atoms.newest_result(atom, view.before);
+        let missed = result.map(|(source, _)| (source.message, source.block));
+        if self.missed.insert(missed.ok_or(atom)) {
+            self.rereads.push(Reread {
+                call: view.call,
+                message: result.map(|(source, _)| source.message),
+                tokens: result.map_or(Tokens::ZERO, |(_, tokens)| *tokens),
+            });
         }
-        self.reachable.push(reachable);
-    }
-
-    fn push(&mut self, wanted: &[u32], before: usize) {
-        let is_present = |atom: &&u32| self.present[**atom as usize] > 0;
-        let is_compacted = |atom: &&u32| {
-            (self.verbatim[**atom as usize] as usize) < self.atoms.texts_before(**atom, before)
-        };
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let all = wanted.iter();
-        let present = count(all.clone().filter(is_present).count());
-        let compacted = count(all.clone().filter(is_compacted).count());
-        let both = count(all.filter(is_compacted).filter(is_present).count());
-        self.support.wanted.push(count(wanted.len()));
-        self.support.present.push(present);
-        self.support.compacted_wanted.push(compacted);
-        self.support.compacted_present.push(both);
+        result.is_some_and(|(source, _)| self.pointers.reach(source, view.before))
     }
 }
 
@@ -228,8 +205,22 @@ impl Observer for ActionSupportObserver {
     fn called(&mut self, view: &CallView<'_>) {
         let atoms = self.atoms.clone();
         let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
-        self.push(wanted, view.before);
-        self.miss(wanted, view);
+        let [mut present, mut compacted, mut both, mut reachable] = [0_u32; 4];
+        for &atom in wanted {
+            let is_present = self.present[atom as usize] > 0;
+            let verbatim = self.verbatim[atom as usize] as usize;
+            let is_compacted = verbatim < atoms.texts_before(atom, view.before);
+            present += u32::from(is_present);
+            compacted += u32::from(is_compacted);
+            both += u32::from(is_compacted && is_present);
+            reachable += u32::from(!is_present && self.miss(atom, view));
+        }
+        let wanted = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+        self.support.wanted.push(wanted);
+        self.support.present.push(present);
+        self.support.compacted_wanted.push(compacted);
+        self.support.compacted_present.push(both);
+        self.reachable.push(reachable);
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {

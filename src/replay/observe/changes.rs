@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::Observer;
 use crate::context::{Applied, AppliedEdit, Entry, Origin};
 use crate::record::{CellRecord, CompactionChange, Excerpt, MessageKind, Portion};
+use crate::session::Role;
 use crate::session::redact::Redactor;
-use crate::session::{Message, Role};
 use crate::units::Tokens;
 
 /// Compactions of a stage whose texts are kept, beside the last one's.
@@ -46,24 +46,13 @@ struct Texts {
 /// A message, and the block of it that is meant.
 #[derive(Debug)]
 struct Piece {
-    kind: MessageKind,
-    index: Option<usize>,
-    message: Arc<Message>,
+    entry: Entry,
     block: Option<usize>,
 }
 
 impl Piece {
-    fn of(entry: &Entry, block: Option<usize>) -> Self {
-        Self {
-            kind: kind(entry),
-            index: entry.origin.message(),
-            message: entry.message.clone(),
-            block,
-        }
-    }
-
     fn excerpt(&self, chars: usize) -> Excerpt {
-        let texts = self.message.model_text();
+        let texts = self.entry.message.model_text();
         let meant = match self.block {
             Some(block) => texts.get(block..=block).unwrap_or(texts),
             None => texts,
@@ -72,8 +61,8 @@ impl Piece {
         let head: String = whole.chars().take(REDACTED_CHARS).collect();
         let head = Redactor::new().text(&head);
         Excerpt {
-            kind: self.kind,
-            message: self.index,
+            kind: kind(&self.entry),
+            message: self.entry.origin.message(),
             text: head.chars().take(chars).collect(),
             chars: whole.chars().count() as u64,
         }
@@ -149,10 +138,14 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
         (before.len() == after.len() && before.len() > 1)
             .then(|| pairs.position(|(before, after)| before != after))?
     });
+    let piece = |entry: &Entry| Piece {
+        entry: entry.clone(),
+        block,
+    };
     Some(Texts {
         event,
-        before: largest.map(|(_, entry)| Piece::of(entry, block)),
-        after: after.map(|entry| Piece::of(entry, block)),
+        before: largest.map(|(_, entry)| piece(entry)),
+        after: after.map(piece),
     })
 }
 
@@ -204,7 +197,7 @@ impl Observer for Changes {
 mod tests {
     use super::*;
     use crate::context::{CacheEffect, Context, Edit};
-    use crate::session::{ContentBlock, ToolResult};
+    use crate::session::{ContentBlock, Message, ToolResult};
     use crate::tokens::{CharsPer4, CountedTexts};
 
     fn counts() -> CountedTexts {

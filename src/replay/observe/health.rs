@@ -72,11 +72,8 @@ impl Observer for Health {
 /// The letters of all that the user and the agent said; what tools said is code, logs and data.
 pub fn letters_of(session: &Session) -> Letters {
     let mut letters = Letters::default();
-    for block in session
-        .messages()
-        .iter()
-        .flat_map(|message| message.content())
-    {
+    let messages = session.messages().iter();
+    for block in messages.flat_map(|message| message.content()) {
         if let ContentBlock::Text(text) = block {
             letters.add(text);
         }
@@ -95,9 +92,9 @@ impl Health {
     }
 
     fn ailments(&self, text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
-        let mut found = ailments(text, stop, is_larger);
         let mut letters = Letters::default();
         letters.add(text);
+        let mut found = ailments(text, stop, is_larger);
         if letters.are_foreign_to(&self.session) {
             found.push(Ailment::OtherScript);
         }

@@ -36,14 +36,14 @@ pub struct CachePlan {
     head: Vec<Piece>,
     messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
-    calls: usize,
     pub(in crate::replay) pacing: Moment,
     bill: Arc<Bill>,
-    pub(in crate::replay) client: Client,
-    /// The placement whose record comes first.
-    pub(in crate::replay) shown: Placement,
-    /// The prices in force, and the agent's model.
-    pub(in crate::replay) prices: Option<(Arc<Prices>, Option<String>)>,
+    /// Who sends the prompts, and sets the breakpoints.
+    pub client: Client,
+    /// The placement whose record comes first, and that costs are shown for.
+    pub shown: Placement,
+    /// The prices in force, and the agent's model: what models cost that a strategy names beside it.
+    pub prices: Option<(Arc<Prices>, Option<String>)>,
 }
 
 impl CachePlan {
@@ -67,7 +67,6 @@ impl CachePlan {
                 .map(|entry| (entry.message.clone(), Pieces::of(entry, counts)))
                 .collect(),
             counts: counts.clone(),
-            calls: session.calls().len(),
             pacing: 0,
             bill,
             client: Client::RECOMMENDED,
@@ -82,24 +81,14 @@ impl CachePlan {
     }
 
     fn pieces(&self, entry: &Entry) -> Cow<'_, Pieces> {
-        let known = match &entry.origin {
-            Origin::Verbatim(at) => self.messages.get(*at),
-            Origin::Edited { .. } | Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => {
-                None
-            }
-        };
+        let known = entry.origin.message();
+        let known = known.and_then(|at| self.messages.get(at));
         known
             .filter(|(message, _)| Arc::ptr_eq(message, &entry.message))
             .map_or_else(
                 || Cow::Owned(Pieces::of(entry, &self.counts)),
                 |(_, pieces)| Cow::Borrowed(pieces),
             )
-    }
-
-    /// Size of a message of the session, as counted.
-    fn size_of(&self, message: usize) -> Size {
-        let known = self.messages.get(message);
-        known.map_or_else(Size::default, |(_, pieces)| pieces.size())
     }
 }
 
@@ -109,9 +98,9 @@ impl CachePlan {
 pub struct PromptCaches {
     plan: Arc<CachePlan>,
     line: Line,
+    /// The last is that of the edge, from the first call on at which the strategy names one. Until then
+    /// it is as usual.
     caches: Vec<(PromptCache, CacheRecord)>,
-    /// From the first call on at which the strategy names an edge. Until then it is as usual.
-    edge: Option<(PromptCache, CacheRecord)>,
     ideal: Option<IdealCache>,
     clock: Clock,
     /// The lowest block that a patch changed since the last call, and the stage that did.
@@ -131,10 +120,6 @@ struct Clock {
 }
 
 impl Clock {
-    fn saw(&mut self, time: Option<Moment>) {
-        self.newest = self.newest.max(time);
-    }
-
     fn request(&mut self, pacing: Moment) -> Moment {
         self.now = match self.newest {
             Some(time) => self.now.max(time),
@@ -144,36 +129,19 @@ impl Clock {
         self.is_due = false;
         self.now
     }
-
-    fn answered(&mut self) {
-        self.newest = None;
-        self.is_due = true;
-    }
 }
 
 impl PromptCaches {
     /// Watches a cell; on the reference also what the recording says of its own cache.
     pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
         let caches = plan.schemes.iter().map(|scheme| {
-            let cache = PromptCache::new(scheme.clone(), plan.client);
-            // Nothing is ever said of a provider that keeps nothing.
-            let calls = match scheme.reuse {
-                Reuse::Nothing => 0,
-                Reuse::Breakpoints | Reuse::LongestPrefix => plan.calls,
-            };
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
-                placement: Placement::Usual,
                 rates: scheme.rates,
                 ttl_seconds: scheme.ttl_seconds,
-                read: Vec::with_capacity(calls),
-                written: Vec::with_capacity(calls),
-                strategy_read: Vec::new(),
-                elsewhere: BTreeMap::new(),
-                breaks: BTreeMap::new(),
-                again: Tokens::ZERO,
+                ..CacheRecord::default()
             };
-            (cache, record)
+            (PromptCache::new(scheme.clone(), plan.client), record)
         });
         let caches = caches.collect();
         let mut line = Line::new(&plan.head);
@@ -184,7 +152,6 @@ impl PromptCaches {
         Self {
             line,
             caches,
-            edge: None,
             ideal,
             clock: Clock::default(),
             broken_by: None,
@@ -194,10 +161,15 @@ impl PromptCaches {
         }
     }
 
-    /// Nothing behind this block is as it was sent. The lowest block of a call names the cause.
-    fn break_at(&mut self, at: usize, cause: &Arc<str>) {
+    /// Edits the prompt. The lowest block of a call that is not as it was sent names the cause.
+    fn edit(&mut self, edits: &[Edited], cause: &Arc<str>) {
+        let change = self.line.patch(edits);
+        for (cache, _) in &mut self.caches {
+            cache.removed(change.removed);
+        }
         let lowest = self.broken_by.as_ref().map(|(lowest, _)| *lowest);
-        if lowest.is_none_or(|lowest| at < lowest) {
+        let broken_at = change.broken_at.into_iter();
+        for at in broken_at.filter(|at| lowest.is_none_or(|lowest| *at < lowest)) {
             self.broken_by = Some((at, cause.clone()));
         }
     }
@@ -226,12 +198,7 @@ impl PromptCaches {
         observed.counted += prompt;
         for (_, record) in &self.caches {
             let split = record.of_call(view.call, prompt);
-            match observed.simulated.get_mut(&record.scheme) {
-                Some(sum) => *sum += split,
-                None => {
-                    observed.simulated.insert(record.scheme.clone(), split);
-                }
-            }
+            *observed.simulated.entry(record.scheme.clone()).or_default() += split;
         }
     }
 }
@@ -293,14 +260,15 @@ fn line_of(request: &Request, plan: &CachePlan) -> Line {
 
 impl Observer for PromptCaches {
     fn appended(&mut self, entry: &Entry) {
-        self.clock.saw(entry.message.timestamp.map(|time| time.0));
+        let time = entry.message.timestamp.map(|time| time.0);
+        self.clock.newest = self.clock.newest.max(time);
         self.line.append(&self.plan.pieces(entry));
     }
 
     fn asked(&mut self, asked: &Asked) {
         if let Some(named) = &asked.request.model {
             let price = self.plan.relative(named);
-            for (_, record) in self.caches.iter_mut().chain(&mut self.edge) {
+            for (_, record) in &mut self.caches {
                 record.elsewhere.insert(asked.number, price);
             }
             return;
@@ -313,7 +281,7 @@ impl Observer for PromptCaches {
         }
         let request = line_of(&asked.request, &self.plan);
         let shared = self.line.shared_with(&request);
-        for (cache, record) in self.caches.iter_mut().chain(&mut self.edge) {
+        for (cache, record) in &mut self.caches {
             let read = cache.beside(&self.line, &request, shared, now);
             note_read(record, asked.number, read.min(asked.usage.prompt()));
         }
@@ -332,13 +300,7 @@ impl Observer for PromptCaches {
                 .collect(),
             cache: edit.cache,
         });
-        let change = self.line.patch(&edits.collect::<Vec<_>>());
-        for (cache, _) in self.caches.iter_mut().chain(&mut self.edge) {
-            cache.removed(change.removed);
-        }
-        if let Some(at) = change.broken_at {
-            self.break_at(at, &applied.stage);
-        }
+        self.edit(&edits.collect::<Vec<_>>(), &applied.stage);
     }
 
     fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
@@ -347,10 +309,7 @@ impl Observer for PromptCaches {
             with: vec![self.plan.pieces(&context.entries()[*at]).into_owned()],
             cache: CacheEffect::Breaks,
         });
-        let change = self.line.patch(&edits.collect::<Vec<_>>());
-        if let Some(at) = change.broken_at {
-            self.break_at(at, &Arc::from(THINKING));
-        }
+        self.edit(&edits.collect::<Vec<_>>(), &Arc::from(THINKING));
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -358,17 +317,17 @@ impl Observer for PromptCaches {
         self.line.size_by(view.scale);
         let stage = self.broken_by.take();
         let stage = stage.as_ref().map(|(_, stage)| &**stage);
-        let keeps =
-            |(cache, _): &&mut (PromptCache, CacheRecord)| cache.scheme().reuse != Reuse::Nothing;
         let edge = view.edge.map(|entry| self.line.first_block(entry));
-        if self.edge.is_none() && edge.is_some() && self.ideal.is_some() {
-            self.edge = self.caches.first().cloned();
+        let is_edge = |(_, record): &(_, CacheRecord)| record.placement == Placement::Edge;
+        if edge.is_some() && self.ideal.is_some() && !self.caches.iter().any(is_edge) {
+            let mut usual = self.caches.first().cloned();
+            if let Some((_, record)) = &mut usual {
+                record.placement = Placement::Edge;
+            }
+            self.caches.extend(usual);
         }
-        for (cache, record) in self.caches.iter_mut().filter(keeps) {
-            let served = cache.send(&self.line, None, now);
-            note(record, &served, cache.scheme().step, stage);
-        }
-        if let Some((cache, record)) = &mut self.edge {
+        for (cache, record) in &mut self.caches {
+            let edge = edge.filter(|_| record.placement == Placement::Edge);
             let served = cache.send(&self.line, edge, now);
             note(record, &served, cache.scheme().step, stage);
         }
@@ -376,12 +335,14 @@ impl Observer for PromptCaches {
             ideal.send(&self.line, now);
         }
         self.line.sent(now);
-        self.clock.answered();
+        (self.clock.newest, self.clock.is_due) = (None, true);
         self.observe(view, view.prompt());
         if self.observed.is_some() {
             // A recorded counter may have been written before the answer was whole, and counts what
             // was thought and not told: either may be the larger.
-            let counted = view.scale.text(self.plan.size_of(view.before));
+            let known = self.plan.messages.get(view.before);
+            let size = known.map_or_else(Size::default, |(_, pieces)| pieces.size());
+            let counted = view.scale.text(size);
             let billed = view.response.usage.map(|usage| usage.output);
             self.outputs.push(counted.max(billed.unwrap_or_default()));
         }
@@ -391,12 +352,8 @@ impl Observer for PromptCaches {
         let own = self.caches.first().map(|(_, own)| own);
         let ideal = own.zip(self.ideal);
         let ideal = ideal.map(|(own, ideal)| ideal_record(own, ideal, &record.model_calls));
-        let edge = self.edge.map(|(_, record)| CacheRecord {
-            placement: Placement::Edge,
-            ..record
-        });
-        let usual = self.caches.into_iter().map(|(_, record)| record);
-        let mut records: Vec<CacheRecord> = usual.chain(edge).chain(ideal).collect();
+        let caches = self.caches.into_iter().map(|(_, record)| record);
+        let mut records: Vec<CacheRecord> = caches.chain(ideal).collect();
         for record in &mut records {
             for series in [&mut record.read, &mut record.written] {
                 if series.iter().all(|tokens| *tokens == Tokens::ZERO) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::{CallView, Observer};
 use crate::bill::Scale;
@@ -29,24 +29,7 @@ pub struct Snapshot {
     /// What became of each message of the session before this call, in order.
     pub fates: Vec<MessageFate>,
     /// The patches that were applied since the call before, in order.
-    pub patches: Vec<Shortened>,
-}
-
-/// A patch as it was applied.
-#[derive(Debug, Clone)]
-pub struct Shortened {
-    /// The stage's name in its strategy.
-    pub stage: Arc<str>,
-    /// Why, in words.
-    pub reason: String,
-    /// Size of the messages before.
-    pub before: Size,
-    /// Size of the messages after.
-    pub after: Size,
-    /// The entries that went, in order.
-    pub removed: Vec<Entry>,
-    /// The entries that came in their place, in order.
-    pub added: Vec<Entry>,
+    pub patches: Vec<Applied>,
 }
 
 /// What became of a message, and what decided it.
@@ -84,33 +67,23 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// Where a [`SnapshotObserver`] leaves its snapshot; empty where the session ended before that call.
-#[derive(Debug, Clone, Default)]
-pub struct SnapshotSlot(Arc<Mutex<Option<Snapshot>>>);
-
-impl SnapshotSlot {
-    /// What was seen.
-    pub fn take(&self) -> Option<Snapshot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
 /// Follows a context up to one call.
 #[derive(Debug)]
-pub struct SnapshotObserver {
+pub struct SnapshotObserver<'s> {
     call: usize,
     now: usize,
-    seen: SnapshotSlot,
+    seen: &'s mut Option<Snapshot>,
     is_over: bool,
     entries: Vec<Entry>,
     fates: Vec<MessageFate>,
     /// Since the last call.
-    patches: Vec<Shortened>,
+    patches: Vec<Applied>,
 }
 
-impl SnapshotObserver {
-    /// Takes a snapshot of this call; after the replay it is in `seen`.
-    pub fn new(call: usize, seen: SnapshotSlot) -> Self {
+impl<'s> SnapshotObserver<'s> {
+    /// Takes a snapshot of this call; after the replay it is in `seen`, unless the session ended before
+    /// that call.
+    pub fn new(call: usize, seen: &'s mut Option<Snapshot>) -> Self {
         Self {
             call,
             now: 0,
@@ -168,7 +141,7 @@ fn messages_of(entry: &Entry) -> Vec<Range<usize>> {
     }
 }
 
-impl Observer for SnapshotObserver {
+impl Observer for SnapshotObserver<'_> {
     fn appended(&mut self, entry: &Entry) {
         if self.is_over {
             return;
@@ -191,15 +164,7 @@ impl Observer for SnapshotObserver {
         if self.is_over {
             return;
         }
-        let change = &applied.change;
-        self.patches.push(Shortened {
-            stage: applied.stage.clone(),
-            reason: applied.reason.clone(),
-            before: change.before,
-            after: change.after,
-            removed: change.removed.clone(),
-            added: applied.written().cloned().collect(),
-        });
+        self.patches.push(applied.clone());
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         // From the back: indices count in the context before the whole patch.
         for edit in applied.change.edits.iter().rev() {
@@ -237,7 +202,7 @@ impl Observer for SnapshotObserver {
             return;
         }
         self.is_over = true;
-        let look = Snapshot {
+        *self.seen = Some(Snapshot {
             call: view.call,
             before: view.before,
             fixed: view.fixed,
@@ -246,8 +211,7 @@ impl Observer for SnapshotObserver {
             entries: view.context.entries().to_vec(),
             fates: std::mem::take(&mut self.fates),
             patches: std::mem::take(&mut self.patches),
-        };
-        *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+        });
         self.entries = Vec::new();
     }
 

@@ -217,12 +217,14 @@ impl SurvivalObserver {
         }
     }
 
-    /// Takes `entry` out, and notes in `touched` which slots it held.
-    fn remove(&mut self, entry: &Entry, touched: &mut Vec<usize>) {
-        for slot in self.plan.held_by(entry) {
-            self.counts[slot] = self.counts[slot].saturating_sub(1);
-            touched.push(slot);
+    /// Takes entries out, and returns the slots that they held.
+    fn remove(&mut self, entries: &[Entry]) -> Vec<usize> {
+        let held = entries.iter().flat_map(|entry| self.plan.held_by(entry));
+        let held: Vec<usize> = held.collect();
+        for slot in &held {
+            self.counts[*slot] = self.counts[*slot].saturating_sub(1);
         }
+        held
     }
 
     /// Notes for each slot that is in no text any more that this patch is what lost it.
@@ -270,7 +272,7 @@ impl SurvivalObserver {
             .into_iter()
             .find(|place| found.iter().any(|it| it.weak[*place]));
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
-            let compacted = || self.last(item.probe, before, prompt, &COMPACTED);
+            let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
             return SurvivalRecord {
                 fate: match (last.fate, weak) {
                     (Fate::Lost, Some(_)) => Fate::Unbound,
@@ -278,8 +280,7 @@ impl SurvivalObserver {
                 },
                 score: last.score,
                 place: last.place.or(weak).map(|place| PLACES[place]),
-                compacted_score: is_compacted
-                    .then(|| compacted().map_or(0.0, |compacted| compacted.score)),
+                compacted_score: compacted.map(|it| it.map_or(0.0, |it| it.score)),
                 lost_at,
             };
         }
@@ -421,23 +422,17 @@ impl Observer for SurvivalObserver {
     /// What the message held before it was shortened, and no text holds without it, is lost here;
     /// [`Observer::appended`] takes that back for what the shorter message still holds.
     fn shortened(&mut self, applied: &Applied) {
-        let mut touched = Vec::new();
         for entry in &applied.change.removed {
             self.add(entry);
         }
-        for entry in &applied.change.removed {
-            self.remove(entry, &mut touched);
-        }
+        let mut touched = self.remove(&applied.change.removed);
         let slots = self.plan.survival.slot_count();
         touched.retain(|slot| *slot < slots);
         self.note_lost(&touched, applied);
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let mut touched = Vec::new();
-        for entry in &applied.change.removed {
-            self.remove(entry, &mut touched);
-        }
+        let touched = self.remove(&applied.change.removed);
         for entry in applied.written() {
             self.add(entry);
         }

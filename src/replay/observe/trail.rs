@@ -37,7 +37,7 @@ const WORDS: [(ArtifactVerb, &str); 4] = [
 ];
 
 /// What was done to the files of a session, message by message: made once, shared by all cells.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TrailPlan {
     by_message: Vec<Vec<Touch>>,
     /// All paths of the session, to recognise one that is written shorter.
@@ -174,11 +174,11 @@ fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Follows what the context says of files, and writes [`CellRecord::trail`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ArtifactTrailObserver {
     plan: Arc<TrailPlan>,
     /// How often the context says each.
-    told: BTreeMap<Touch, u32>,
+    told: BTreeMap<Touch, i64>,
     /// What was done before the messages that were not seen yet.
     done: BTreeSet<Touch>,
     seen: usize,
@@ -192,11 +192,21 @@ impl ArtifactTrailObserver {
     pub fn new(plan: Arc<TrailPlan>) -> Self {
         Self {
             plan,
-            told: BTreeMap::new(),
-            done: BTreeSet::new(),
-            seen: 0,
-            now: ArtifactTrail::new(),
-            sums: ArtifactTrail::new(),
+            ..Self::default()
+        }
+    }
+
+    fn count(&mut self, entry: &Entry, by: i64) {
+        for touch in self.plan.told_by(entry) {
+            let now = self.now.entry(touch.0).or_default();
+            let right = if self.done.contains(&touch) { by } else { 0 };
+            let times = self.told.entry(touch).or_default();
+            let was_told = *times > 0;
+            *times += by;
+            if was_told != (*times > 0) {
+                now.told = now.told.saturating_add_signed(by);
+                now.right = now.right.saturating_add_signed(right);
+            }
         }
     }
 
@@ -209,32 +219,11 @@ impl ArtifactTrailObserver {
 
 impl Observer for ArtifactTrailObserver {
     fn entered(&mut self, entry: &Entry) {
-        for touch in self.plan.told_by(entry) {
-            let verb = touch.0;
-            let right = u64::from(self.done.contains(&touch));
-            let times = self.told.entry(touch).or_default();
-            *times += 1;
-            if *times == 1 {
-                let now = self.now.entry(verb).or_default();
-                now.told += 1;
-                now.right += right;
-            }
-        }
+        self.count(entry, 1);
     }
 
     fn left(&mut self, entry: &Entry) {
-        for touch in self.plan.told_by(entry) {
-            let Some(times) = self.told.get_mut(&touch) else {
-                continue;
-            };
-            *times -= 1;
-            if *times == 0 {
-                self.told.remove(&touch);
-                let now = self.now.entry(touch.0).or_default();
-                now.told -= 1;
-                now.right -= u64::from(self.done.contains(&touch));
-            }
-        }
+        self.count(entry, -1);
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -244,16 +233,14 @@ impl Observer for ArtifactTrailObserver {
                 if self.done.insert(touch.clone()) {
                     let now = self.now.entry(touch.0).or_default();
                     now.touched += 1;
-                    now.right += u64::from(self.told.contains_key(touch));
+                    let is_told = self.told.get(touch).is_some_and(|times| *times > 0);
+                    now.right += u64::from(is_told);
                 }
             }
             self.seen += 1;
         }
         for (verb, now) in &self.now {
-            let sum = self.sums.entry(*verb).or_default();
-            sum.touched += now.touched;
-            sum.told += now.told;
-            sum.right += now.right;
+            *self.sums.entry(*verb).or_default() += *now;
         }
     }
 

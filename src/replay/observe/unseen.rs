@@ -22,8 +22,9 @@ pub struct Unseen {
     window: Window,
     /// The share of the effective window from which on no sub-agent is started.
     agents_blocked_at: f64,
-    /// Messages appended since the last call, by index: what stands for each now, if anything.
-    waiting: BTreeMap<usize, Waiting>,
+    /// Messages appended since the last call, by index: all that stood for each, what it was first
+    /// included, and nothing where it was gone. The last is what stands for it now.
+    waiting: BTreeMap<usize, Versions>,
     /// Size of all messages, so far.
     messages: Size,
     /// The largest size of the messages at which something was typed since the last call.
@@ -33,14 +34,7 @@ pub struct Unseen {
     blocked_agents: Vec<usize>,
 }
 
-/// A message that no call has shown yet.
-#[derive(Debug)]
-struct Waiting {
-    /// What stands for it now, if anything.
-    now: Option<Arc<Message>>,
-    /// All that stood for it, what it was first included.
-    versions: Vec<Arc<Message>>,
-}
+type Versions = Vec<Option<Arc<Message>>>;
 
 impl Unseen {
     /// Watches a strategy in this window, which starts no sub-agent from that share of it on.
@@ -58,8 +52,8 @@ impl Unseen {
     }
 
     /// Compares what stands for a message with what it was.
-    fn compare(&mut self, original: &Message, waiting: &Waiting) {
-        let now = waiting.now.as_deref();
+    fn compare(&mut self, original: &Message, versions: &Versions) {
+        let now = versions.last().and_then(Option::as_deref);
         for (block, content) in original.content().iter().enumerate() {
             if !matches!(content, ContentBlock::ToolResult(_)) {
                 continue;
@@ -74,7 +68,7 @@ impl Unseen {
             // A result that was put aside is named by the hash of its content.
             let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
             self.found.reachable += u64::from(is.is_some_and(|is| is.contains(&path)));
-            let versions = waiting.versions.iter();
+            let versions = versions.iter().flatten();
             let mut texts = versions.filter_map(|version| version.model_text().get(block));
             self.found.saved += u64::from(texts.any(|text| text.contains(&path)));
         }
@@ -88,31 +82,19 @@ impl Observer for Unseen {
         }
         self.messages += entry.size;
         if let Some(at) = entry.origin.message() {
-            let waiting = Waiting {
-                now: Some(entry.message.clone()),
-                versions: vec![entry.message.clone()],
-            };
-            self.waiting.insert(at, waiting);
+            self.waiting.insert(at, vec![Some(entry.message.clone())]);
         }
     }
 
     fn patched(&mut self, applied: &Applied) {
         self.messages = applied.change.after;
-        for at in applied
-            .change
-            .removed
-            .iter()
-            .filter_map(|it| it.origin.message())
-        {
-            if let Some(waiting) = self.waiting.get_mut(&at) {
-                waiting.now = None;
-            }
-        }
-        for entry in applied.written() {
+        let removed = applied.change.removed.iter().map(|entry| (entry, None));
+        let written = applied.written();
+        let written = written.map(|entry| (entry, Some(entry.message.clone())));
+        for (entry, version) in removed.chain(written) {
             let at = entry.origin.message();
-            if let Some(waiting) = at.and_then(|at| self.waiting.get_mut(&at)) {
-                waiting.now = Some(entry.message.clone());
-                waiting.versions.push(entry.message.clone());
+            if let Some(versions) = at.and_then(|at| self.waiting.get_mut(&at)) {
+                versions.push(version);
             }
         }
     }

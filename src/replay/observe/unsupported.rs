@@ -1,4 +1,4 @@
-//! Names in summaries that nobody said: the cheapest sign that a summary makes things up.
+//! Unsupported names in summaries: the cheapest sign that a summary makes things up.
 //!
 //! The *atoms* of a summary are its paths, identifiers, ids and numbers. One is *supported* when it
 //! stands in a message that the summary replaces, or in something else that made way for it. What an

@@ -194,40 +194,29 @@ fn whole(entry: &Entry) -> Option<usize> {
     }
 }
 
-/// The summaries in the context, and which of them are none.
+/// Summaries in the context that no call has seen yet, and those that are none, as the flag says.
 #[derive(Debug, Default)]
-struct Summaries {
-    /// Summaries that nobody has looked at.
-    new: Vec<Entry>,
-    /// Those that are none.
-    bad: Vec<Entry>,
-}
+struct Summaries(Vec<(Entry, bool)>);
 
 impl Summaries {
     fn enters(&mut self, entry: &Entry) {
         if is_summary(entry) {
-            self.new.push(entry.clone());
+            self.0.push((entry.clone(), false));
         }
     }
 
     fn leaves(&mut self, entry: &Entry) {
-        if is_summary(entry) {
-            for list in [&mut self.new, &mut self.bad] {
-                if let Some(at) = list.iter().position(|it| it == entry) {
-                    list.remove(at);
-                    return;
-                }
-            }
+        if let Some(at) = self.0.iter().position(|(it, _)| it == entry) {
+            self.0.remove(at);
         }
     }
 
     fn findings(&mut self, session: &Session) -> impl Iterator<Item = Finding> {
-        let new = self
-            .new
-            .drain(..)
-            .filter(|entry| !reads_as_summary(entry, session));
-        self.bad.extend(new);
-        self.bad.iter().map(|entry| Finding {
+        self.0.retain_mut(|(entry, is_bad)| {
+            *is_bad = *is_bad || !reads_as_summary(entry, session);
+            *is_bad
+        });
+        self.0.iter().map(|(entry, _)| Finding {
             rule: Rule::NotASummary,
             subject: Subject::of(&entry.origin),
         })

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,33 +22,9 @@ pub struct Piece {
     content: u64,
     /// As counted.
     size: Size,
-    run: Run,
-}
-
-/// How a block counts towards the look-back: a run of tool uses takes one position, and so does a
-/// run of tool results. Every other block takes a position of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
-    None,
-    ToolUses,
-    ToolResults,
-}
-
-impl Run {
-    fn of(block: &ContentBlock) -> Self {
-        match block {
-            ContentBlock::ToolUse(_) => Self::ToolUses,
-            ContentBlock::ToolResult(_) => Self::ToolResults,
-            ContentBlock::Text(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Opaque(_) => Self::None,
-        }
-    }
-
-    fn continues(self, previous: Self) -> bool {
-        self != Self::None && self == previous
-    }
+    /// How it counts towards the look-back: a run of tool uses takes one position, and so does a run of
+    /// tool results. Every other block takes a position of its own.
+    run: Option<Discriminant<ContentBlock>>,
 }
 
 impl Piece {
@@ -59,8 +36,11 @@ impl Piece {
             tokens,
             ..Size::default()
         };
-        let run = Run::None;
-        Self { content, size, run }
+        Self {
+            content,
+            size,
+            run: None,
+        }
     }
 }
 
@@ -101,14 +81,9 @@ impl Pieces {
         let hides = message.hidden_thinking > Tokens::ZERO;
         let blocks = content.zip(texts).zip(blocks);
         let blocks = blocks.map(|((block, text), size)| Piece {
-            content: FixedState::default().hash_one((
-                std::mem::discriminant(block),
-                &**text,
-                is_user,
-                hides,
-            )),
+            content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
             size,
-            run: Run::of(block),
+            run: is_in_run(block).then(|| discriminant(block)),
         });
         Self::new(blocks.collect(), message.role())
     }
@@ -124,7 +99,7 @@ impl Pieces {
         let tools = (!tools.is_empty()).then(|| Piece {
             content: FixedState::default().hash_one(texts),
             size: sizes.sum(),
-            run: Run::None,
+            run: None,
         });
         let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
         tools.into_iter().chain(system).collect()
@@ -134,6 +109,13 @@ impl Pieces {
     pub fn size(&self) -> Size {
         self.blocks.iter().map(|piece| piece.size).sum()
     }
+}
+
+fn is_in_run(block: &ContentBlock) -> bool {
+    matches!(
+        block,
+        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_)
+    )
 }
 
 /// A block in its place.
@@ -154,11 +136,37 @@ struct Block {
     is_seen: bool,
 }
 
-/// Where an entry's blocks begin, and who sent it.
+impl Block {
+    /// A block that was never sent; its sums are not known yet.
+    fn new(piece: Piece) -> Self {
+        Self {
+            piece,
+            identity: piece.content,
+            chain: 0,
+            until: Size::default(),
+            position: 0,
+            is_seen: false,
+        }
+    }
+}
+
+/// Where an entry's blocks begin, how many they are, and who sent them.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     first: usize,
+    blocks: usize,
     is_user: bool,
+}
+
+impl Place {
+    /// The place of a message; where it begins is not known yet.
+    fn of(message: &Pieces) -> Self {
+        Self {
+            first: 0,
+            blocks: message.blocks.len(),
+            is_user: message.is_user,
+        }
+    }
 }
 
 /// One edit of a patch: these entries make way for others.
@@ -181,7 +189,7 @@ pub struct Line {
     head: usize,
     /// So many blocks stand as they were last sent.
     unbroken: usize,
-    last_sent: Option<Moment>,
+    pub(super) last_sent: Option<Moment>,
     /// How counted sizes become billed ones.
     scale: Scale,
     /// Prefixes that were sent and then edited away.
@@ -202,18 +210,15 @@ impl Line {
     /// A prompt without messages.
     pub fn new(head: &[Piece]) -> Self {
         let mut line = Self {
-            blocks: Vec::new(),
+            blocks: head.iter().copied().map(Block::new).collect(),
             entries: Vec::new(),
-            head: 0,
+            head: head.len(),
             unbroken: 0,
             last_sent: None,
             scale: Scale::COUNTED,
             left: HashMap::with_hasher(FixedState::default()),
         };
-        for piece in head {
-            line.push(piece.content, *piece, false);
-        }
-        line.head = head.len();
+        line.settle(0, 0);
         line
     }
 
@@ -253,39 +258,33 @@ impl Line {
         self.last(blocks).map_or(0, |block| block.position)
     }
 
-    /// When the prompt was last sent.
-    pub fn last_sent(&self) -> Option<Moment> {
-        self.last_sent
-    }
-
     /// Adds a message at the end.
     pub fn append(&mut self, message: &Pieces) {
-        self.begin(message.is_user);
-        for piece in &message.blocks {
-            self.push(piece.content, *piece, false);
+        let (entry, start) = (self.entries.len(), self.blocks.len());
+        let blocks = message.blocks.iter().copied();
+        self.blocks.extend(blocks.map(Block::new));
+        self.entries.push(Place::of(message));
+        self.settle(entry, start);
+    }
+
+    /// Adds up again from this entry on, which begins with block `start`.
+    fn settle(&mut self, entry: usize, start: usize) {
+        let mut first = start;
+        for place in &mut self.entries[entry..] {
+            place.first = first;
+            first += place.blocks;
         }
-    }
-
-    /// Begins a message at the end.
-    fn begin(&mut self, is_user: bool) {
-        let first = self.blocks.len();
-        self.entries.push(Place { first, is_user });
-    }
-
-    fn push(&mut self, identity: u64, piece: Piece, is_seen: bool) {
-        let last = self.blocks.last();
-        let chain = last.map_or(0, |last| last.chain);
-        let continues = last.is_some_and(|last| piece.run.continues(last.piece.run));
-        let position = last.map_or(0, |last| last.position) + usize::from(!continues);
-        let until = last.map_or_else(Size::default, |last| last.until) + piece.size;
-        self.blocks.push(Block {
-            piece,
-            identity,
-            chain: FixedState::default().hash_one((chain, identity)),
-            until,
-            position,
-            is_seen,
-        });
+        let mut last = self.last(start).copied();
+        for block in &mut self.blocks[start..] {
+            let continues = last.is_some_and(|last| last.piece.run == block.piece.run);
+            let continues = continues && block.piece.run.is_some();
+            let (chain, until, position) =
+                last.map_or_else(Default::default, |it| (it.chain, it.until, it.position));
+            block.chain = FixedState::default().hash_one((chain, block.identity));
+            block.until = until + block.piece.size;
+            block.position = position + usize::from(!continues);
+            last = Some(*block);
+        }
     }
 
     /// Blocks in front of an entry; all of them where there is no such entry.
@@ -305,67 +304,52 @@ impl Line {
         };
         let start = self.first_block(from);
         self.leave(start);
-        let sent = self.unbroken;
-        self.unbroken = self.unbroken.min(start);
-        let old: Vec<Block> = self.blocks.split_off(start);
-        let places: Vec<Place> = self.entries.split_off(from.min(self.entries.len()));
-        let old_blocks = |entries: Range<usize>| {
-            let begin = |at: usize| places.get(at - from).map_or(old.len(), |p| p.first - start);
-            &old[begin(entries.start)..begin(entries.end)]
+        let blocks_of = |edit: &Edited| {
+            self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
         };
-        let mut next = from;
-        let end = from + places.len();
-        for edit in edits {
-            for at in next..edit.entries.start {
-                self.keep(places[at - from], old_blocks(at..at + 1));
-            }
-            let gone = old_blocks(edit.entries.clone());
-            let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
+        let ranges: Vec<Range<usize>> = edits.iter().map(blocks_of).collect();
+        // From the back: indices count before the whole patch. Edits in front of the lowest break put in
+        // as many blocks as they take out.
+        for (edit, range) in edits.iter().zip(ranges).rev() {
+            let old = &self.blocks[range.clone()];
             // Blocks that go and blocks that come are compared one by one: all of them where they are
             // as many, else up to the first that differs.
-            let is_paired = gone.len() == new;
-            let mut before = gone.iter();
-            for pieces in &edit.with {
-                self.begin(pieces.is_user);
-                for piece in &pieces.blocks {
-                    let keeps = is_paired && edit.cache == CacheEffect::Keeps;
-                    let same = before
-                        .next()
-                        .filter(|was| keeps || was.piece.content == piece.content);
-                    if let Some(was) = same {
-                        if was.is_seen {
-                            change.removed += self.scale.text(was.piece.size - piece.size);
-                        }
-                        self.push(was.identity, *piece, was.is_seen);
-                    } else {
-                        change.broken_at.get_or_insert(self.blocks.len());
-                        self.push(piece.content, *piece, false);
-                        if !is_paired {
-                            before = [].iter();
-                        }
+            let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
+            let is_paired = old.len() == new;
+            let keeps = is_paired && edit.cache == CacheEffect::Keeps;
+            let mut broken = None;
+            let mut blocks = Vec::with_capacity(new);
+            for piece in edit.with.iter().flat_map(|pieces| &pieces.blocks) {
+                let mut block = Block::new(*piece);
+                let was = old.get(blocks.len()).filter(|was| {
+                    let is_compared = is_paired || broken.is_none();
+                    is_compared && (keeps || was.piece.content == piece.content)
+                });
+                if let Some(was) = was {
+                    (block.identity, block.is_seen) = (was.identity, was.is_seen);
+                    if was.is_seen {
+                        change.removed += self.scale.text(was.piece.size - piece.size);
                     }
+                } else {
+                    broken.get_or_insert(range.start + blocks.len());
                 }
+                blocks.push(block);
             }
             if !is_paired {
-                change.broken_at.get_or_insert(self.blocks.len());
+                broken.get_or_insert(range.start + new);
             }
-            next = edit.entries.end;
+            change.broken_at = broken.or(change.broken_at);
+            self.blocks.splice(range, blocks);
+            let places = edit.with.iter().map(Place::of);
+            self.entries.splice(edit.entries.clone(), places);
         }
-        for at in next..end {
-            self.keep(places[at - from], old_blocks(at..at + 1));
-        }
+        self.settle(from, start);
         // What was removed on the provider's side leaves the prefix as it was.
+        let sent = self.unbroken;
         let unbroken = change.broken_at.unwrap_or(sent);
         self.unbroken = unbroken.min(sent).min(self.blocks.len());
         change.broken_at = change.broken_at.filter(|at| *at < sent);
         change
-    }
-
-    fn keep(&mut self, place: Place, blocks: &[Block]) {
-        self.begin(place.is_user);
-        for block in blocks {
-            self.push(block.identity, block.piece, block.is_seen);
-        }
     }
 
     /// Remembers the sent prefixes that end at or behind `start`: they may come back.

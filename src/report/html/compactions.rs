@@ -3,21 +3,38 @@
 use std::collections::BTreeMap;
 
 use super::template::Packed;
-use crate::record::{CompactionChange, Excerpt, MessageKind, Portion};
-use crate::report::{CellCompaction, RenderError, Report, figure};
+use crate::record::{CellRecord, CompactionChange, CompactionEvent, Excerpt, MessageKind, Portion};
+use crate::report::{RenderError, Report, figure};
 
 /// Compactions that are part of the page.
 pub(super) const MOST: usize = 5_000;
 
 type Portions = BTreeMap<MessageKind, Portion>;
 
-pub(super) fn data(report: &Report) -> Result<String, RenderError> {
-    Packed::data(report.compactions.iter().take(MOST).map(columns))
+/// One compaction: its cell, what happened, and what it took out and put in; nothing in older records.
+pub(super) type Compaction<'a> = (
+    &'a CellRecord,
+    &'a CompactionEvent,
+    Option<&'a CompactionChange>,
+);
+
+/// All compactions; the first repeat of a cell stands for the others.
+pub(super) fn all(report: &Report) -> Vec<Compaction<'_>> {
+    let all = report.first_cells().flat_map(|cell| {
+        let events = cell.compactions.iter().enumerate();
+        events.map(move |(at, event)| {
+            let change = cell.changes.get(at).filter(|change| change.event == at);
+            (cell, event, change)
+        })
+    });
+    all.collect()
 }
 
-fn columns(compaction: &CellCompaction) -> Vec<String> {
-    let event = &compaction.event;
-    let change = compaction.change.as_ref();
+pub(super) fn data(all: &[Compaction<'_>]) -> Result<String, RenderError> {
+    Packed::data(all.iter().take(MOST).map(columns))
+}
+
+fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
     let sizes = |of: fn(&CompactionChange) -> &Portions| {
         change.map_or_else(|| "not recorded".to_owned(), |change| portions(of(change)))
     };
@@ -25,7 +42,7 @@ fn columns(compaction: &CellCompaction) -> Vec<String> {
         let excerpt = change.and_then(|change| of(change).as_ref());
         excerpt.map_or_else(|| "–".to_owned(), self::excerpt)
     };
-    let (session, strategy) = (&compaction.session, &compaction.strategy);
+    let (session, strategy) = (&cell.session, &cell.strategy);
     let reason = match event.reason.as_str() {
         "" => String::new(),
         reason => format!(": {reason}"),

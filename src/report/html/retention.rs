@@ -12,7 +12,11 @@ use crate::report::{Report, Role, figure};
 /// One table for each kind; nothing where no item has an age. The figures stand below a picture, which may
 /// be missing.
 pub(super) fn tables(report: &Report) -> Option<Json> {
-    let arms = arms(report);
+    // The floor has no history to forget.
+    let rows = report.compared().iter();
+    let rows = rows.filter(|row| row.role != Role::Floor);
+    let arms = rows.map(|row| (&*row.name, report.retention(&row.name)));
+    let arms: Vec<(&str, Retention)> = arms.collect();
     if arms.iter().all(|(_, items)| items.0.is_empty()) {
         return None;
     }
@@ -43,16 +47,4 @@ pub(super) fn tables(report: &Report) -> Option<Json> {
 fn cell(age: &Score) -> Option<Json> {
     let mean = figure::percent(age.mean()?);
     Some(json!({ "mean": mean, "items": age.items }))
-}
-
-/// The items of each arm, in the order of the comparison; the floor has no history to forget.
-fn arms(report: &Report) -> Vec<(&str, Retention)> {
-    let rows = report.compared().iter();
-    let rows = rows.filter(|row| row.role != Role::Floor);
-    rows.map(|row| {
-        let cells = report.cells.iter().filter(|cell| cell.strategy == row.name);
-        let items = cells.flat_map(|cell| cell.retention.0.iter().copied());
-        (row.name.as_str(), Retention(items.collect()))
-    })
-    .collect()
 }

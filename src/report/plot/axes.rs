@@ -1,7 +1,11 @@
 //! A panel with axes: from values to pixels, and the lines and figures at the edges.
 
-use super::scene::{HPos, INK, SIZE, Scene, text_width};
+use plotters::coord::ranged1d::{BoldPoints, Ranged};
+use plotters::coord::types::RangedCoordf64;
+
+use super::scene::{HPos, INK, Scene};
 use crate::report::figure;
+use crate::units;
 
 /// Part of a scene with an axis below and one on the left.
 #[derive(Debug, Clone, Copy)]
@@ -14,8 +18,7 @@ pub(super) struct Panel {
     pub(super) y: (f64, f64),
 }
 
-/// The title of an axis with its unit, about how many figures there is room for, and the text of a
-/// value.
+/// The title of an axis with its unit, the most figures there is room for, and the text of a value.
 pub(super) type Axis<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
 
 /// `60 %`.
@@ -30,37 +33,8 @@ pub(super) fn whole(value: f64) -> String {
 }
 
 /// A number of tokens, for an axis.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a figure at an axis is a small number that is not below 0"
-)]
 pub(super) fn tokens(value: f64) -> String {
-    figure::tokens(value.round().max(0.0) as u64)
-}
-
-/// Leaves out labels that would run into the one before.
-pub(super) struct Spacing {
-    gap: f64,
-    free_from: f64,
-}
-
-impl Spacing {
-    pub(super) fn new(gap: f64) -> Self {
-        Self {
-            gap,
-            free_from: f64::NEG_INFINITY,
-        }
-    }
-
-    /// Whether there is room for a label around this middle; if so, the room is taken.
-    pub(super) fn fits(&mut self, middle: f64, length: f64) -> bool {
-        let fits = middle - length / 2.0 >= self.free_from;
-        if fits {
-            self.free_from = middle + length / 2.0 + self.gap;
-        }
-        fits
-    }
+    figure::tokens(units::whole(value.round()))
 }
 
 /// The range of an axis: all values, with room at both ends. Intervals extend it by at most `most`
@@ -89,13 +63,7 @@ impl Panel {
     /// The pixel position of a point.
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let [left, upper, right, lower] = self.edges;
-        let share = |value: f64, (from, to): (f64, f64)| {
-            if to > from {
-                (value - from) / (to - from)
-            } else {
-                0.5
-            }
-        };
+        let share = |value: f64, (from, to): (f64, f64)| (value - from) / (to - from);
         (
             left + share(x, self.x) * (right - left),
             lower - share(y, self.y) * (lower - upper),
@@ -117,69 +85,22 @@ impl Panel {
         let [left, upper, right, lower] = self.edges;
         for value in ticks(self.y, rows) {
             let (_, y) = self.at(self.x.0, value);
-            scene.line(vec![(left, y), (right, y)], INK, 1, 0.13);
+            scene.line(&[(left, y), (right, y)], INK, 1, 0.13);
             scene.label((left - 8.0, y), &row(value), HPos::Right);
         }
-        let mut spacing = Spacing::new(6.0);
         for value in ticks(self.x, columns) {
             let (x, _) = self.at(value, self.y.0);
-            scene.line(vec![(x, lower), (x, lower + 4.0)], INK, 1, 0.6);
-            let text = column(value);
-            if spacing.fits(x, text_width(&text, SIZE)) {
-                scene.label((x, lower + 14.0), &text, HPos::Center);
-            }
+            scene.line(&[(x, lower), (x, lower + 4.0)], INK, 1, 0.6);
+            scene.label((x, lower + 14.0), &column(value), HPos::Center);
         }
-        let frame = vec![(left, upper), (left, lower), (right, lower)];
-        scene.line(frame, INK, 1, 0.6);
-        if !below.is_empty() {
-            let middle = f64::midpoint(left, right);
-            scene.label((middle, lower + 32.0), below, HPos::Center);
-        }
-        if !beside.is_empty() {
-            scene.upright((14.0, f64::midpoint(upper, lower)), beside);
-        }
+        scene.line(&[(left, upper), (left, lower), (right, lower)], INK, 1, 0.6);
+        let middle = (f64::midpoint(left, right), lower + 32.0);
+        scene.label(middle, below, HPos::Center);
+        scene.upright((14.0, f64::midpoint(upper, lower)), beside);
     }
 }
 
-/// Round values between two others, at most about `count` of them: steps of 1, 2 or 5.
-pub(super) fn ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
-    let span = to - from;
-    if !span.is_finite() || span <= 0.0 {
-        return vec![from];
-    }
-    let rough = (to - from) / count.max(1) as f64;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= rough * 0.999)
-        .unwrap_or(10.0 * power);
-    let mut values = Vec::new();
-    let mut number = (from / step - 1e-9).ceil();
-    while number * step <= to + step * 1e-9 {
-        values.push(number * step);
-        number += 1.0;
-    }
-    values
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_at_an_axis_are_round() {
-        for (range, count, expected) in [
-            ((0.0, 100.0), 5, &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0][..]),
-            ((0.0, 9.0), 4, &[0.0, 5.0]),
-            ((-0.3, 0.25), 6, &[-0.3, -0.2, -0.1, 0.0, 0.1, 0.2]),
-            ((3.0, 3.0), 4, &[3.0]),
-        ] {
-            let found = ticks(range, count);
-            assert_eq!(found.len(), expected.len(), "{range:?}: {found:?}");
-            for (found, expected) in found.iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-9, "{range:?}: {found}");
-            }
-        }
-    }
+/// Round values in a range, at most so many.
+pub(super) fn ticks((from, to): (f64, f64), most: usize) -> Vec<f64> {
+    RangedCoordf64::from(from..to).key_points(BoldPoints(most))
 }

@@ -1,9 +1,8 @@
 //! Prompt tokens that the provider's cache serves, stores, and does neither with.
 
 use super::axes::{Panel, tokens, whole};
-use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, Shape, fitted};
-use super::series::CellSeries;
-use crate::record::{Arm, CacheRecord};
+use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
+use crate::record::{Arm, CacheRecord, CellRecord};
 use crate::report::{Report, figure};
 use crate::units::Tokens;
 
@@ -17,69 +16,46 @@ const MOST_PANELS: usize = 14;
 /// One panel per strategy, for the longest session.
 pub(crate) fn scene(report: &Report) -> Scene {
     let mut scene = Scene::new("Prompt tokens by what the provider's cache makes of them");
-    let longest = report
-        .series
-        .iter()
-        .filter(|series| series.arm == Arm::Reference)
-        .filter_map(|series| Some((series, series.cache.as_ref()?)))
-        .max_by_key(|(series, _)| series.prompts.len());
-    let Some((longest, cache)) = longest else {
-        let end = scene.note(50.0, "no prompt cache was simulated in this run");
-        scene.ends_at(end + 12.0);
+    let full = report.first_cells().filter(|it| it.arm == Arm::Reference);
+    let full = full.filter_map(|cell| Some((cell, cell.prompt_cache.first()?)));
+    let Some((longest, cache)) = full.max_by_key(|(cell, _)| cell.prompt_tokens.len()) else {
+        scene.note("no prompt cache was simulated in this run");
         return scene;
     };
-    let mut y = scene.legend(&[
+    scene.legend(&[
         (Mark::Band(1.0), PURPLE, "neither: plain input"),
         (Mark::Band(1.0), ORANGE, "written to the cache"),
         (Mark::Band(1.0), SKY, "read from the cache"),
     ]);
     let session = fitted(&longest.session, SIZE, 420.0);
-    let words = format!("session {session}, scheme {}", cache.scheme);
-    y = scene.note(y, &words) - 10.0;
-    let shown = in_order(report, &longest.session);
-    let all = shown.len();
-    let most = shown.iter().flat_map(|(series, _)| &series.prompts).max();
-    let most = most.map_or(1.0, |most| most.0 as f64);
-    let last = all.min(MOST_PANELS);
-    for (number, (series, cache)) in shown.into_iter().take(MOST_PANELS).enumerate() {
-        let (calls, is_last) = (longest.prompts.len(), number + 1 == last);
-        y = panel(&mut scene, series, cache, (calls, most), y + 16.0, is_last);
+    scene.note(&format!("session {session}, scheme {}", cache.scheme));
+    // Full history first, then the strategies in the order of the comparison.
+    let of_row = |name: &str| {
+        let mut cells = report.first_cells();
+        let cell = cells.find(|it| it.session == longest.session && it.strategy == name)?;
+        Some((cell, cell.prompt_cache.first()?))
+    };
+    let rows = report.compared().iter();
+    let shown: Vec<_> = rows.filter_map(|row| of_row(&row.name)).collect();
+    let most = shown.iter().flat_map(|(cell, _)| &cell.prompt_tokens).max();
+    let most = most.map_or(1.0, |most| most.0 as f64).max(1.0);
+    for (cell, cache) in shown.iter().take(MOST_PANELS) {
+        panel(&mut scene, cell, cache, (longest.prompt_tokens.len(), most));
     }
-    y += 40.0;
-    if all > MOST_PANELS {
-        let words = format!("the first {MOST_PANELS} of {all}");
-        y = scene.note(y, &words) + 2.0;
+    if shown.len() > MOST_PANELS {
+        scene.note(&format!("the first {MOST_PANELS} of {}", shown.len()));
     }
-    scene.ends_at(y);
     scene
 }
 
-/// Full history first, then the strategies in the order of the comparison.
-fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a CacheRecord)> {
-    let rows = report.compared().iter();
-    rows.filter_map(|row| {
-        let mut series = report.series.iter();
-        let found =
-            series.find(|series| series.session == session && series.strategy == row.name)?;
-        Some((found, found.cache.as_ref()?))
-    })
-    .collect()
-}
-
-/// Draws one strategy's layers, and returns where the panel ends.
-fn panel(
-    scene: &mut Scene,
-    series: &CellSeries,
-    cache: &CacheRecord,
-    (calls, most): (usize, f64),
-    top: f64,
-    is_last: bool,
-) -> f64 {
-    let name = fitted(&series.strategy, SIZE, 400.0);
+/// Draws one strategy's layers.
+fn panel(scene: &mut Scene, cell: &CellRecord, cache: &CacheRecord, (calls, most): (usize, f64)) {
+    let top = scene.y + 6.0;
+    let name = fitted(&cell.strategy, SIZE, 400.0);
     scene.label((LEFT, top), &name, HPos::Left);
-    let calls_sent = series.prompts.len();
+    let calls_sent = cell.prompt_tokens.len();
     let sum = |tokens: &[Tokens]| tokens.iter().take(calls_sent).map(|it| it.0).sum::<u64>();
-    let (prompts, read) = (sum(&series.prompts), sum(&cache.read));
+    let (prompts, read) = (sum(&cell.prompt_tokens), sum(&cache.read));
     if prompts > 0 {
         let share = figure::percent(read as f64 / prompts as f64);
         let words = format!("{share} of {} read", figure::tokens(prompts));
@@ -103,20 +79,13 @@ fn panel(
     let tokens_at = |tokens: &[Tokens], call: usize| tokens.get(call).map_or(0, |it| it.0);
     let read = edge(&|call| tokens_at(&cache.read, call));
     let cached = edge(&|call| tokens_at(&cache.read, call) + tokens_at(&cache.written, call));
-    let all = edge(&|call| tokens_at(&series.prompts, call));
+    let all = edge(&|call| tokens_at(&cell.prompt_tokens, call));
     for (upper, color) in [(read, SKY), (cached, ORANGE), (all, PURPLE)] {
         let points: Vec<_> = upper.iter().chain(below.iter().rev()).copied().collect();
-        if !points.is_empty() {
-            scene.shapes.push(Shape::Area { points, color });
-        }
+        scene.area(&points, color);
         below = upper;
     }
-    let (title, call): (_, &dyn Fn(f64) -> String) = if is_last {
-        ("call", &whole)
-    } else {
-        ("", &|_| String::new())
-    };
-    let columns = (title, calls.clamp(1, 10), call);
-    panel.axes(scene, columns, ("tokens", 3, &tokens));
-    lower
+    let columns = ("call", calls.clamp(1, 10) + 1, &whole as _);
+    panel.axes(scene, columns, ("tokens", 4, &tokens));
+    scene.y = lower + 50.0;
 }

@@ -2,13 +2,9 @@
 
 use super::axes::{Axis, Panel, percent};
 use super::scene::{INK, Scene, line_keys, line_of};
-use crate::metric::retention::{Retention, TOKENS};
+use crate::metric::retention::TOKENS;
 use crate::probe::ProbeKind;
 use crate::report::{Report, Role};
-
-const LEFT: f64 = 80.0;
-const RIGHT: f64 = 780.0;
-const HEIGHT: f64 = 280.0;
 
 /// Survival by age, for every strategy: all planted items together, or those of one kind.
 pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
@@ -24,13 +20,13 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
         .map(|(at, row)| (at, row.name.as_str(), curve(report, &row.name, kind)))
         .filter(|(.., points)| !points.is_empty())
         .collect();
-    let y = scene.legend(&line_keys(curves.iter().map(|(at, name, _)| (*at, *name))));
+    scene.legend(&line_keys(curves.iter().map(|(at, name, _)| (*at, *name))));
     if curves.is_empty() {
-        let words = "nothing was planted in these sessions, or nobody noted when it was said";
-        return scene.with_only(y, words);
+        scene.note("nothing was planted in these sessions, or nobody noted when it was said");
+        return scene;
     }
     let panel = Panel {
-        edges: [LEFT, y + 6.0, RIGHT, y + 6.0 + HEIGHT],
+        edges: [80.0, scene.y, 780.0, scene.y + 280.0],
         x: (-0.25, TOKENS.len() as f64 - 0.75),
         y: (0.0, 1.05),
     };
@@ -40,33 +36,29 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
         found.map_or(String::new(), |((words, _), _)| (*words).to_owned())
     };
     let title = "tokens of full history since it was said";
-    let below: Axis<'_> = (title, TOKENS.len(), &age);
-    let beside: Axis<'_> = ("survival, not corrected for chance", 5, &percent);
+    let below: Axis<'_> = (title, TOKENS.len() + 1, &age);
+    let beside: Axis<'_> = ("survival, not corrected for chance", 6, &percent);
     panel.axes(&mut scene, below, beside);
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
     };
-    scene.line(points(&curve(report, "full", kind)), INK, 3, 0.35);
+    scene.line(&points(&curve(report, "full", kind)), INK, 3, 0.35);
     for (at, _, curve) in &curves {
-        let (color, dashed) = line_of(*at);
         let points = points(curve);
-        scene.stroke(&points, color, dashed);
+        scene.stroke(&points, line_of(*at));
         for point in points {
-            scene.dot(point, 3.0, color, false);
+            scene.dot(point, 3.0, line_of(*at).0, false);
         }
     }
-    scene.ends_at(y + 6.0 + HEIGHT + 52.0);
+    scene.y += 280.0 + 46.0;
     scene
 }
 
 /// The mean score of planted items of each age that occurs. Along the axis, an age is its place in
 /// [`TOKENS`].
 fn curve(report: &Report, strategy: &str, kind: Option<ProbeKind>) -> Vec<(f64, f64)> {
-    let cells = report.cells.iter();
-    let own = cells.filter(|cell| cell.strategy == strategy);
-    let items = own.flat_map(|cell| cell.retention.0.iter().copied());
-    let ages =
-        Retention(items.collect()).by_tokens(|item| kind.is_none_or(|kind| kind == item.kind));
+    let items = report.retention(strategy);
+    let ages = items.by_tokens(|item| kind.is_none_or(|kind| kind == item.kind));
     let means = ages.iter().enumerate();
     means
         .filter_map(|(at, age)| Some((at as f64, age.mean()?)))

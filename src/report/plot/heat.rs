@@ -1,8 +1,9 @@
 //! Heat maps of a sweep: one row of two maps for each pair of knobs, what is saved and what is kept.
 
-use super::axes::Spacing;
+use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
+
 use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
-use crate::compare::sweep::{KnobPair, PairCell, Sweep, SweepPoint, pairs};
+use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
 use crate::report::figure;
 
 /// The left edges of the two maps, and the width of each.
@@ -35,49 +36,34 @@ const DARK_FROM: f64 = 0.623_58;
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
     let mut scene = Scene::new("What each pair of knobs saves and keeps");
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
-        ([], Some(knob)) => vec![alone(sweep, &knob.knob)],
+        ([], Some(knob)) => vec![pairs::pair(&sweep.points, "", &knob.knob)],
         (pairs, _) => pairs.to_vec(),
     };
     let words = format!(
         "mean over {} and all other knobs, in percent; outlined: with the recommended setting; ×: broken; empty: not tried",
         figure::many(sweep.tune.len(), "session", "sessions")
     );
-    let mut y = scene.paragraph(46.0, &words);
+    scene.paragraph(&words);
     if pairs.is_empty() {
-        return scene.with_only(y, "no knob was turned");
+        scene.note("no knob was turned");
     }
     for pair in &pairs {
-        y = both(&mut scene, sweep, pair, y + 10.0);
+        both(&mut scene, sweep, pair);
     }
-    scene.ends_at(y);
     scene
-}
-
-/// One knob as a pair whose other knob takes one value.
-fn alone(sweep: &Sweep, knob: &str) -> KnobPair {
-    let columns = pairs::values(&sweep.points, knob);
-    let cell = |column: &String| {
-        let has = |point: &&SweepPoint| point.values.iter().any(|(_, value)| value == column);
-        PairCell::of(sweep.points.iter().filter(has))
-    };
-    KnobPair {
-        knobs: (String::new(), knob.to_owned()),
-        rows: vec![String::new()],
-        cells: vec![columns.iter().map(cell).collect()],
-        columns,
-    }
 }
 
 /// The number of a cell that a map shows; nothing where it was not measured.
 type CellValue = fn(&PairCell) -> Option<f64>;
 
-fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
+fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
     let (down, across) = (&pair.knobs.0, &pair.knobs.1);
-    let mut y = top;
+    scene.y += 10.0;
     if !down.is_empty() {
-        y = scene.note(y, &format!("rows: {down}"));
+        scene.note(&format!("rows: {down}"));
     }
-    y = scene.note(y, &format!("columns: {across}")) + 6.0;
+    scene.note(&format!("columns: {across}"));
+    let y = scene.y + 6.0;
     let maps: [(f64, &str, CellValue); 2] = [
         (LEFTS[0], &sweep.cost, |cell| cell.cost),
         (LEFTS[1], &sweep.quality, |cell| cell.quality),
@@ -87,16 +73,11 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
         scene.label((left + MAP / 2.0, y), &heading, HPos::Center);
         draw(scene, pair, value, (left, y + 14.0))
     });
-    ends[0].max(ends[1])
+    scene.y = ends[0].max(ends[1]);
 }
 
 /// Draws one map, and returns where it ends.
-fn draw(
-    scene: &mut Scene,
-    pair: &KnobPair,
-    value: fn(&PairCell) -> Option<f64>,
-    (left, top): (f64, f64),
-) -> f64 {
+fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64, f64)) -> f64 {
     let row = ROW.min(HIGHEST / pair.rows.len().max(1) as f64);
     let column = MAP / pair.columns.len().max(1) as f64;
     let values = pair.cells.iter().flatten().flatten().filter_map(value);
@@ -150,46 +131,44 @@ fn shown(value: f64, width: f64) -> Option<(String, f64)> {
 }
 
 fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Color, width: u32) {
-    let corners = vec![
-        (left, upper),
-        (right, upper),
-        (right, lower),
-        (left, lower),
-        (left, upper),
-    ];
-    scene.line(corners, color, width, 1.0);
+    let (first, second) = ((left, upper), (right, lower));
+    let corners = [first, (right, upper), second, (left, lower), first];
+    scene.line(&corners, color, width, 1.0);
+}
+
+/// How many cells a line of text is high, so that the values of each so many do not overlap.
+fn every(cell: f64) -> usize {
+    let mut counts = 1..=u8::MAX;
+    let found = counts.find(|count| f64::from(*count) * cell >= SIZE);
+    found.map_or(usize::MAX, usize::from)
 }
 
 /// The values of the rows, as many as there is room for.
 fn beside(scene: &mut Scene, rows: &[String], left: f64, top: f64, row: f64) {
-    let mut spacing = Spacing::new(1.0);
-    for (at, value) in rows.iter().enumerate() {
+    for (at, value) in rows.iter().enumerate().step_by(every(row)) {
         let y = top + row * (at as f64 + 0.5);
-        if spacing.fits(y, SIZE) {
-            let text = fitted(value, SIZE, BESIDE);
-            scene.label((left - 8.0, y), &text, HPos::Right);
-        }
+        scene.label((left - 8.0, y), &fitted(value, SIZE, BESIDE), HPos::Right);
     }
 }
 
 /// The values of the columns: horizontal if they all fit, else upright. Returns where they end.
 fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f64) -> f64 {
+    let x = |at: usize| left + column * (at as f64 + 0.5);
     let mut widths = columns.iter().map(|value| text_width(value, SIZE));
-    let all_fit = widths.all(|width| width + 4.0 <= column);
-    let mut spacing = Spacing::new(1.0);
-    let mut end = lower + if all_fit { 20.0 } else { 4.0 };
-    for (at, value) in columns.iter().enumerate() {
-        let x = left + column * (at as f64 + 0.5);
-        if all_fit {
-            scene.label((x, lower + 12.0), value, HPos::Center);
-        } else if spacing.fits(x, SIZE) {
-            let text = fitted(value, SIZE, UPRIGHT);
-            let length = text_width(&text, SIZE);
-            scene.upright((x, lower + 6.0 + length / 2.0), &text);
-            end = end.max(lower + 6.0 + length + 4.0);
+    if widths.all(|width| width + 4.0 <= column) {
+        for (at, value) in columns.iter().enumerate() {
+            scene.label((x(at), lower + 12.0), value, HPos::Center);
         }
+        return lower + 20.0;
     }
-    end
+    let mut longest = 0.0_f64;
+    for (at, value) in columns.iter().enumerate().step_by(every(column)) {
+        let text = fitted(value, SIZE, UPRIGHT);
+        let length = text_width(&text, SIZE);
+        scene.upright((x(at), lower + 6.0 + length / 2.0), &text);
+        longest = longest.max(length);
+    }
+    lower + longest + 10.0
 }
 
 /// The ramp with its two ends; returns where it ends.
@@ -221,21 +200,8 @@ fn share(value: f64, low: f64, high: f64) -> f64 {
 }
 
 /// The colour at a share of the ramp.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a short ramp, and a mean of two bytes"
-)]
 fn shade(share: f64) -> Color {
-    let along = share.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
-    let at = (along.floor() as usize).min(RAMP.len() - 2);
-    let rest = along - at as f64;
-    let mix = |from: u8, to: u8| {
-        let mean = f64::from(from) * (1.0 - rest) + f64::from(to) * rest;
-        mean.round() as u8
-    };
-    let (from, to) = (RAMP[at], RAMP[at + 1]);
-    Color(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    DerivedColorMap::new(&RAMP).get_color(share)
 }
 
 #[cfg(test)]

@@ -1,10 +1,20 @@
-//! A picture as data: shapes in pixels, from the upper left corner.
+//! A picture: shapes in pixels from the upper left corner, and how they become SVG.
+//!
+//! A scene is filled from above: `y` is the middle of the next line of text, and whatever is drawn moves it down.
 
+use std::error::Error;
+use std::sync::OnceLock;
+
+use plotters::backend::{DrawingBackend, SVGBackend};
+use plotters::element::{DashedPathElement, Drawable};
 pub(crate) use plotters::style::RGBColor as Color;
 pub(crate) use plotters::style::text_anchor::HPos;
+use plotters::style::text_anchor::{Pos, VPos};
+use plotters::style::{
+    Color as _, FontStyle, FontTransform, IntoFont, ShapeStyle, TextStyle, register_font,
+};
 
-pub(crate) use super::paint::text_width;
-use crate::report::escape;
+use crate::report::{RenderError, escape};
 
 /// The colour of text, axes and outlines.
 pub(crate) const INK: Color = Color(36, 41, 47);
@@ -34,87 +44,80 @@ pub(crate) const WIDTH: f64 = 800.0;
 const MARGIN: f64 = 16.0;
 
 /// The distance from one line of text to the next.
-const LINE_HEIGHT: f64 = 17.0;
+const LINE_HEIGHT: f64 = 18.0;
+
+/// A part of `DejaVu` Sans; its licence is in the same folder.
+static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");
+
+/// The family that browsers and viewers know; the built-in font is registered under this name.
+const FAMILY: &str = "sans-serif";
+
+/// Registers the font with the plotting library, once in a process.
+fn with_font() {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    REGISTERED.get_or_init(|| register_font(FAMILY, FontStyle::Normal, FONT).is_ok());
+}
+
+/// The width of a text, in pixels.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    with_font();
+    let measured = (FAMILY, size).into_font().box_size(text);
+    // The font is built in, so measuring hardly fails: half the height per letter is near enough.
+    measured.map_or_else(
+        |_| text.chars().count() as f64 * size / 2.0,
+        |(width, _)| f64::from(width),
+    )
+}
 
 /// The colour of a strategy's line, and whether the line is dashed: lines after the sixth are.
 pub(crate) fn line_of(series: usize) -> (Color, bool) {
     (LINES[series % LINES.len()], (series / LINES.len()) % 2 == 1)
 }
 
-/// One thing to draw. Opacity goes from 0 to 1; all lengths are in pixels.
-pub(crate) enum Shape {
-    /// A filled box.
-    Rect {
-        /// Left, upper, right and lower.
-        edges: [f64; 4],
-        color: Color,
-        opacity: f64,
-    },
-    /// A line through points.
-    Line {
-        points: Vec<(f64, f64)>,
-        color: Color,
-        opacity: f64,
-        width: u32,
-    },
-    /// A filled polygon.
-    Area {
-        points: Vec<(f64, f64)>,
-        color: Color,
-    },
-    /// A circle: filled, or hollow with an outline.
-    Dot {
-        at: (f64, f64),
-        radius: f64,
-        color: Color,
-        hollow: bool,
-    },
-    /// A line of text, centred vertically on its position.
-    Text {
-        at: (f64, f64),
-        text: String,
-        size: f64,
-        color: Color,
-        /// The point of the text that is at its position.
-        anchor: HPos,
-        /// Whether it is read from bottom to top.
-        upwards: bool,
-    },
+type Painted = Result<(), Box<dyn Error>>;
+
+/// Draws a shape.
+type Shape = Box<dyn Fn(&mut SVGBackend<'_>) -> Painted>;
+
+/// A line of text, centred vertically on its position.
+pub(crate) struct Label {
+    pub(crate) at: (f64, f64),
+    pub(crate) text: String,
+    pub(crate) size: f64,
+    color: Color,
+    /// The point of the text that is at its position.
+    pub(crate) anchor: HPos,
+    /// Whether it is read from bottom to top.
+    pub(crate) upwards: bool,
 }
 
 /// A picture.
 pub(crate) struct Scene {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
+    /// The middle of the next line of text.
+    pub(crate) y: f64,
     /// The subject, for readers who do not see the picture.
     pub(crate) title: String,
     /// From back to front.
-    pub(crate) shapes: Vec<Shape>,
+    shapes: Vec<Shape>,
+    /// In front of all shapes.
+    pub(crate) labels: Vec<Label>,
 }
 
 impl Scene {
-    /// An empty picture; [`Scene::ends_at`] sets its height.
+    /// A picture with nothing but its title.
     pub(crate) fn new(title: &str) -> Self {
         let mut scene = Self {
-            width: whole(WIDTH),
-            height: 0,
+            y: 46.0,
             title: title.to_owned(),
             shapes: Vec::new(),
+            labels: Vec::new(),
         };
         scene.write((MARGIN, 20.0), title, TITLE, INK, HPos::Left);
         scene
     }
 
-    /// The picture with nothing but a line of text below its legend.
-    pub(crate) fn with_only(mut self, y: f64, text: &str) -> Self {
-        self.label((MARGIN, y + 6.0), text, HPos::Left);
-        self.ends_at(y + 30.0);
-        self
-    }
-
-    /// Sets the height.
-    pub(crate) fn ends_at(&mut self, lower: f64) {
-        self.height = whole(lower);
+    pub(crate) fn height(&self) -> f64 {
+        self.y + 6.0
     }
 
     /// Writes a line of text.
@@ -126,7 +129,7 @@ impl Scene {
         color: Color,
         anchor: HPos,
     ) {
-        self.shapes.push(Shape::Text {
+        self.labels.push(Label {
             at,
             // A name may come from any file, and may contain anything.
             text: escape::plain(text),
@@ -142,106 +145,111 @@ impl Scene {
         self.write(at, text, SIZE, INK, anchor);
     }
 
-    /// Writes a line from the left edge, and returns the height of the next line.
-    pub(crate) fn note(&mut self, y: f64, text: &str) -> f64 {
-        let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN);
-        self.label((MARGIN, y), &text, HPos::Left);
-        y + 18.0
-    }
-
     /// Writes text in ordinary size from bottom to top, around its middle.
     pub(crate) fn upright(&mut self, at: (f64, f64), text: &str) {
-        self.shapes.push(Shape::Text {
-            at,
-            text: escape::plain(text),
-            size: SIZE,
-            color: INK,
-            anchor: HPos::Center,
-            upwards: true,
-        });
+        self.label(at, text, HPos::Center);
+        if let Some(label) = self.labels.last_mut() {
+            label.upwards = true;
+        }
     }
 
-    /// Writes sentences between the edges, and returns the height of the next line. A picture has
-    /// one font, so backticks are removed.
-    pub(crate) fn paragraph(&mut self, mut y: f64, text: &str) -> f64 {
+    /// Writes a line from the left edge.
+    pub(crate) fn note(&mut self, text: &str) {
+        let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN);
+        self.label((MARGIN, self.y), &text, HPos::Left);
+        self.y += LINE_HEIGHT;
+    }
+
+    /// Writes sentences between the edges. A picture has one font, so backticks are removed.
+    pub(crate) fn paragraph(&mut self, text: &str) {
         let text = text.replace('`', "");
         let mut line = String::new();
         for word in text.split(' ') {
-            let longer = if line.is_empty() {
-                word.to_owned()
-            } else {
-                format!("{line} {word}")
-            };
-            if !line.is_empty() && text_width(&longer, SIZE) > WIDTH - 2.0 * MARGIN {
-                self.label((MARGIN, y), &line, HPos::Left);
-                y += LINE_HEIGHT;
-                word.clone_into(&mut line);
+            let longer = format!("{line}{word} ");
+            if !line.is_empty() && text_width(longer.trim_end(), SIZE) > WIDTH - 2.0 * MARGIN {
+                self.note(line.trim_end());
+                line = format!("{word} ");
             } else {
                 line = longer;
             }
         }
-        self.label((MARGIN, y), &line, HPos::Left);
-        y + LINE_HEIGHT
+        self.note(line.trim_end());
     }
 
-    /// Draws a line.
-    pub(crate) fn line(&mut self, points: Vec<(f64, f64)>, color: Color, width: u32, opacity: f64) {
-        self.shapes.push(Shape::Line {
-            points,
-            color,
-            opacity,
-            width,
-        });
+    fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> Painted + 'static) {
+        self.shapes.push(Box::new(shape));
+    }
+
+    /// Draws a line through points.
+    pub(crate) fn line(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
+        let style = ShapeStyle::from(color.mix(opacity)).stroke_width(width);
+        let points = pixels(points);
+        self.draw(move |svg| Ok(svg.draw_path(points.iter().copied(), &style)?));
+    }
+
+    /// Draws a dashed line: seven pixels drawn, five left out.
+    pub(crate) fn dashes(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
+        let style = ShapeStyle::from(color.mix(opacity)).stroke_width(width);
+        let dashes = DashedPathElement::new(std::iter::empty::<(i32, i32)>(), 7, 5, style);
+        let points = pixels(points);
+        self.draw(move |svg| Ok(dashes.draw(points.iter().copied(), svg, (0, 0))?));
     }
 
     /// Draws the line of a strategy.
-    pub(crate) fn stroke(&mut self, points: &[(f64, f64)], color: Color, dashed: bool) {
+    pub(crate) fn stroke(&mut self, points: &[(f64, f64)], (color, dashed): (Color, bool)) {
         if dashed {
             self.dashes(points, color, 2, 1.0);
         } else {
-            self.line(points.to_vec(), color, 2, 1.0);
+            self.line(points, color, 2, 1.0);
         }
     }
 
-    /// Draws a dashed line.
-    pub(crate) fn dashes(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
-        for dash in dashed(points) {
-            self.line(dash, color, width, opacity);
-        }
+    /// Fills a box: left, upper, right and lower edge.
+    pub(crate) fn rect(
+        &mut self,
+        [left, upper, right, lower]: [f64; 4],
+        color: Color,
+        opacity: f64,
+    ) {
+        let corners = [(left, upper), (right, lower)].map(pixel);
+        let color = color.mix(opacity);
+        self.draw(move |svg| Ok(svg.draw_rect(corners[0], corners[1], &color, true)?));
     }
 
-    /// Fills a box.
-    pub(crate) fn rect(&mut self, edges: [f64; 4], color: Color, opacity: f64) {
-        self.shapes.push(Shape::Rect {
-            edges,
-            color,
-            opacity,
-        });
+    /// Fills a polygon.
+    pub(crate) fn area(&mut self, points: &[(f64, f64)], color: Color) {
+        let points = pixels(points);
+        self.draw(move |svg| Ok(svg.fill_polygon(points.iter().copied(), &color)?));
     }
 
-    /// Draws a circle.
+    /// Draws a circle: filled, or hollow with an outline.
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: Color, hollow: bool) {
-        self.shapes.push(Shape::Dot {
-            at,
-            radius,
-            color,
-            hollow,
+        let (middle, radius) = (pixel(at), whole(radius));
+        self.draw(move |svg| {
+            let fill = if hollow { PAPER } else { color };
+            svg.draw_circle(middle, radius, &fill, true)?;
+            if hollow {
+                let outline = ShapeStyle::from(color).stroke_width(2);
+                svg.draw_circle(middle, radius, &outline, false)?;
+            }
+            Ok(())
         });
     }
 
-    /// Draws the legend below the title, and returns the height at which the picture may go on.
-    pub(crate) fn legend(&mut self, keys: &[Key<'_>]) -> f64 {
-        let (mut x, mut y) = (MARGIN, 46.0);
+    /// Draws the legend below the title.
+    pub(crate) fn legend(&mut self, keys: &[Key<'_>]) {
+        let mut x = MARGIN;
         for &(mark, color, text) in keys {
             let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
             if x > MARGIN && x + wide > WIDTH - MARGIN {
                 x = MARGIN;
-                y += 18.0;
+                self.y += LINE_HEIGHT;
             }
+            let y = self.y;
             let line = [(x, y), (x + 22.0, y)];
             match mark {
-                Mark::Line(opacity) => self.line(line.to_vec(), color, 3, opacity),
+                Mark::Line(opacity) => self.line(&line, color, 3, opacity),
                 Mark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
                 Mark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
                 Mark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
@@ -250,8 +258,37 @@ impl Scene {
             self.label((x + 28.0, y), &text, HPos::Left);
             x += wide;
         }
-        y + 16.0
+        self.y += LINE_HEIGHT + 2.0;
     }
+
+    fn paint(&self, mut svg: SVGBackend<'_>) -> Painted {
+        let corner = pixel((WIDTH, self.height()));
+        svg.draw_rect((0, 0), corner, &PAPER, true)?;
+        for shape in &self.shapes {
+            shape(&mut svg)?;
+        }
+        for label in &self.labels {
+            let mut font = (FAMILY, label.size).into_font();
+            if label.upwards {
+                font = font.transform(FontTransform::Rotate270);
+            }
+            let style = TextStyle::from(font).color(&label.color);
+            let style = style.pos(Pos::new(label.anchor, VPos::Center));
+            svg.draw_text(&label.text, &style, pixel(label.at))?;
+        }
+        Ok(svg.present()?)
+    }
+}
+
+/// The scene as a document of its own.
+pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
+    with_font();
+    let mut text = String::new();
+    let size = (whole(WIDTH), whole(scene.height()));
+    let painted = scene.paint(SVGBackend::with_string(&mut text, size));
+    painted.map_err(|error| RenderError::Plot(error.to_string()))?;
+    // The pointed corner of a thick line would reach far beyond the values at a sharp turn.
+    Ok(text.replacen("<svg ", "<svg stroke-linejoin=\"round\" ", 1))
 }
 
 /// One entry of a legend.
@@ -293,48 +330,20 @@ pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
     found.unwrap_or_else(|| "…".to_owned())
 }
 
-/// The pieces of a dashed line: seven pixels drawn, five left out, along its whole length.
-fn dashed(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
-    const LENGTHS: [f64; 2] = [7.0, 5.0];
-    let mut pieces = Vec::new();
-    let mut piece: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
-    let (mut phase, mut left) = (0_usize, LENGTHS[0]);
-    for pair in points.windows(2) {
-        let ((mut x, mut y), (to_x, to_y)) = (pair[0], pair[1]);
-        loop {
-            let rest = (to_x - x).hypot(to_y - y);
-            if rest < left {
-                left -= rest;
-                if phase == 0 {
-                    piece.push((to_x, to_y));
-                }
-                break;
-            }
-            let share = left / rest;
-            x += (to_x - x) * share;
-            y += (to_y - y) * share;
-            if phase == 0 {
-                piece.push((x, y));
-                pieces.push(std::mem::take(&mut piece));
-            } else {
-                piece = vec![(x, y)];
-            }
-            phase = 1 - phase;
-            left = LENGTHS[phase];
-        }
-    }
-    if phase == 0 && piece.len() > 1 {
-        pieces.push(piece);
-    }
-    pieces
+fn pixels(points: &[(f64, f64)]) -> Vec<(i32, i32)> {
+    points.iter().copied().map(pixel).collect()
 }
 
-/// A length in pixels: whole, and never below 0.
+/// The pixel at a point.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a picture is far smaller than the type can hold, and the value is not below 0"
+    reason = "a float that is too large becomes the largest pixel, which lies outside of the picture"
 )]
-fn whole(pixels: f64) -> u32 {
-    pixels.ceil().clamp(0.0, 100_000.0) as u32
+fn pixel((x, y): (f64, f64)) -> (i32, i32) {
+    (x.round() as i32, y.round() as i32)
+}
+
+/// A length in whole pixels.
+fn whole(length: f64) -> u32 {
+    pixel((length, 0.0)).0.unsigned_abs()
 }

@@ -2,7 +2,7 @@
 
 mod compared;
 
-use super::scene::{HPos, Shape, text_width};
+use super::scene::{HPos, Label, WIDTH, text_width};
 use super::*;
 use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};
 use crate::report::Report;
@@ -126,18 +126,15 @@ const MANY: [&str; 9] = [
 ];
 
 /// The box that a text takes up.
-fn edges(shape: &Shape) -> Option<([f64; 4], &str)> {
-    let Shape::Text {
+fn edges(label: &Label) -> Option<([f64; 4], &str)> {
+    let Label {
         at: (x, y),
         text,
         size,
         anchor,
         upwards,
         ..
-    } = shape
-    else {
-        return None;
-    };
+    } = label;
     let width = text_width(text, *size);
     let from = match anchor {
         HPos::Left => 0.0,
@@ -161,9 +158,9 @@ fn check((name, scene): Plot, sessions: usize, strategies: &[&str]) {
 /// No text of a picture overlaps another or sticks out.
 #[track_caller]
 pub(super) fn apart(plot: &str, scene: &Scene) {
-    let texts: Vec<([f64; 4], &str)> = scene.shapes.iter().filter_map(edges).collect();
+    let texts: Vec<([f64; 4], &str)> = scene.labels.iter().filter_map(edges).collect();
     assert!(!texts.is_empty());
-    let (width, height) = (f64::from(scene.width), f64::from(scene.height));
+    let (width, height) = (WIDTH, scene.height());
     for (at, (one, text)) in texts.iter().enumerate() {
         let inside = one[0] >= 0.0 && one[1] >= 0.0 && one[2] <= width && one[3] <= height;
         assert!(
@@ -263,24 +260,19 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
         let calls: Vec<&str> = texts(&scene).filter(|text| text.len() == 1).collect();
         assert_eq!(
             calls.iter().filter(|call| **call == "0").count(),
-            // The axes of tokens begin at 0, too: one here, and one for each strategy there.
-            2 + usize::from(plot == "cache"),
+            // The axes of tokens begin at 0, too; the cache has a panel for each of the two.
+            2 + 2 * usize::from(plot == "cache"),
             "{plot}: {calls:?}"
         );
         assert!(!calls.contains(&"1"), "{plot}: {calls:?}");
     }
     let scene = tokens::scene(&report_of(1, &["codex"], single));
-    let points = scene
-        .shapes
-        .iter()
-        .filter(|shape| matches!(shape, Shape::Dot { hollow: false, .. }));
-    assert_eq!(points.count(), 2, "full history and the strategy");
+    let drawn = svg(&scene).unwrap();
+    let points = drawn.matches("r=\"4\"").count();
+    assert_eq!(points, 2, "full history and the strategy");
 }
 
 /// What stands in a picture.
 fn texts(scene: &Scene) -> impl Iterator<Item = &str> {
-    scene.shapes.iter().filter_map(|shape| match shape {
-        Shape::Text { text, .. } => Some(text.as_str()),
-        _ => None,
-    })
+    scene.labels.iter().map(|label| label.text.as_str())
 }

@@ -6,8 +6,7 @@ use super::axes::{Panel, tokens, whole};
 use super::scene::{
     Color, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_keys, line_of,
 };
-use super::series::CellSeries;
-use crate::record::Arm;
+use crate::record::{Arm, CellRecord};
 use crate::report::{Report, figure};
 use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
@@ -33,34 +32,31 @@ const BAND: f64 = 0.22;
 /// All cells of one session.
 struct Session<'a> {
     name: &'a str,
-    cells: Vec<&'a CellSeries>,
-    window: Option<Window>,
+    cells: Vec<&'a CellRecord>,
+    /// The window, unless it is so far above all prompts that it would flatten the lines.
+    window_in_sight: Option<Window>,
     /// The tokens of the largest prompt.
     highest: f64,
 }
 
 impl<'a> Session<'a> {
     fn of(report: &'a Report, name: &'a str) -> Self {
-        let cells = report.series.iter().filter(|cell| cell.session == name);
-        let cells: Vec<&CellSeries> = cells.collect();
-        let prompts = cells.iter().flat_map(|cell| &cell.prompts);
+        let cells = report.first_cells().filter(|cell| cell.session == name);
+        let cells: Vec<&CellRecord> = cells.collect();
+        let prompts = cells.iter().flat_map(|cell| &cell.prompt_tokens);
+        let highest = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
+        let is_near = |window: &Window| window.tokens.0 as f64 <= 1.6 * highest;
         Self {
             name,
-            window: cells.iter().find_map(|cell| cell.window),
-            highest: prompts.max().map_or(1.0, |most| most.0 as f64),
+            window_in_sight: window(&cells).filter(is_near),
+            highest,
             cells,
         }
     }
 
-    /// The window, unless it is so far above all prompts that it would flatten the lines.
-    fn window_in_sight(&self) -> Option<Window> {
-        let is_near = |window: &Window| window.tokens.0 as f64 <= 1.6 * self.highest;
-        self.window.filter(is_near)
-    }
-
     /// The edges of [`ZONES`], if the window is in sight and larger than its buffers.
     fn zones(&self) -> Option<[f64; 4]> {
-        let lines = self.window_in_sight()?.lines(WarningFrom::AutoCompact);
+        let lines = self.window_in_sight?.lines(WarningFrom::AutoCompact);
         let edges = [
             lines.warning,
             lines.auto_compact,
@@ -71,63 +67,60 @@ impl<'a> Session<'a> {
     }
 }
 
+fn window(cells: &[&CellRecord]) -> Option<Window> {
+    cells.iter().find_map(|cell| cell.window)
+}
+
 /// One panel for each of the longest sessions.
 pub(crate) fn scene(report: &Report) -> Scene {
-    let series = report.series.iter();
-    let mut longest: Vec<&CellSeries> = series.filter(|it| it.arm == Arm::Reference).collect();
+    let full = report.first_cells().filter(|it| it.arm == Arm::Reference);
+    let mut longest: Vec<&CellRecord> = full.collect();
     let all = longest.len();
-    longest.sort_by_key(|series| Reverse(series.prompts.len()));
+    longest.sort_by_key(|cell| Reverse(cell.prompt_tokens.len()));
     longest.truncate(MOST_PANELS);
     let sessions = longest.iter().map(|it| Session::of(report, &it.session));
     draw(report, &sessions.collect::<Vec<_>>(), all)
 }
 
-/// One session alone; nothing if it was not replayed.
-pub(crate) fn of_session(report: &Report, session: &str) -> Option<Scene> {
-    let session = Session::of(report, session);
-    let has_cells = !session.cells.is_empty();
-    has_cells.then(|| draw(report, &[session], 1))
+/// One session alone.
+pub(crate) fn of_session(report: &Report, session: &str) -> Scene {
+    draw(report, &[Session::of(report, session)], 1)
 }
 
 fn draw(report: &Report, sessions: &[Session<'_>], all: usize) -> Scene {
     let mut scene = Scene::new("Prompt tokens at each call");
-    let names = strategies(report);
+    // The strategies that sent anything.
+    let names = report.compared().iter().map(|row| row.name.as_str());
+    let is_sent = |name: &&str| {
+        let mut cells = report.first_cells().filter(|it| it.arm == Arm::Strategy);
+        cells.any(|it| it.strategy == *name && !it.prompt_tokens.is_empty())
+    };
+    let names: Vec<&str> = names.filter(is_sent).collect();
     let titles: Vec<String> = names.iter().map(|name| title(sessions, name)).collect();
     let mut keys = line_keys(titles.iter().map(String::as_str).enumerate());
     keys.push((Mark::Ring, INK, "compaction that freed a tenth or more"));
     if sessions.iter().any(|session| session.zones().is_some()) {
         keys.extend(ZONES.map(|(color, text)| (Mark::Band(BAND), color, text)));
     }
-    let mut y = scene.legend(&keys);
+    scene.legend(&keys);
     let mut shown = sessions.iter().flat_map(|session| &session.cells);
-    if shown.any(|cell| cell.arm == Arm::Strategy && cell.ended_at.is_some()) {
+    if shown.any(|cell| cell.arm == Arm::Strategy && cell.end.call().is_some()) {
+        let y = scene.y;
         cross(&mut scene, (26.0, y), INK);
         let words = "the session ended there: the next prompt was not sent";
         scene.label((44.0, y), words, HPos::Left);
-        y += 18.0;
+        scene.y += 18.0;
     }
     if all > sessions.len() {
-        let words = format!("the longest {} of {all} sessions", sessions.len());
-        y = scene.note(y, &words);
+        scene.note(&format!("the longest {} of {all} sessions", sessions.len()));
     }
     for session in sessions {
-        y = panel(&mut scene, session, &names, y + 10.0);
+        panel(&mut scene, session, &names);
     }
     if sessions.is_empty() {
-        y = scene.note(y + 10.0, "no session was replayed") + 2.0;
+        scene.note("no session was replayed");
     }
-    scene.ends_at(y);
     scene
-}
-
-/// The strategies that sent anything.
-fn strategies(report: &Report) -> Vec<&str> {
-    let names = report.compared().iter().map(|row| row.name.as_str());
-    let has_series = |name: &&str| {
-        let mut series = report.series.iter();
-        series.any(|it| it.strategy == *name && it.arm == Arm::Strategy && !it.prompts.is_empty())
-    };
-    names.filter(has_series).collect()
 }
 
 /// A strategy, and in a picture of one session the call at which it ended: beside the lines there is
@@ -136,7 +129,7 @@ fn title(sessions: &[Session<'_>], name: &str) -> String {
     let ended_at = match sessions {
         [session] => {
             let mut cells = session.cells.iter().filter(|cell| cell.strategy == name);
-            cells.find_map(|cell| cell.ended_at)
+            cells.find_map(|cell| cell.end.call())
         }
         _ => None,
     };
@@ -149,17 +142,18 @@ fn title(sessions: &[Session<'_>], name: &str) -> String {
 /// The cross of a session that died.
 fn cross(scene: &mut Scene, (x, y): (f64, f64), color: Color) {
     for sign in [-1.0, 1.0] {
-        let line = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
-        scene.line(line, color, 3, 1.0);
+        let line = [(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
+        scene.line(&line, color, 3, 1.0);
     }
 }
 
-/// Draws one session, and returns where its panel ends.
-fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str], top: f64) -> f64 {
+/// Draws one session.
+fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str]) {
+    let top = scene.y + 6.0;
     let name = fitted(session.name, SIZE, RIGHT - 216.0);
     scene.label((16.0, top), &name, HPos::Left);
-    let in_sight = session.window_in_sight();
-    if let Some(window) = session.window {
+    let in_sight = session.window_in_sight;
+    if let Some(window) = window(&session.cells) {
         let far = if in_sight.is_some() {
             ""
         } else {
@@ -168,8 +162,8 @@ fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str], top: f64) -> 
         let text = format!("window {}{far}", figure::tokens(window.tokens.0));
         scene.label((RIGHT, top), &text, HPos::Right);
     }
-    let calls = session.cells.iter().map(|cell| cell.prompts.len()).max();
-    let calls = calls.unwrap_or(1).max(1);
+    let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len());
+    let calls = calls.max().unwrap_or(1).max(1);
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
         edges: [LEFT, top + 14.0, RIGHT, top + 14.0 + PANEL],
@@ -192,41 +186,41 @@ fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str], top: f64) -> 
         let y = height(most);
         scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
     }
-    let below = ("call", (calls - 1).clamp(1, 10), &whole as _);
-    panel.axes(scene, below, ("prompt tokens", 4, &tokens));
+    let below = ("call", calls.clamp(1, 11), &whole as _);
+    panel.axes(scene, below, ("prompt tokens", 5, &tokens));
     for cell in &session.cells {
         let at = names.iter().position(|name| *name == cell.strategy);
         line(scene, &panel, cell, at);
     }
-    top + 14.0 + PANEL + 46.0
+    scene.y = top + 14.0 + PANEL + 50.0;
 }
 
 /// Draws the line of a cell: full history, or the strategy at this place.
-fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>) {
-    let prompts = series.prompts.iter().enumerate();
+fn line(scene: &mut Scene, panel: &Panel, cell: &CellRecord, at: Option<usize>) {
+    let prompts = cell.prompt_tokens.iter().enumerate();
     let points: Vec<(f64, f64)> = prompts
         .map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64))
         .collect();
-    let Some(at) = at.filter(|_| series.arm == Arm::Strategy) else {
-        if let [point] = points[..] {
-            scene.dot(point, 4.0, INK, false);
-        }
-        scene.line(points, INK, 3, 0.35);
+    let line = at.filter(|_| cell.arm == Arm::Strategy).map(line_of);
+    let color = line.map_or(INK, |(color, _)| color);
+    if let [point] = points[..] {
+        scene.dot(point, 4.0, color, false);
+    }
+    let Some(line) = line else {
+        scene.line(&points, INK, 3, 0.35);
         return;
     };
-    let (color, dashed) = line_of(at);
-    if let [point] = points[..] {
-        scene.dot(point, 3.0, color, false);
-    }
-    scene.stroke(&points, color, dashed);
-    for event in &series.compactions {
-        let freed = (event.before - event.after).share_of(event.before);
+    scene.stroke(&points, line);
+    // All patches of a call are one compaction.
+    for events in cell.compactions.chunk_by(|one, next| one.call == next.call) {
+        let (first, last) = (&events[0], &events[events.len() - 1]);
+        let freed = (first.before - last.after).share_of(first.before);
         let is_marked = freed.is_some_and(|freed| freed >= MARKED_FROM);
-        if let Some(point) = points.get(event.call).filter(|_| is_marked) {
+        if let Some(point) = points.get(first.call).filter(|_| is_marked) {
             scene.dot(*point, 3.0, color, true);
         }
     }
-    if let (Some(_), Some(point)) = (series.ended_at, points.last()) {
+    if let (Some(_), Some(point)) = (cell.end.call(), points.last()) {
         cross(scene, *point, color);
     }
 }

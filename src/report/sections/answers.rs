@@ -70,38 +70,30 @@ pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
 /// Outcomes of a reader without a model, or what stands beside accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     let mut arms = material.arms.iter();
-    let is_extract = arms.any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
+    let is_extract = arms.any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract(_))));
     let is_open = material.arms.iter().any(|(_, arm)| is_open(arm));
-    let mut rows = material.rows(|_, arm| match arm.answers.as_ref()? {
-        ArmAnswers::Extract {
-            outcomes, bounds, ..
-        } => {
-            let mut cells = extracts(material, &arm.strategy);
-            cells.extend([between(*bounds), Cell::count(outcomes.unscored)]);
-            Some(cells)
-        }
-        ArmAnswers::Accuracy {
-            accuracy,
-            bounds,
-            fidelity,
-            fidelity_bounds,
-            normalised,
-            failings,
-            unscored,
-            needs_judge,
-            unqualified,
-        } => {
-            let mut cells = vec![
-                Cell::estimate(*accuracy),
-                between(*bounds),
-                in_table(*fidelity),
-                between(*fidelity_bounds),
-                Cell::estimate(*normalised),
-            ];
-            cells.extend(failings.map(Cell::estimate));
-            cells.extend([*unscored, *needs_judge, *unqualified].map(Cell::count));
-            Some(cells)
-        }
+    let mut rows = material.rows(|_, arm| {
+        Some(match arm.answers.as_ref()? {
+            ArmAnswers::Extract(outcomes) => {
+                let mut cells = extracts(material, &arm.strategy);
+                cells.push(between(outcomes.right_bounds()));
+                cells.push(Cell::count(outcomes.unscored));
+                cells
+            }
+            ArmAnswers::Accuracy(found) => {
+                let mut cells = vec![
+                    Cell::estimate(found.accuracy),
+                    between(found.bounds),
+                    in_table(found.fidelity),
+                    between(found.fidelity_bounds),
+                    Cell::estimate(found.normalised),
+                ];
+                cells.extend(found.failings.map(Cell::estimate));
+                let counts = [found.unscored, found.needs_judge, found.unqualified];
+                cells.extend(counts.map(Cell::count));
+                cells
+            }
+        })
     });
     for row in &mut rows {
         if row.role == Role::Reference {
@@ -109,7 +101,8 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         }
         let mut arms = material.arms.iter();
         let own = arms.find(|(_, arm)| arm.strategy == row.name);
-        let above = own.and_then(|(_, arm)| above_full(arm));
+        let normalised = own.and_then(|(_, arm)| arm.accuracy()?.normalised);
+        let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
         row.marks.extend(above.map(str::to_owned));
     }
     let texts = if is_extract { "extract" } else { "answers" };
@@ -122,16 +115,6 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     }
 }
 
-/// Why the arm's `F*` is to be read with care.
-fn above_full(arm: &ArmSummary) -> Option<&'static str> {
-    match arm.answers.as_ref()? {
-        ArmAnswers::Accuracy { normalised, .. } => {
-            fidelity::above_full(normalised.as_ref()?.point_estimate)
-        }
-        ArmAnswers::Extract { .. } => None,
-    }
-}
-
 /// Said below tables in which some items have no score.
 const BOUNDS: &str = "Items without a score may be right or wrong: at least counts all of them as wrong, at \
      most as right. Where many need a judge, shares of the others say little by themselves.";
@@ -139,12 +122,8 @@ const BOUNDS: &str = "Items without a score may be right or wrong: at least coun
 /// Whether planted items of this strategy have no score.
 fn is_open(arm: &ArmSummary) -> bool {
     match &arm.answers {
-        Some(ArmAnswers::Extract { bounds, .. }) => bounds.is_some(),
-        Some(ArmAnswers::Accuracy {
-            bounds,
-            fidelity_bounds,
-            ..
-        }) => bounds.or(*fidelity_bounds).is_some(),
+        Some(ArmAnswers::Extract(outcomes)) => outcomes.open > 0,
+        Some(ArmAnswers::Accuracy(found)) => found.bounds.or(found.fidelity_bounds).is_some(),
         None => false,
     }
 }
@@ -162,11 +141,8 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
 
 /// How many answers of a model need a judge, in a sentence; nothing where none does.
 pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let of_arm = |(_, arm): &(Arm, ArmSummary)| match &arm.answers {
-        Some(ArmAnswers::Accuracy { needs_judge, .. }) => *needs_judge,
-        Some(ArmAnswers::Extract { .. }) | None => 0,
-    };
-    let count: usize = material.arms.iter().map(of_arm).sum();
+    let models = material.arms.iter().filter_map(|(_, arm)| arm.accuracy());
+    let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
             "{} a judge: rules confirm exact answers only, and accuracy and fidelity are over those. What \
@@ -182,8 +158,7 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
     let mut sessions: BTreeMap<&str, Extract> = BTreeMap::new();
     for cell in &material.summaries {
         if let (true, Some(Answers::Extract(own))) = (cell.strategy == strategy, &cell.answers) {
-            let sum = sessions.entry(&cell.session).or_default();
-            *sum = sum.plus(*own);
+            *sessions.entry(&cell.session).or_default() += *own;
         }
     }
     let rate = |count: &dyn Fn(&Extract) -> (usize, usize)| {
@@ -205,20 +180,13 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
 /// What a model made of the summaries alone: fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, arm| {
-        let Some(ArmAnswers::Accuracy {
-            accuracy,
-            fidelity,
-            failings,
-            unscored,
-            ..
-        }) = &arm.summary_answers
-        else {
+        let Some(ArmAnswers::Accuracy(found)) = &arm.summary_answers else {
             return None;
         };
-        let mut cells = vec![Cell::estimate(*accuracy), in_table(*fidelity)];
+        let mut cells = vec![Cell::estimate(found.accuracy), in_table(found.fidelity)];
         // Claims and rules are seen in whole prompts only.
-        cells.extend(failings[..5].iter().copied().map(Cell::estimate));
-        cells.push(Cell::count(*unscored));
+        cells.extend(found.failings[..5].iter().copied().map(Cell::estimate));
+        cells.push(Cell::count(found.unscored));
         Some(cells)
     });
     Section::new("summary_answers", rows).with_notes(ceiling(material))

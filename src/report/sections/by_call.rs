@@ -1,7 +1,6 @@
 //! Cost by call: what single calls cost, and from when on a strategy saves anything.
 
 use super::cost;
-use crate::record::Arm;
 use crate::report::build::Material;
 use crate::report::{Cell, Section};
 
@@ -11,10 +10,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let shown = arm.costs.first()?;
         let calls = shown.by_call?;
         let saved = shown.saved.into_iter().chain([shown.savings]);
-        let saved = saved.map(|saved| match kind {
-            Arm::Strategy => Cell::savings(saved),
-            Arm::Reference | Arm::Floor => Cell::NOT_APPLICABLE,
-        });
+        let saved = saved.map(|saved| super::of_strategy(kind, Cell::savings(saved)));
         Some(calls.map(Cell::tokens).into_iter().chain(saved).collect())
     });
     Section::new("cost_by_call", rows).fill("scheme", &cost::shown(material).unwrap_or_default())

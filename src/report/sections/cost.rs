@@ -23,7 +23,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
         let savings = std::iter::once(Cell::savings(arm.estimate("token_savings"))).chain(placed);
-        let mut cells: Vec<Cell> = savings.map(|cell| of_strategy(kind, cell)).collect();
+        let mut cells: Vec<Cell> = savings.map(|cell| super::of_strategy(kind, cell)).collect();
         cells.push(Cell::estimate(shown.read_share));
         cells.extend(break_even(kind, shown));
         let [dollars, ..] = priced(material, arm, shown);
@@ -42,20 +42,12 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         .with_notes(prices(material))
 }
 
-/// The cell, where it is one of a strategy.
-fn of_strategy(kind: Arm, cell: Cell) -> Cell {
-    match kind {
-        Arm::Strategy => cell,
-        Arm::Reference | Arm::Floor => Cell::NOT_APPLICABLE,
-    }
-}
-
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &ArmCost) -> [Cell; 2] {
     let call = cost.break_even_call.map(Value::Count);
     let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
     let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
-    cells.map(|cell| of_strategy(kind, cell))
+    cells.map(|cell| super::of_strategy(kind, cell))
 }
 
 /// Savings under one scheme for all sessions: one row per strategy, one column per scheme.
@@ -134,8 +126,8 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(bill),
                 Cell::text(sum.scheme.as_str()),
                 Cell::text(placement),
-                of_strategy(kind, Cell::savings(cost.savings)),
-                of_strategy(kind, Cell::share(cost.savings_of_totals())),
+                super::of_strategy(kind, Cell::savings(cost.savings)),
+                super::of_strategy(kind, Cell::share(cost.savings_of_totals())),
                 Cell::estimate(cost.read_share),
                 Cell::tokens(cost.in_tokens()[0]),
             ];

@@ -6,7 +6,7 @@ use super::row;
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::ProbeText;
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, figure};
+use crate::report::{Cell, Role, Row, Section, figure, probe_texts};
 use crate::stats::agreement::cohens_kappa;
 
 /// At most so many examples are shown of one kind.
@@ -31,12 +31,7 @@ fn is_right((score, _): (f64, Outcome)) -> bool {
 
 /// The same answer to the same question counts once, in however many cells it was given.
 fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<Twice<'a>> {
-    let mut texts: BTreeMap<(&str, &str, u8), &ProbeText> = BTreeMap::new();
-    for cell in &material.cells {
-        for text in &cell.probe_texts {
-            texts.insert((&cell.session, &text.probe, text.percent), text);
-        }
-    }
+    let texts = probe_texts(material.cells.iter().copied());
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     let cells = material.cells.iter();

@@ -9,7 +9,7 @@ use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{Banner, Cell, Role, Row, Section, figure};
+use crate::report::{Banner, Cell, Role, Row, Section, figure, probe_texts};
 use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
@@ -60,12 +60,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
 pub(super) fn agreement(material: &Material<'_>) -> Section {
     let judges = judge_names(material.manifest);
     // What is right at each point: as long as that is the same, a judge is shown the same.
-    let mut golds: BTreeMap<(&str, &str, u8), &str> = BTreeMap::new();
-    for cell in &material.cells {
-        for asked in &cell.probe_texts {
-            golds.insert((&cell.session, &asked.probe, asked.percent), &asked.gold);
-        }
-    }
+    let texts = probe_texts(material.cells.iter().copied());
     // The same answer to the same question is one verdict, in however many cells and at however many points
     // it was given.
     let mut units: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
@@ -73,8 +68,8 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
         for item in &cell.probes {
             for answer in item.every_answer().filter(|answer| answer.panel.len() > 1) {
                 let text = answer.text.as_deref().unwrap_or_default().trim();
-                let gold = golds.get(&(&*cell.session, &*item.probe, item.percent));
-                let point = gold.map_or((item.percent, ""), |gold| (0, *gold));
+                let asked = texts.get(&(&*cell.session, &*item.probe, item.percent));
+                let point = asked.map_or((item.percent, ""), |asked| (0, &*asked.gold));
                 let key = (&*cell.session, &*item.probe, point, text);
                 let said = answer.panel.iter().map(|verdict| match verdict {
                     Verdict::Scored { score, .. } => Some(score.round()),

@@ -54,10 +54,7 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
         Arm::Floor => Cell::NOT_APPLICABLE,
         Arm::Reference | Arm::Strategy => value,
     };
-    let strategy = |value: Cell| match cell.arm {
-        Arm::Floor | Arm::Reference => Cell::NOT_APPLICABLE,
-        Arm::Strategy => value,
-    };
+    let strategy = |value: Cell| super::of_strategy(cell.arm, value);
     let wanted = usize::try_from(cell.support.wanted).unwrap_or(usize::MAX);
     let savings = cell.savings.and_then(|savings| savings.share());
     vec![

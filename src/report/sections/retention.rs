@@ -1,4 +1,4 @@
-//! Retention by age, kind and place; and summaries that are none.
+//! Retention by age, kind and place; and unhealthy summaries.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
     Section::new("retention_grid", rows)
 }
 
-/// Summaries that are none, by what is wrong with them.
+/// Unhealthy summaries, by their problems.
 pub(super) fn health(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, arm| {
         let own = || {
@@ -133,12 +133,12 @@ pub(super) fn health(material: &Material<'_>) -> Section {
             let ailments = unhealthy().flat_map(|summary| &summary.ailments);
             ailments.filter(|it| **it == ailment).count()
         };
-        let counts = Ailment::ALL.map(of);
+        let counts = Ailment::ALL.map(|(ailment, ..)| of(ailment));
         let is_any = counts.iter().any(|count| *count > 0);
         let cells = [summaries, unhealthy().count()].into_iter().chain(counts);
         is_any.then(|| cells.map(Cell::count).collect())
     });
-    let of_ailments = Ailment::ALL.map(|ailment| Column::new(ailment.id(), ailment.name(), 0));
+    let of_ailments = Ailment::ALL.map(|(_, id, name)| Column::new(id, name, 0));
     Section::new("summary_health", rows).more_columns(of_ailments)
 }
 

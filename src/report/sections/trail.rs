@@ -32,7 +32,7 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
     Section::new("artifact_trail", rows)
 }
 
-/// Names in summaries that nobody said, with examples.
+/// Unsupported names in summaries, with examples.
 pub(super) fn unsupported(material: &Material<'_>) -> Section {
     let rows = material.rows(|kind, arm| {
         let cells = material.cells_of(&arm.strategy);

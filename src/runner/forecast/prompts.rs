@@ -1,12 +1,12 @@
 //! The prompts that questions are put to, and how a provider would cache them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::context::{CacheEffect, Entry, Origin};
 use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
 use crate::model::{Request, Task};
-use crate::record::{Asks, CellRecord, PromptDue};
+use crate::record::{CellRecord, ForecastCell, PromptDue};
 use crate::replay::observe::{Asked, CallView, Observer};
 use crate::replay::prompt_cache::{Edited, Line, Pieces, PromptCache};
 use crate::scenario::ModelSetting;
@@ -58,19 +58,8 @@ pub(super) struct ReaderPrompts {
     counts: Arc<CountedTexts>,
     /// The calls at which probes are asked.
     calls: BTreeSet<usize>,
-    /// The findings in the cell that is replayed.
-    pub(super) found: Found,
-}
-
-/// The requests of a cell.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    /// The longest answer that each request of the strategy may get, by its number.
-    pub(super) longest: Asks,
-    /// Tokens that each of them sends.
-    pub(super) sent: Asks,
-    /// The prompts that readers are asked of, by call.
-    pub(super) prompts: BTreeMap<usize, PromptDue>,
+    /// The requests of the cell that is replayed, and the prompts that its readers are asked of.
+    pub(super) found: ForecastCell,
 }
 
 impl ReaderPrompts {
@@ -86,7 +75,7 @@ impl ReaderPrompts {
             cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
             counts: counts.clone(),
             calls,
-            found: Found::default(),
+            found: ForecastCell::default(),
         }
     }
 
@@ -161,22 +150,21 @@ fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
 
 /// Notes the requests of a strategy, and the prompts that readers are asked of.
 #[derive(Debug)]
-pub(super) struct Watch(pub(super) Arc<Mutex<ReaderPrompts>>);
+pub(super) struct Watch<'p>(pub(super) &'p mut ReaderPrompts);
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn asked(&mut self, asked: &Asked) {
         // For an answer that the recording holds no model is asked.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
-            let mut prompts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let sent = sent_tokens(&asked.request, &prompts.counts);
-            prompts.found.sent.insert(asked.number, sent);
+            let sent = sent_tokens(&asked.request, &self.0.counts);
+            self.0.found.sent.insert(asked.number, sent);
             let longest = asked.request.max_output;
-            prompts.found.longest.insert(asked.number, longest);
+            self.0.found.asks.insert(asked.number, longest);
         }
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let mut prompts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let prompts = &mut *self.0;
         if prompts.calls.contains(&view.call) {
             let entries = view.context.entries().iter();
             let messages = entries.filter_map(|entry| sent(entry, &prompts.counts));

@@ -14,22 +14,17 @@ use super::conversations::{self, Conversation, Shape};
 use super::kept_context::{self, Edits};
 use super::prelude::*;
 use crate::session::wire::stream::Api;
-use blocks::{Speaker, blocks};
 
-pub(super) mod blocks;
+const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::Messages);
 
-const FORMAT: &str = "anthropic";
-
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(Api::Messages);
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("anthropic", detect, import);
 
 fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Messages)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    conversations::sessions(SHAPE, file, read)
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, read)
 }
 
 fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
@@ -39,7 +34,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     } = conversation;
     around.header(assembler);
     if let Some(system) = around.take("system") {
-        let blocks = blocks(Some(system), Speaker::User, &mut assembler.source);
+        let blocks = content::blocks(Some(system), Speaker::User, &mut assembler.source);
         assembler.header.system = system_text(&blocks, assembler);
     }
     let asked = Asked::of(&mut around);
@@ -78,10 +73,10 @@ fn message(
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let content = object.take("content");
-            let blocks = blocks(content, Speaker::User, &mut assembler.source);
+            let blocks = content::blocks(content, Speaker::User, &mut assembler.source);
             let tags = if role == "system" {
                 assembler.warn("a system message within the conversation is kept as the user's");
-                vec![Tag::Meta]
+                Some(Tag::Meta)
             } else {
                 speaker_of(&blocks)
             };
@@ -99,15 +94,14 @@ fn assistant(
     mut object: Object<'_>,
     time: Option<Timestamp>,
     asked: &Asked,
-    usage: Option<&RawValue>,
+    billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
     let content = object.take("content");
-    let mut blocks = blocks(content, Speaker::Assistant, &mut assembler.source);
-    let own = object.take("usage").or(usage);
+    let mut blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+    let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
-    let usage = own.map(value).filter(Value::is_object);
-    let usage = usage.map(|usage| blocks::usage(&usage, &mut assembler.source));
+    let usage = own.and_then(|raw| usage(raw, Cached::Apart, &mut assembler.source));
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let record = AssistantRecord::of(blocks, timestamp).by(
@@ -195,7 +189,7 @@ fn left(block: &Value) -> Option<CompactedTo> {
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
     let iterations = usage["iterations"].as_array()?.iter();
     let mut own = iterations.filter(|it| it["type"] == "compaction");
-    let one = blocks::usage(own.next_back()?, &mut Source::default());
+    let one = usage_in(own.next_back()?, Cached::Apart, &mut Source::default());
     Some(Tokens(one.prompt().0))
 }
 
@@ -247,7 +241,7 @@ fn clear(
     let context = kept_context::context(assembler.compactions(), at);
     let after = match context {
         Some(context) if cleared == results => {
-            let edited = kept_context::joined(kept_context::edited(context.clone(), &edits));
+            let edited = kept_context::joined(kept_context::edited(&context, &edits));
             // The history is sent whole each time, and cleared again each time.
             if edited == kept_context::joined(context) {
                 return;

@@ -144,7 +144,7 @@ impl Assembler {
         let mut repeated = 0;
         let draft = &mut self.drafts[at];
         for block in part.blocks {
-            if let ContentBlock::ToolUse(tool_use) = &block
+            if let Some(tool_use) = block.as_use()
                 && !self.uses.insert((at, tool_use.id.clone()))
             {
                 repeated += 1;
@@ -227,14 +227,8 @@ impl Assembler {
     /// the first result.
     pub(super) fn answered(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
         let blocks = self.drafts.iter().flat_map(|draft| &draft.blocks);
-        blocks.filter_map(|block| match block {
-            ContentBlock::ToolUse(tool_use) => Some((&*tool_use.name, self.answer(&tool_use.id)?)),
-            ContentBlock::Text(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Opaque(_) => None,
-        })
+        let uses = blocks.filter_map(ContentBlock::as_use);
+        uses.filter_map(|it| Some((&*it.name, self.answer(&it.id)?)))
     }
 
     /// Whether records of that call were added.
@@ -417,15 +411,6 @@ fn place_without(dropped: &[usize], place: usize) -> usize {
 pub(super) fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
     let name: String = what.chars().take(80).collect();
     *counts.entry(name).or_default() += 1;
-}
-
-/// What of a prompt was not cached, where its size mostly includes what was read from the cache
-/// and written to it: some gateways count them apart, and then it is smaller than they are.
-pub(super) fn uncached(prompt: u64, cached: u64, assembler: &mut Assembler) -> Tokens {
-    Tokens(prompt.checked_sub(cached).unwrap_or_else(|| {
-        assembler.warn("a usage counts cached tokens apart from the prompt");
-        prompt
-    }))
 }
 
 /// Adds the counts of `other` to `source`.

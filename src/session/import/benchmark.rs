@@ -7,20 +7,10 @@
 //! grade. A question that the conversation does not answer is right to refuse. A question without
 //! an answer, or without the messages that answer it, is counted and left out.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, add_counts};
-use super::common::items;
+use super::Recording;
 use super::conversations::NO_CONVERSATION;
-use super::file::SourceText;
-use super::object::Object;
-use super::{ImportError, Recording};
+use super::prelude::*;
 use crate::session::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
-use crate::session::{ContentBlock, Role, Session, Tag};
-use crate::units::Timestamp;
 
 /// One question of a benchmark.
 pub(super) struct Question {
@@ -36,6 +26,7 @@ pub(super) struct Question {
 }
 
 /// One conversation, growing turn by turn.
+#[derive(Default)]
 pub(super) struct Chat {
     pub(super) assembler: Assembler,
     pub(super) questions: Vec<Question>,
@@ -46,11 +37,12 @@ pub(super) struct Chat {
 
 /// The conversations of a file as `chat` reads each, with their ground truth; `what` describes one.
 pub(super) fn recordings(
-    file: &SourceText,
+    file: SourceFile,
     what: &str,
     chat: fn(Object<'_>) -> Option<Chat>,
 ) -> Result<Vec<Recording>, ImportError> {
-    let (values, mut source) = file.values()?;
+    let (file, mut source) = (&file.text(), Source::default());
+    let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
     let mut problem = None;
     for value in &values {
@@ -86,16 +78,6 @@ pub(super) fn plain(value: &Value) -> Option<String> {
 }
 
 impl Chat {
-    /// A conversation of that format.
-    pub(super) fn new(format: &str) -> Self {
-        Self {
-            assembler: Assembler::of(format),
-            questions: Vec::new(),
-            left_out: 0,
-            time: None,
-        }
-    }
-
     /// Begins a sitting. The user names its date, for questions are about it.
     pub(super) fn sitting(&mut self, date: &str, format: &str) {
         let time = jiff::civil::DateTime::strptime(format, date).ok();

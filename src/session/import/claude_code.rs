@@ -26,7 +26,6 @@
 
 use std::collections::btree_map;
 
-use super::anthropic::blocks::{self, Speaker};
 use super::object::time;
 use super::prelude::*;
 use super::product::with_side_chains;
@@ -44,8 +43,6 @@ mod chain;
 mod records;
 mod roots;
 
-const FORMAT: &str = "claude-code";
-
 /// What the model reads instead of a result that was cleared.
 const CLEARED: &str = "[Old tool result content cleared]";
 
@@ -56,7 +53,7 @@ const INJECTED: &str = include_str!("claude_code/injected.txt");
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, import);
 
 fn detect(head: &Head) -> bool {
     let has_keys = |first: &Value| {
@@ -68,18 +65,20 @@ fn detect(head: &Head) -> bool {
         && (head.values.iter().take(50).any(is_record) || head.first().is_some_and(has_keys))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let text = file.text();
-    let mut lines = text.lines();
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut lines = file.lines(source);
     let mut recording = Recording::default();
     while let Some(line) = lines.next()? {
         recording.read(&line)?;
     }
-    add_counts(&mut recording.source, lines.source);
+    add_counts(source, std::mem::take(&mut recording.source));
     roots::confirm(&mut recording.entries);
-    let warnings = &mut recording.source.warnings;
-    branches::leave_abandoned(&mut recording.entries, &recording.parents, warnings);
-    recording.sessions(&text)
+    branches::leave_abandoned(
+        &mut recording.entries,
+        &recording.parents,
+        &mut source.warnings,
+    );
+    recording.sessions(file, source)
 }
 
 /// Whether a record looks like one of Claude Code's.
@@ -214,7 +213,13 @@ impl Recording {
         timestamp: Option<Timestamp>,
     ) -> Result<Option<Said>, ImportError> {
         let kept = unknown_record(what, line.parse()?, &mut self.source);
-        Ok(kept.map(|kept| Said::User(UserRecord { timestamp, ..kept })))
+        Ok(kept.map(|kept| {
+            Said::User(UserRecord {
+                blocks: vec![kept],
+                timestamp,
+                tags: vec![Tag::Meta],
+            })
+        }))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -317,7 +322,7 @@ impl Recording {
         speaker: Speaker,
     ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
         let message: ApiMessage<'_> = lenient::object_in(record.message?.get(), &mut self.source)?;
-        let blocks = blocks::blocks(message.content, speaker, &mut self.source);
+        let blocks = content::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
     }
 
@@ -366,7 +371,7 @@ impl Recording {
             None => request.cloned(),
         };
         let usage = message.usage.filter(Value::is_object);
-        let usage = usage.map(|usage| blocks::usage(&usage, &mut self.source));
+        let usage = usage.map(|usage| usage_in(&usage, Cached::Apart, &mut self.source));
         let said = AssistantRecord::of(blocks, timestamp);
         Some(Said::Assistant(said.by(call, message.model, usage)))
     }
@@ -400,7 +405,11 @@ impl Recording {
     }
 
     /// Puts the conversations together, in the order of the file.
-    fn sessions(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
+    fn sessions(
+        mut self,
+        file: &SourceText,
+        source: &mut Source,
+    ) -> Result<Vec<Session>, ImportError> {
         let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);
         for entry in std::mem::take(&mut self.entries) {
@@ -409,7 +418,7 @@ impl Recording {
             }
         }
         let chains = chains.into_iter().map(Chain::end);
-        let mut sessions = with_side_chains(FORMAT, chains, self.source, file)?;
+        let mut sessions = with_side_chains(chains, source, file)?;
         sessions.iter_mut().for_each(usage_check::warn);
         Ok(sessions)
     }

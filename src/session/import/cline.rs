@@ -12,7 +12,6 @@
 //!   when a compaction happened, in what they showed the user: a file of its own in the task's
 //!   folder.
 
-use super::anthropic::blocks::{self, Speaker};
 use super::prelude::*;
 use crate::units::to_valid_id;
 use hidden::Hidden;
@@ -22,8 +21,6 @@ use tags::Calls;
 mod hidden;
 mod shown;
 mod tags;
-
-const FORMAT: &str = "cline";
 
 /// The conversation in a task's folder, and what the user was shown.
 const HISTORY: &str = "api_conversation_history.json";
@@ -41,7 +38,7 @@ const TYPED: &[&str] = &[
     "<user_feedback>",
 ];
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
+pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(FOLDERS);
 
 /// Sessions in folders.
 const FOLDERS: FolderFormat = FolderFormat {
@@ -64,8 +61,8 @@ fn detect(head: &Head) -> bool {
     has("/updated_at") && has("/agent") && has("/sessionId") || is_own(0) || is_own(1)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    task(&file.text(), None, &Shown::default())
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    task(file, source, None, &Shown::default())
 }
 
 fn folder_of(path: &Path) -> Option<Folder> {
@@ -80,7 +77,11 @@ fn folder_of(path: &Path) -> Option<Folder> {
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
 }
 
-fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
     let Some(name) = conversation(folder) else {
         return Err(ImportError::Directory(folder.path().to_owned()));
     };
@@ -90,7 +91,12 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sessio
         Shown::default()
     };
     let path = folder.child(name);
-    task(&files.read(&path)?, folder.path().file_name(), &shown)
+    task(
+        &files.read(&path)?,
+        source,
+        folder.path().file_name(),
+        &shown,
+    )
 }
 
 /// The file in a folder that holds a conversation, if the folder is one task.
@@ -111,13 +117,12 @@ fn conversation(folder: &Folder) -> Option<&str> {
 /// Reads a task; one in a folder has the folder's name.
 fn task(
     file: &SourceText,
+    source: &mut Source,
     folder: Option<&std::ffi::OsStr>,
     shown: &Shown,
 ) -> Result<Vec<Session>, ImportError> {
-    let (values, source) = file.values()?;
-    let mut assembler = Assembler::of(FORMAT);
-    add_counts(&mut assembler.source, source);
-    for value in &values {
+    let mut assembler = Assembler::default();
+    for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
         let messages = match Object::read(raw) {
             Some(mut object) => {
@@ -178,7 +183,7 @@ fn message(
     };
     let mut blocks = blocks_of(object.take("content"), role, assembler);
     if role == Role::User {
-        let mut tags = speaker(&blocks);
+        let mut tags = speaker_of(&blocks);
         calls.answer(&mut blocks);
         if blocks.iter().any(ContentBlock::is_result) {
             tags.retain(|tag| *tag != Tag::Meta);
@@ -189,13 +194,13 @@ fn message(
     let mut model = object.inner("modelInfo");
     let model = model.take_text("id").or_else(|| model.take_text("modelId"));
     let own = object.take("metrics").filter(|_| shown.is_none());
-    let usage = shown.or_else(|| usage(own?, assembler));
+    let usage = shown.or_else(|| usage_of(own?, assembler));
     let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
     assembler.assistant(Some(name), record);
 }
 
 /// Who wrote a message of the user's: a person, or the product with what came of a call.
-fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
+fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
     let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
     let is_typed = texts.any(|text| TYPED.iter().any(|tag| text.contains(tag)));
@@ -211,21 +216,13 @@ fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
 }
 
 /// The input includes what was read from the cache and written to it.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let value = value(raw);
     if value.get("tokens").is_some() {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    let keys = [
-        "/inputTokens",
-        "/outputTokens",
-        "/cacheReadTokens",
-        "/cacheWriteTokens",
-    ];
-    let [input, output, read, written] = counters(&value, keys, &mut assembler.source);
-    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
-    unless_zero(billed(uncached, written, read, output))
+    unless_zero(usage_in(&value, Cached::Within, &mut assembler.source))
 }
 
 /// The blocks of a message's `content`: a text, or a list.
@@ -240,11 +237,11 @@ fn blocks_of(
     };
     let source = &mut assembler.source;
     let Some(items) = content.and_then(items) else {
-        return blocks::blocks(content, speaker, source);
+        return content::blocks(content, speaker, source);
     };
     let items = items.into_iter();
     let mut blocks: Vec<ContentBlock> = items
-        .map(|raw| own(raw).unwrap_or_else(|| blocks::block(raw, speaker, source)))
+        .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
         .collect();
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
     blocks
@@ -259,7 +256,7 @@ fn own(raw: &RawValue) -> Option<ContentBlock> {
             let (path, text) = (block.take_text("path")?, block.take_text("content")?);
             Some(ContentBlock::Text(format!("{path}\n{text}").into()))
         }
-        "reasoning" => Some(ContentBlock::thinking(block.take_text("text")?, None)),
+
         "tool_result" => {
             let id = block.take_text("tool_use_id")?;
             let content = block.take("content")?;

@@ -23,15 +23,10 @@
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
-use serde::Deserialize;
-
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
-use super::product::{cached_within, is_one_of};
 
 mod left;
-
-const FORMAT: &str = "codex";
 
 #[derive(Deserialize)]
 struct Record<'a> {
@@ -45,7 +40,7 @@ struct Record<'a> {
     id: Option<Arc<str>>,
 }
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("codex", detect, import);
 
 fn detect(head: &Head) -> bool {
     is_whole_file(head) || head.first().is_some_and(is_rollout)
@@ -63,18 +58,16 @@ fn is_rollout(record: &Value) -> bool {
     is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let is_whole = is_whole_file(&Head::of(&file.bytes));
-    let text = file.text();
-    if is_whole {
-        return whole_file(&text);
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    if is_whole_file(&file.head()) {
+        return whole_file(file, source);
     }
-    let mut lines = text.lines();
+    let mut lines = file.lines(source);
     let mut rollout = Rollout::default();
     while let Some(line) = lines.next()? {
         rollout.read(&line)?;
     }
-    rollout.finish(&text, lines.source)
+    rollout.finish(file)
 }
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
@@ -89,10 +82,9 @@ fn is_whole_file(head: &Head) -> bool {
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.
-fn whole_file(file: &SourceText) -> Result<Vec<Session>, ImportError> {
-    let (values, source) = file.values()?;
+fn whole_file(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let mut rollout = Rollout::default();
-    for value in &values {
+    for value in file.values(source)? {
         let mut whole = Object::read(value.parse()?).unwrap_or_default();
         if let Some(session) = whole.take("session") {
             rollout.meta(session);
@@ -103,7 +95,7 @@ fn whole_file(file: &SourceText) -> Result<Vec<Session>, ImportError> {
             rollout.item(item, None);
         }
     }
-    rollout.finish(file, source)
+    rollout.finish(file)
 }
 
 /// Types of records that have a payload.
@@ -192,7 +184,7 @@ impl Rollout {
         time: Option<Timestamp>,
     ) -> Result<(), ImportError> {
         let kept = unknown_record(what, line.parse()?, &mut self.assembler.source);
-        let item = kept.map(|kept| Step::Item(Item::Product(kept.blocks), time));
+        let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
         self.steps.extend(item);
         Ok(())
     }
@@ -264,7 +256,7 @@ impl Rollout {
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
     fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
-        let usage = usage(raw, &mut self.assembler);
+        let usage = usage(raw, Cached::Within, &mut self.assembler.source);
         let is_same = usage.is_some() && usage == self.last_usage;
         self.last_usage = usage;
         if is_same && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
@@ -288,7 +280,7 @@ impl Rollout {
     }
 
     /// Places all steps, and ends the session.
-    fn finish(mut self, file: &SourceText, source: Source) -> Result<Vec<Session>, ImportError> {
+    fn finish(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => self.add(item, time),
@@ -301,8 +293,7 @@ impl Rollout {
             }
         }
         self.settle();
-        add_counts(&mut self.assembler.source, source);
-        FORMAT.clone_into(&mut self.assembler.source.format);
+
         self.assembler.header.context_window = self.window;
         self.assembler.session(file.id.clone(), &file.path)
     }
@@ -457,21 +448,4 @@ fn whole_window(written: u64) -> Tokens {
     let is_round = whole.is_multiple_of(1_000) || whole.is_multiple_of(1_024);
     let whole = u64::try_from(whole).ok().filter(|_| is_round);
     Tokens(whole.unwrap_or(written))
-}
-
-/// The input includes what was read from and written to the cache, the output what was thought.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let keys = [
-        "input_tokens",
-        "cached_input_tokens",
-        "cache_write_input_tokens",
-        "output_tokens",
-    ];
-    let Some([input, cached, written, output]) = own_counters(raw, keys, assembler) else {
-        assembler.warn("a bill cannot be read");
-        return None;
-    };
-    let read = cached_within(input, cached, assembler);
-    let written = written.min(input - read);
-    Some(billed(input - read - written, written, read, output))
 }

@@ -1,7 +1,6 @@
-//! What the records of most products need: blocks, counters, times, compactions, and the sessions
+//! What the records of most products need: blocks, times, compactions, and the sessions
 //! of a file.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,8 +53,16 @@ impl ContentBlock {
         }
     }
 
+    pub(super) fn as_use(&self) -> Option<&ToolUse> {
+        match self {
+            Self::ToolUse(tool_use) => Some(tool_use),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a tool use.
     pub(super) fn is_use(&self) -> bool {
-        matches!(self, Self::ToolUse(_))
+        self.as_use().is_some()
     }
 
     pub(super) fn is_result(&self) -> bool {
@@ -87,62 +94,6 @@ pub(super) fn value(raw: &RawValue) -> Value {
 /// The items of a list; none if the value is something else.
 pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
-}
-
-/// The counters of a call at these JSON pointers. A missing one is zero; so is one that is no
-/// count, with a warning.
-pub(super) fn counters<const N: usize>(
-    value: &Value,
-    at: [&str; N],
-    source: &mut Source,
-) -> [u64; N] {
-    at.map(|at| counter(value, at, source).unwrap_or_default())
-}
-
-/// One counter, if there is one.
-pub(super) fn counter(value: &Value, at: &str, source: &mut Source) -> Option<u64> {
-    let found = value.pointer(at).filter(|found| !found.is_null())?;
-    let read = found.as_u64();
-    if read.is_none() {
-        source.warn("a usage counter is no count and was taken as zero");
-    }
-    read
-}
-
-/// The counters under these keys of an object, which may be missing. One that is no count is left
-/// out as any key of an odd type.
-pub(super) fn own_counters<const N: usize>(
-    raw: &RawValue,
-    keys: [&str; N],
-    assembler: &mut Assembler,
-) -> Option<[u64; N]> {
-    let object: BTreeMap<String, Value> = serde_json::from_str(raw.get()).ok()?;
-    Some(keys.map(|key| {
-        let found = object.get(key);
-        let read = found.and_then(Value::as_u64);
-        if read.is_none() && found.is_some() {
-            assembler.warn(&format!(
-                "the key `{key}` is of an odd type and is left out"
-            ));
-        }
-        read.unwrap_or_default()
-    }))
-}
-
-/// A bill that counts the cached tokens apart.
-pub(super) fn billed(uncached: u64, written: u64, read: u64, output: u64) -> Usage {
-    Usage {
-        input_uncached: Tokens(uncached),
-        cache_write_5m: Tokens(written),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: Tokens(read),
-        output: Tokens(output),
-    }
-}
-
-/// A call that was stopped is written with zeros: it has no bill.
-pub(super) fn unless_zero(usage: Usage) -> Option<Usage> {
-    (usage != Usage::default()).then_some(usage)
 }
 
 impl Recorded {
@@ -205,13 +156,6 @@ impl AssistantRecord {
 }
 
 impl Assembler {
-    /// A conversation of that format.
-    pub(super) fn of(format: &str) -> Self {
-        let mut assembler = Self::new([]);
-        format.clone_into(&mut assembler.source.format);
-        assembler
-    }
-
     /// Adds a record of the user's or a tool's, of that name.
     pub(super) fn hear(
         &mut self,
@@ -231,7 +175,7 @@ impl Assembler {
     /// Adds a record that is not known, if it says something.
     pub(super) fn hear_unknown(&mut self, what: &str, raw: &RawValue, time: Option<Timestamp>) {
         if let Some(kept) = unknown_record(what, raw, &mut self.source) {
-            self.hear(None, kept.blocks, time, kept.tags);
+            self.hear(None, vec![kept], time, [Tag::Meta]);
         }
     }
 
@@ -304,7 +248,7 @@ impl Assembler {
         if !edits.is_empty() {
             let context = kept_context::context(self.compactions(), at);
             let after = context.map_or(CompactedTo::Missing, |context| {
-                CompactedTo::Replaced(kept_context::edited(context, &edits))
+                CompactedTo::Replaced(kept_context::edited(&context, &edits))
             });
             self.compacts(Some(trigger.into()), pre_tokens, after);
         }
@@ -328,31 +272,34 @@ impl Assembler {
 
     /// The one session of a file.
     pub(super) fn session(self, id: String, path: &Path) -> Result<Vec<Session>, ImportError> {
-        some(self.finish(id, path)?.into_iter().collect(), path)
+        Ok(Vec::from_iter(self.finish(id, path)?))
     }
 }
 
-/// The sessions, if there are any.
-pub(super) fn some(sessions: Vec<Session>, path: &Path) -> Result<Vec<Session>, ImportError> {
-    if sessions.is_empty() {
-        let path = path.to_owned();
-        return Err(ImportError::NoConversation(path));
-    }
+/// The sessions, if there are any; the first one tells what the file says as a whole.
+pub(super) fn some(
+    mut sessions: Vec<Session>,
+    file: Source,
+    path: &Path,
+) -> Result<Vec<Session>, ImportError> {
+    let Some(first) = sessions.first_mut() else {
+        return Err(ImportError::NoConversation(path.to_owned()));
+    };
+    add_counts(&mut first.parts.source, file);
     Ok(sessions)
 }
 
-/// The sessions of a file, named by its id; the first one tells what the file says as a whole.
+/// The sessions of a file, named by its id unless they have names of their own.
 pub(super) fn all(
     sessions: Vec<Session>,
     file: Source,
     id: &str,
     path: &Path,
 ) -> Result<Vec<Session>, ImportError> {
-    let mut sessions = some(sessions, path)?;
-    if let Some(first) = sessions.first_mut() {
-        add_counts(&mut first.parts.source, file);
+    let mut sessions = some(sessions, file, path)?;
+    if sessions.iter().all(|it| it.id() == id) {
+        name(&mut sessions, id);
     }
-    name(&mut sessions, id);
     Ok(sessions)
 }
 
@@ -382,26 +329,6 @@ pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> ImportError {
 pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     assembler.unknown(kind);
     content::kept(kind, raw)
-}
-
-/// A part that is a text; any other is not understood.
-pub(super) fn text_part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    match content::text(raw) {
-        Some(text) => ContentBlock::Text(text),
-        None => content::unknown("part", raw, assembler),
-    }
-}
-
-/// The content of a tool's result: of nothing else is an empty text a text.
-pub(super) fn result_content(
-    raw: Option<&RawValue>,
-    assembler: &mut Assembler,
-    part: fn(&RawValue, &mut Assembler) -> ContentBlock,
-) -> Vec<ContentBlock> {
-    match raw.and_then(content::text) {
-        Some(text) => vec![ContentBlock::Text(text)],
-        None => content::blocks(raw, assembler, part),
-    }
 }
 
 /// A call that is one object, with its id and name and with its arguments under these keys.

@@ -1,30 +1,131 @@
 //! The content of a message, as every product writes it: a text, or a list of parts.
+//!
+//! The parts have the shapes of the providers' APIs, and of libraries that speak to several.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, count};
-use crate::session::{ContentBlock, Image, JsonText, Opaque};
+use super::common::input;
+use super::object::Object;
+use super::product::is_one_of;
+use crate::session::{ContentBlock, Image, JsonText, Opaque, Source};
+
+/// Whose message a part stands in: a session holds tool uses and thinking only in the assistant's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Assistant,
+    /// The content of a result, of which an empty text is a text.
+    Tool,
+}
+
+/// Types of parts that providers and libraries document and Proctor keeps as they are.
+const KNOWN_OPAQUE: &str = include_str!("known_parts.txt");
 
 /// The blocks of a content: none for nothing and for an empty text, one for a text, and one for
-/// each item of a list, as `part` reads it.
+/// each item of a list.
 pub(super) fn blocks(
     raw: Option<&RawValue>,
-    assembler: &mut Assembler,
-    part: fn(&RawValue, &mut Assembler) -> ContentBlock,
+    speaker: Speaker,
+    source: &mut Source,
+) -> Vec<ContentBlock> {
+    blocks_by(raw, speaker, source, |raw, source| {
+        part(raw, speaker, source)
+    })
+}
+
+/// The blocks of a content of which a product writes the parts in its own way.
+pub(super) fn blocks_by(
+    raw: Option<&RawValue>,
+    speaker: Speaker,
+    source: &mut Source,
+    part: impl Fn(&RawValue, &mut Source) -> ContentBlock,
 ) -> Vec<ContentBlock> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
         return Vec::new();
     };
     if let Some(text) = text(raw) {
-        let text = Some(text).filter(|text| !text.is_empty());
-        return text.map(ContentBlock::Text).into_iter().collect();
+        let is_said = !text.is_empty() || speaker == Speaker::Tool;
+        return Vec::from_iter(is_said.then_some(ContentBlock::Text(text)));
     }
     match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        Ok(parts) => parts.into_iter().map(|raw| part(raw, assembler)).collect(),
-        Err(_) => vec![unknown("content", raw, assembler)],
+        Ok(parts) => parts.into_iter().map(|raw| part(raw, source)).collect(),
+        Err(_) => vec![unknown("content", raw, source)],
     }
+}
+
+/// One part of a content.
+pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlock {
+    if let Some(text) = text(raw) {
+        return ContentBlock::Text(text);
+    }
+    let Some(mut part) = Object::read(raw) else {
+        return unknown("malformed", raw, source);
+    };
+    let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
+    let read = match (&*kind, speaker) {
+        ("text" | "input_text" | "output_text" | "summary_text" | "reasoning_text", _) => {
+            part.take_text("text").map(ContentBlock::Text)
+        }
+        ("image_url" | "input_image" | "computer_screenshot", _) => {
+            part.take("image_url").map(image)
+        }
+        ("image", _) => {
+            let inner = part.take("source").or_else(|| part.take("image"));
+            inner.or((!part.is_empty()).then_some(raw)).map(image)
+        }
+        ("thinking" | "reasoning", _) => match thought(part, raw) {
+            Some(ContentBlock::Thinking(it)) if speaker != Speaker::Assistant => {
+                Some(ContentBlock::Text(it.text))
+            }
+            thought => thought,
+        },
+        // The provider ran such a tool itself.
+        ("tool_use", _) if part.has("tool_type") => Some(kept(&kind, raw)),
+        (
+            "tool_use" | "tool_call" | "function_call" | "custom_tool_call" | "toolCall",
+            Speaker::Assistant,
+        ) => call(part),
+        ("tool_result", Speaker::User) => part.take_text("tool_use_id").map(|id| {
+            let content = blocks(part.take("content"), Speaker::Tool, source);
+            ContentBlock::tool_result(id, content, part.take_flag("is_error"))
+        }),
+        (known, _) if is_one_of(KNOWN_OPAQUE, known) => Some(kept(&kind, raw)),
+        _ => None,
+    };
+    read.unwrap_or_else(|| unknown(&kind, raw, source))
+}
+
+/// What the model thought: the text, a summary of it, or only what the provider can read.
+fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
+    let is_redacted = part.take_flag("redacted");
+    let mut keys = ["thinking", "reasoning", "text"].iter();
+    let told = keys.find_map(|key| part.take_text(key));
+    let told = told.filter(|_| !is_redacted);
+    let summary = part.take_text("summary").or_else(|| {
+        let items = part.items("summary").into_iter();
+        let texts: Vec<Arc<str>> = items
+            .filter_map(|raw| Object::read(raw)?.take_text("text"))
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n").into())
+    });
+    let mut keys = ["signature", "thinkingSignature"].iter();
+    let signature = keys.find_map(|key| part.take_text(key));
+    let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
+    match told.or(summary) {
+        Some(text) => Some(ContentBlock::thinking(text, signature)),
+        None if is_redacted => Some(kept("reasoning", raw)),
+        None => signature.map(|it| ContentBlock::thinking("", Some(it))),
+    }
+}
+
+fn call(mut part: Object<'_>) -> Option<ContentBlock> {
+    let name = part.take_text("name")?;
+    let id = part.take_text("call_id").or_else(|| part.take_text("id"))?;
+    let mut keys = ["input", "args", "arguments"].iter();
+    let arguments = keys.find_map(|key| part.take(key));
+    Some(ContentBlock::tool_use(id, name, input(arguments)))
 }
 
 /// The value, if it is a text.
@@ -48,7 +149,12 @@ pub(super) fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
 }
 
 /// A block that is kept without being understood, and counted.
-pub(super) fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, &format!("block {kind}"));
+pub(super) fn unknown(kind: &str, raw: &RawValue, source: &mut Source) -> ContentBlock {
+    unread("block", kind, raw, source)
+}
+
+/// A part of a record that is kept without being understood; `what` names it in the count.
+pub(super) fn unread(what: &str, kind: &str, raw: &RawValue, source: &mut Source) -> ContentBlock {
+    source.not_understood(&format!("{what} {kind}"));
     kept(kind, raw)
 }

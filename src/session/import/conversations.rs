@@ -5,18 +5,17 @@
 //! line. What the APIs share is read here; an importer reads the messages. Where several requests
 //! were logged with their responses, they are joined to sessions.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ImportError;
-use super::assemble::{Assembler, UserRecord};
+use super::assemble::Assembler;
 use super::bodies;
-use super::common::all;
+
 use super::content;
-use super::file::{Line, SourceFile};
+use super::file::{Line, SourceText};
 use super::object::Object;
 use super::product::is_one_of;
 use super::requests::{Join, Logged};
@@ -40,7 +39,7 @@ pub(super) struct Conversation<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     /// The format.
-    pub(super) format: &'static str,
+
     /// The key of the messages.
     pub(super) key: &'static str,
     /// The key that every message has.
@@ -53,9 +52,8 @@ pub(super) struct Shape {
 
 impl Shape {
     /// Conversations under `key`, whose messages have roles.
-    pub(super) const fn of_messages(format: &'static str, key: &'static str) -> Self {
+    pub(super) const fn of_messages(key: &'static str) -> Self {
         Self {
-            format,
             key,
             of_message: "role",
             answer: None,
@@ -85,14 +83,14 @@ impl Shape {
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
     shape: Shape,
-    file: SourceFile,
+    file: &SourceText,
+    source: &mut Source,
     read: impl Fn(Conversation<'_>, &mut Assembler),
 ) -> Result<Vec<Session>, ImportError> {
-    let file = file.text();
-    let (values, mut source) = file.values()?;
+    let values = file.values(source)?;
     let mut log = Log {
         shape,
-        path: &file.path,
+        file,
         read: &read,
         join: Join::default(),
         skipped: 0,
@@ -127,13 +125,15 @@ pub(super) fn sessions(
         source.skipped.insert(what, log.skipped);
     }
     let sessions = log.join.finish(&file.path)?;
-    all(sessions, source, &file.id, &file.path).map_err(|error| problem.unwrap_or(error))
+    problem
+        .filter(|_| sessions.is_empty())
+        .map_or(Ok(sessions), Err)
 }
 
 /// The conversations of a file so far.
 struct Log<'f> {
     shape: Shape,
-    path: &'f Path,
+    file: &'f SourceText,
     read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
     join: Join,
     /// Conversations without messages.
@@ -143,7 +143,7 @@ struct Log<'f> {
 impl Log<'_> {
     fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<(), ImportError> {
         for conversation in found {
-            let mut assembler = Assembler::of(self.shape.format);
+            let mut assembler = Assembler::default();
             let around = &conversation.around;
             let response = around.get("response");
             let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
@@ -152,7 +152,7 @@ impl Log<'_> {
             (self.read)(conversation, &mut assembler);
             if assembler.is_empty() {
                 self.skipped += 1;
-            } else if let Some(session) = assembler.finish("unnamed".to_owned(), self.path)? {
+            } else if let Some(session) = assembler.finish(self.file.id.clone(), &self.file.path)? {
                 self.join.add(Logged {
                     session,
                     is_answered,
@@ -283,16 +283,12 @@ pub(super) fn unknown_record(
     what: &str,
     raw: &RawValue,
     source: &mut Source,
-) -> Option<UserRecord> {
+) -> Option<ContentBlock> {
     source.not_understood(what);
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let kind = what.split_once(' ').map_or(what, |(_, kind)| kind);
     let kind: String = kind.chars().take(80).collect();
-    says_words(&value).then(|| UserRecord {
-        blocks: vec![content::kept(&kind, raw)],
-        timestamp: None,
-        tags: vec![Tag::Meta],
-    })
+    says_words(&value).then(|| content::kept(&kind, raw))
 }
 
 /// Whether a text of more than one word stands in it: names, ids and times are one.
@@ -304,16 +300,6 @@ fn says_words(value: &Value) -> bool {
             .iter()
             .any(|(key, value)| is_one_of(SAYS, key) && !value.is_null() || says_words(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// The tags of a message of the user's that the product does not mark: it was typed, unless it
-/// holds tool results.
-pub(super) fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
-    if blocks.iter().any(ContentBlock::is_result) {
-        Vec::new()
-    } else {
-        vec![Tag::TypedUser]
     }
 }
 

@@ -18,10 +18,8 @@ use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 use super::product::{is_one_of, with_side_chains};
 
-const FORMAT: &str = "copilot-cli";
-
 /// The files of the first versions.
-const FIRST: Shape = Shape::of_messages(FORMAT, "chatMessages");
+const FIRST: Shape = Shape::of_messages("chatMessages");
 
 /// Whether a file that begins so is of the first versions.
 fn is_first(head: &Head) -> bool {
@@ -34,7 +32,7 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
      elicitation external_tool exit_plan_mode user_input pending_messages mcp sampling abort \
      assistant tool system model";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
     let is_event = |first: &Value| {
@@ -46,22 +44,21 @@ fn detect(head: &Head) -> bool {
     head.first().is_some_and(is_event) || is_first(head)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    if is_first(&Head::of(&file.bytes)) {
-        return conversations::sessions(FIRST, file, |mut conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    if is_first(&file.head()) {
+        return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
             let model = model.map(|model| model.to_string());
             assembler.header.model = assembler.header.model.take().or(model);
         });
     }
-    let text = file.text();
-    let mut lines = text.lines();
+    let mut lines = file.lines(source);
     let mut log = Log::default();
     while let Some(line) = lines.next()? {
         log.collect(line.parse()?);
     }
-    add_counts(&mut log.source, lines.source);
+    add_counts(source, log.source);
     let mut chains = vec![Reading::default()];
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
@@ -75,7 +72,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         chains[chain].event(event, &log.usages);
     }
     let chains = chains.into_iter().map(Reading::end);
-    with_side_chains(FORMAT, chains, log.source, &text)
+    with_side_chains(chains, source, file)
 }
 
 /// One event of the log.

@@ -14,6 +14,9 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::ImportError;
+use super::assemble::add_counts;
+use super::head::Head;
+
 use crate::session::Source;
 use crate::units::to_valid_id;
 
@@ -135,22 +138,23 @@ pub(crate) struct Line<'t> {
 
 impl SourceText {
     /// The lines of the file.
-    pub(crate) fn lines(&self) -> Lines<'_> {
+    pub(crate) fn lines<'t, 's>(&'t self, source: &'s mut Source) -> Lines<'t, 's> {
+        add_counts(source, self.source.clone());
         Lines {
             file: self,
             rest: Some(&self.text),
             number: 0,
             max_line: MAX_LINE,
-            source: self.source.clone(),
+            source,
         }
     }
 
     /// The JSON values of the file, and what was mended. A last value that was cut is left out.
-    pub(super) fn values(&self) -> Result<(Vec<Line<'_>>, Source), ImportError> {
+    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
         }
-        let mut source = self.source.clone();
+        add_counts(source, self.source.clone());
         let mut values = Vec::new();
         let (mut number, mut counted) = (1, 0);
         for value in serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>() {
@@ -180,7 +184,12 @@ impl SourceText {
             counted = start;
             values.push(self.line(number, text)?);
         }
-        Ok((values, source))
+        Ok(values)
+    }
+
+    /// The first values of the text.
+    pub(super) fn head(&self) -> Head {
+        Head::of(self.text.as_bytes())
     }
 
     fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>, ImportError> {
@@ -198,16 +207,16 @@ impl SourceText {
 }
 
 /// The lines of a file that are not blank.
-pub(crate) struct Lines<'t> {
+pub(crate) struct Lines<'t, 's> {
     file: &'t SourceText,
     rest: Option<&'t str>,
     number: u64,
     max_line: u64,
     /// The flaws that were mended so far.
-    pub(super) source: Source,
+    source: &'s mut Source,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> Lines<'t, '_> {
     /// The next line.
     pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
         let file = self.file;
@@ -417,7 +426,8 @@ mod tests {
             } else {
                 file.text()
             };
-            let mut lines = text.lines();
+            let mut source = Source::default();
+            let mut lines = text.lines(&mut source);
             lines.max_line = 600;
             let mut got = Vec::new();
             while let Some(line) = lines.next()? {
@@ -468,7 +478,9 @@ mod tests {
     fn values_are_found_in_every_layout() {
         let values = |bytes: &[u8], expected: Result<&[&str], &str>| {
             let text = file(bytes).text();
-            let read = text.values().map(|(values, source)| {
+            let mut source = Source::default();
+            let read = text.values(&mut source);
+            let read = read.map(|values| {
                 let cut = source
                     .warnings
                     .keys()

@@ -12,15 +12,10 @@
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
 
-use serde::Deserialize;
-
 use super::kept_context::{Records, Shown};
 use super::prelude::*;
-use super::product::{self, cached_within, is_one_of};
 
 mod checkpoint;
-
-const FORMAT: &str = "gemini-cli";
 
 /// The request of the product where the model stopped too early.
 const NUDGE: &str = "System: Please continue.";
@@ -28,7 +23,7 @@ const NUDGE: &str = "System: Please continue.";
 /// The beginning of the product's own first message, which sets up the context.
 const SETUP: &str = "This is the Gemini CLI.";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
@@ -37,12 +32,10 @@ fn detect(head: &Head) -> bool {
     })
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let file = file.text();
-    let (values, source) = file.values()?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let values = file.values(source)?;
     let mut chat = Chat::default();
-    FORMAT.clone_into(&mut chat.assembler.source.format);
-    add_counts(&mut chat.assembler.source, source);
+
     for value in &values {
         if checkpoint::begins(value.text) {
             checkpoint::read(value, &mut chat.assembler)?;
@@ -61,10 +54,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
                 chat.assembler.replaces_results(trigger, None, results);
             }
             Step::Unknown(what, raw) => {
-                let source = &mut chat.assembler.source;
-                if let Some(kept) = unknown_record(&what, raw, source) {
-                    chat.hear(None, kept.blocks, None, kept.tags);
-                }
+                chat.assembler.hear_unknown(&what, raw, None);
             }
         }
     }
@@ -258,7 +248,7 @@ impl<'a> Chat<'a> {
         } else {
             Snapshot::No
         };
-        let tag = speaker(&blocks);
+        let tag = speaker_of(&blocks);
         self.hear(record.id.as_ref(), blocks, timestamp, tag);
     }
 
@@ -342,7 +332,7 @@ impl<'a> Chat<'a> {
     fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
         let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
         let usage = record.tokens;
-        let usage = usage.and_then(|raw| self::usage(raw, &mut self.assembler));
+        let usage = usage.and_then(|raw| usage_of(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
         let snapshot = std::mem::take(&mut self.snapshot);
         let is_ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
@@ -398,7 +388,7 @@ impl Call<'_> {
                     told.extend(function.take("response").map(response));
                     told.extend(parts(function.take("parts"), assembler));
                 }
-                None => told.push(part(raw, assembler)),
+                None => told.push(part(raw, &mut assembler.source)),
             }
         }
         Some(told)
@@ -426,12 +416,12 @@ fn thought(raw: &RawValue) -> Option<ContentBlock> {
 /// A text, a part, or a list of parts.
 fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     match content {
-        Some(raw) if raw.get().starts_with('{') => vec![part(raw, assembler)],
-        content => content::blocks(content, assembler, part),
+        Some(raw) if raw.get().starts_with('{') => vec![part(raw, &mut assembler.source)],
+        content => content::blocks_by(content, Speaker::User, &mut assembler.source, part),
     }
 }
 
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     if let Some(text) = content::text(raw) {
         return ContentBlock::Text(text);
     }
@@ -443,21 +433,20 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     } else if part.has("fileData") {
         content::kept("document", raw)
     } else {
-        counted("part", raw, assembler)
+        source.not_understood("part");
+        content::kept("part", raw)
     }
 }
 
 /// The input includes what was read from the cache; what tools added to the prompt and what was
 /// thought are counted apart.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let keys = ["input", "output", "cached", "thoughts", "tool"];
-    let Some([input, output, cached, thoughts, tool]) = own_counters(raw, keys, assembler) else {
-        assembler.warn("a usage cannot be read");
-        return None;
-    };
-    let read = cached_within(input, cached, assembler);
-    let uncached = (input - read).saturating_add(tool);
-    Some(billed(uncached, 0, read, output.saturating_add(thoughts)))
+fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let source = &mut assembler.source;
+    let mut usage = usage(raw, Cached::Within, source)?;
+    let [thoughts, tool] = counters(&value(raw), ["/thoughts", "/tool"], source);
+    usage.input_uncached += Tokens(tool);
+    usage.output += Tokens(thoughts);
+    Some(usage)
 }
 
 /// What stands in the place of a result that was masked.
@@ -485,11 +474,11 @@ enum Snapshot {
 }
 
 /// Who wrote a message of the user's role.
-fn speaker(blocks: &[ContentBlock]) -> Option<Tag> {
+fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
     if blocks.iter().any(is_snapshot) {
         return Some(Tag::CompactSummary);
     }
-    product::speaker(blocks, |text| text == NUDGE || text.starts_with(SETUP))
+    speaker(blocks, |text| text == NUDGE || text.starts_with(SETUP))
 }
 
 /// Whether a text is what a compaction leaves.

@@ -12,16 +12,13 @@
 
 use super::images;
 use super::prelude::*;
-use super::product::is_one_of;
 use super::tool_names::class_of;
 use crate::session::{ToolClass, ToolUse};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 
-const FORMAT: &str = "goose";
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
 
 fn detect(head: &Head) -> bool {
     let Some(first) = head.first() else {
@@ -36,13 +33,10 @@ fn detect(head: &Head) -> bool {
         || has("description") && has("message_count") && has("total_tokens")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let file = file.text();
-    let (values, source) = file.values()?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let mut reading = Reading::default();
-    FORMAT.clone_into(&mut reading.assembler.source.format);
-    add_counts(&mut reading.assembler.source, source);
-    for (at, value) in values.iter().enumerate() {
+
+    for (at, value) in file.values(source)?.into_iter().enumerate() {
         let raw: &RawValue = value.parse()?;
         let Some(mut object) = Object::read(raw) else {
             keep_unread("malformed", raw, &mut reading.assembler);
@@ -219,7 +213,11 @@ fn is_for_the_user(part: &mut Object<'_>) -> bool {
 
 fn image(part: &mut Object<'_>) -> Option<ContentBlock> {
     let data = part.take_text("data")?;
-    Some(images::embedded(&part.take_text("mimeType")?, &data))
+    let media_type = part.take_text("mimeType")?;
+    Some(images::image(&images::embedded(
+        &(*media_type).into(),
+        &(*data).into(),
+    )))
 }
 
 fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
@@ -306,6 +304,5 @@ fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    assembler.unknown(&format!("part {kind}"));
-    content::kept(kind, raw)
+    content::unread("part", kind, raw, &mut assembler.source)
 }

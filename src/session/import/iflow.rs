@@ -8,13 +8,10 @@
 //! - All pieces of an answer have the same parent, so that the order of the file is the
 //!   conversation.
 
-use super::anthropic::blocks::{self, Speaker};
 use super::gemini_cli::response;
 use super::prelude::*;
 
-const FORMAT: &str = "iflow";
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
 
 fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
@@ -26,11 +23,10 @@ fn detect(head: &Head) -> bool {
     })
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let text = file.text();
-    let mut lines = text.lines();
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut lines = file.lines(source);
     let mut reading = Reading::default();
-    FORMAT.clone_into(&mut reading.assembler.source.format);
+
     while let Some(line) = lines.next()? {
         let raw = line.parse()?;
         match Object::read(raw) {
@@ -38,9 +34,8 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             None => reading.assembler.unknown("record that is no object"),
         }
     }
-    let source = &mut reading.assembler.source;
-    add_counts(source, lines.source);
-    reading.assembler.session(text.id.clone(), &text.path)
+
+    reading.assembler.session(file.id.clone(), &file.path)
 }
 
 #[derive(Default)]
@@ -76,17 +71,15 @@ impl Reading {
         self.calls += u64::from(!self.is_open);
         self.is_open = true;
         let (content, source) = (message.take("content"), &mut self.assembler.source);
-        let mut blocks = blocks::blocks(content, Speaker::Assistant, source);
+        let mut blocks = content::blocks(content, Speaker::Assistant, source);
         let before = blocks.len();
-        blocks.retain(|block| match block {
-            ContentBlock::ToolUse(tool_use) => self.uses.insert(tool_use.id.clone()),
-            _ => true,
-        });
+        let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
+        blocks.retain(|block| block.as_use().is_none_or(|it| is_new(&it.id)));
         for _ in blocks.len()..before {
             self.assembler.skip("tool use written again");
         }
-        let usage = message.take("usage").map(value);
-        let usage = usage.map(|usage| blocks::usage(&usage, &mut self.assembler.source));
+        let billed = message.take("usage");
+        let usage = billed.and_then(|raw| usage(raw, Cached::Apart, &mut self.assembler.source));
         // Most models are not billed, and written with zeros.
         let record = AssistantRecord::of(blocks, time).by(
             Some(format!("call-{}", self.calls).into()),
@@ -102,14 +95,14 @@ impl Reading {
         let items = raw.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
         let blocks = match items {
             Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
-            None => blocks::blocks(raw, Speaker::User, &mut self.assembler.source),
+            None => content::blocks(raw, Speaker::User, &mut self.assembler.source),
         };
-        let tags = if is_meta {
-            vec![Tag::Meta]
+        let tag = if is_meta {
+            Some(Tag::Meta)
         } else {
             speaker_of(&blocks)
         };
-        self.assembler.hear(None, blocks, timestamp, tags);
+        self.assembler.hear(None, blocks, timestamp, tag);
     }
 
     /// A block of the user's; a result holds an object.
@@ -117,14 +110,14 @@ impl Reading {
         let mut block = Object::read(raw).unwrap_or_default();
         let inner = block.take_object("content");
         let (Some(mut inner), Some(id)) = (inner, block.take_text("tool_use_id")) else {
-            return blocks::block(raw, Speaker::User, &mut self.assembler.source);
+            return content::part(raw, Speaker::User, &mut self.assembler.source);
         };
         let part = inner.take_object("responseParts");
         let mut function = part.unwrap_or(inner).inner("functionResponse");
         let told = function.take("response");
         let content = match told {
             Some(told) => response(told),
-            None => content::unknown("tool_result", raw, &mut self.assembler),
+            None => content::unknown("tool_result", raw, &mut self.assembler.source),
         };
         let has_error = |told: Object<'_>| told.has("error");
         let is_error =

@@ -10,7 +10,10 @@
 //!   what the compaction left.
 //! - Some providers count cached tokens in the input, some beside it: the total tells.
 
+use super::common::some;
+use super::conversations::name;
 use super::prelude::*;
+use super::{Recording, recordings};
 use sample::Sample;
 
 mod archive;
@@ -18,12 +21,10 @@ mod attachments;
 mod messages;
 mod sample;
 
-const FORMAT: &str = "inspect";
-
 /// What begins a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("inspect", detect, import);
 
 fn detect(head: &Head) -> bool {
     if is_archive(head.text.as_bytes()) {
@@ -35,7 +36,7 @@ fn detect(head: &Head) -> bool {
         || has("epoch") && has("messages") && has("target")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     let (id, path) = (file.id.clone(), file.path.clone());
     let mut log = Log::default();
     if is_archive(&file.bytes) {
@@ -43,7 +44,8 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
     } else {
         log.documents(&file.text())?;
     }
-    all(log.sessions, log.source, &id, &path)
+    name(&mut log.sessions, &id);
+    some(log.sessions, log.source, &path).map(recordings)
 }
 
 /// Whether a file that begins so is an archive.
@@ -63,8 +65,7 @@ struct Log {
 impl Log {
     /// A log in JSON, or one file of an archive.
     fn documents(&mut self, documents: &SourceText) -> Result<(), ImportError> {
-        let (values, source) = documents.values()?;
-        add_counts(&mut self.source, source);
+        let values = documents.values(&mut self.source)?;
         for value in &values {
             self.value(value)?;
         }
@@ -95,7 +96,7 @@ impl Log {
             self.source.not_understood("sample that is no object");
             return Ok(());
         };
-        let mut assembler = Assembler::of(FORMAT);
+        let mut assembler = Assembler::default();
         assembler.header.model.clone_from(&self.model);
         if !Sample::read(sample, assembler, &mut self.sessions, line)? {
             self.source.skip("sample without messages");

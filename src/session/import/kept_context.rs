@@ -26,57 +26,46 @@ pub(super) fn context(compactions: &[RecordedCompaction], at: usize) -> Option<V
 }
 
 /// The pieces with these blocks replaced. A message that is in no piece stays out.
-pub(super) fn edited(pieces: Vec<Recorded>, edits: &Edits) -> Vec<Recorded> {
+pub(super) fn edited(pieces: &[Recorded], edits: &Edits) -> Vec<Recorded> {
     let mut result = Vec::with_capacity(pieces.len());
-    // The message whose blocks are being replaced, with all that replace them.
-    let mut open: Option<(usize, BTreeMap<usize, Arc<str>>)> = None;
-    for piece in pieces {
-        if let Recorded::Edited {
-            message,
-            block,
-            text,
-        } = piece
-        {
-            if open.as_ref().is_none_or(|(of, _)| *of != message) {
-                close(open.take(), edits, &mut result);
+    // The blocks of one message that were replaced before stand together.
+    let of = |piece: &Recorded| match piece {
+        Recorded::Edited { message, .. } => Some(*message),
+        _ => None,
+    };
+    for run in pieces.chunk_by(|one, next| of(one).is_some() && of(one) == of(next)) {
+        match &run[0] {
+            Recorded::Edited { message, .. } => {
+                let mut blocks = BTreeMap::new();
+                for piece in run {
+                    if let Recorded::Edited { block, text, .. } = piece {
+                        blocks.insert(*block, text.clone());
+                    }
+                }
+                blocks.extend(edits.get(message).cloned().unwrap_or_default());
+                replace(*message, blocks, &mut result);
             }
-            let (_, blocks) = open.get_or_insert_with(|| (message, BTreeMap::new()));
-            blocks.insert(block, text);
-            continue;
+            Recorded::Kept(range) => {
+                let mut start = range.start;
+                for (message, blocks) in edits.range(range.clone()) {
+                    keep(start..*message, &mut result);
+                    start = message + 1;
+                    replace(*message, blocks.clone(), &mut result);
+                }
+                keep(start..range.end, &mut result);
+            }
+            written @ Recorded::Written(_) => result.push(written.clone()),
         }
-        close(open.take(), edits, &mut result);
-        let Recorded::Kept(mut range) = piece else {
-            result.push(piece);
-            continue;
-        };
-        for (message, _) in edits.range(range.clone()) {
-            keep(range.start..*message, &mut result);
-            range.start = message + 1;
-            close(Some((*message, BTreeMap::new())), edits, &mut result);
-        }
-        keep(range, &mut result);
     }
-    close(open, edits, &mut result);
     result
 }
 
-fn close(
-    open: Option<(usize, BTreeMap<usize, Arc<str>>)>,
-    edits: &Edits,
-    pieces: &mut Vec<Recorded>,
-) {
-    let Some((message, mut blocks)) = open else {
-        return;
-    };
-    if let Some(new) = edits.get(&message) {
-        blocks.extend(new.iter().map(|(block, text)| (*block, text.clone())));
-    }
-    let edited = blocks.into_iter().map(|(block, text)| Recorded::Edited {
+fn replace(message: usize, blocks: BTreeMap<usize, Arc<str>>, pieces: &mut Vec<Recorded>) {
+    pieces.extend(blocks.into_iter().map(|(block, text)| Recorded::Edited {
         message,
         block,
         text,
-    });
-    pieces.extend(edited);
+    }));
 }
 
 /// The pieces with neighbouring ranges as one, so that equal contexts are equal lists.
@@ -205,7 +194,7 @@ mod tests {
             blocks.insert(*block, "x".into());
         }
         let pieces = context(&[compaction], 6).expect("it can be read");
-        assert_eq!(shown(&edited(pieces, &by_message)), expected);
+        assert_eq!(shown(&edited(&pieces, &by_message)), expected);
     }
 
     #[test]

@@ -8,47 +8,31 @@
 //! - `usage_metadata` has one shape for all providers; its input includes the cached tokens.
 //! - A message that the library marks as a summary takes the place of all that was before it.
 
-use super::anthropic::blocks;
 use super::openai_chat::parts;
 use super::prelude::*;
-use super::product::is_one_of;
-
-const FORMAT: &str = "langchain";
 
 /// Where a state keeps its messages, innermost last.
-const MESSAGES: &[&[&str]] = &[
-    &["messages"],
-    &["values", "messages"],
-    &["channel_values", "messages"],
-    &["checkpoint", "channel_values", "messages"],
-    &["state", "messages"],
-    &["output", "messages"],
-    &["outputs", "messages"],
-    &["input", "messages"],
-    &["inputs", "messages"],
-];
+const MESSAGES: &str = "messages values/messages channel_values/messages \
+    checkpoint/channel_values/messages state/messages output/messages outputs/messages \
+    input/messages inputs/messages";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import);
 
 fn detect(head: &Head) -> bool {
     let Some(first) = head.first() else {
         return false;
     };
-    let lists = MESSAGES.iter().map(|keys| format!("/{}", keys.join("/")));
+    let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
     let lists = lists.chain([String::new()]);
     let mut firsts = lists.flat_map(|at| [format!("{at}/0"), format!("{at}/0/0")]);
     is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let file = file.text();
-    let (values, source) = file.values()?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let values = file.values(source)?;
     let mut sessions = Vec::new();
     for messages in conversations(&values)? {
-        let mut reading = Reading {
-            assembler: Assembler::of(FORMAT),
-            ..Reading::default()
-        };
+        let mut reading = Reading::default();
         for raw in messages {
             reading.message(raw);
         }
@@ -57,7 +41,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         let id = file.id.clone();
         sessions.extend(reading.assembler.finish(id, &file.path)?);
     }
-    all(sessions, source, &file.id, &file.path)
+    Ok(sessions)
 }
 
 fn is_message(value: &Value) -> bool {
@@ -92,10 +76,10 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
             continue;
         }
         let object = Object::read(raw).ok_or_else(|| value.error("a message is a JSON object"))?;
-        let list = MESSAGES.iter().find_map(|keys| {
-            let (last, outer) = keys.split_last()?;
+        let list = MESSAGES.split_whitespace().find_map(|path| {
+            let (outer, last) = path.rsplit_once('/').unwrap_or(("", path));
             let mut inner = object.clone();
-            for key in outer {
+            for key in outer.split_terminator('/') {
                 inner = inner.take_object(key)?;
             }
             inner.take_list(last)
@@ -174,7 +158,7 @@ impl Reading {
             "ai" => self.ai(fields),
             "tool" | "function" => self.tool(fields),
             "system" => {
-                let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
+                let blocks = self.content(&mut fields, Speaker::User);
                 if is_first {
                     return self.system.extend(blocks);
                 }
@@ -187,10 +171,14 @@ impl Reading {
         }
     }
 
+    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+        content::blocks(fields.take("content"), speaker, &mut self.assembler.source)
+    }
+
     fn human(&mut self, mut fields: Object<'_>) {
         let mut additional = fields.inner("additional_kwargs");
         let is_summary = additional.take_text("lc_source").as_deref() == Some("summarization");
-        let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
+        let blocks = self.content(&mut fields, Speaker::User);
         let tag = if is_summary {
             Tag::CompactSummary
         } else {
@@ -208,10 +196,11 @@ impl Reading {
         let mut uses = Vec::new();
         for raw in fields.items("tool_calls") {
             let tool_use = flat_call(raw, "name", "args");
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler);
+            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
             uses.push(tool_use.unwrap_or_else(unknown));
         }
-        let ids: BTreeSet<Arc<str>> = uses.iter().filter_map(id_of).cloned().collect();
+        let ids = uses.iter().filter_map(ContentBlock::as_use);
+        let ids: BTreeSet<Arc<str>> = ids.map(|it| it.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {
@@ -223,9 +212,9 @@ impl Reading {
             additional.take(repeated);
         }
         additional.count_left("additional key", &mut self.assembler);
-        let said = content::blocks(fields.take("content"), &mut self.assembler, part);
+        let said = self.content(&mut fields, Speaker::Assistant);
         for block in said {
-            if id_of(&block).is_some_and(|id| ids.contains(id)) {
+            if block.as_use().is_some_and(|it| ids.contains(&it.id)) {
                 self.assembler.skip("call repeated in the content");
             } else {
                 blocks.push(block);
@@ -240,7 +229,7 @@ impl Reading {
                         .warn("tool arguments are no JSON; they are kept as a string");
                     tool_use
                 }
-                None => content::unknown("invalid_tool_call", raw, &mut self.assembler),
+                None => content::unknown("invalid_tool_call", raw, &mut self.assembler.source),
             });
         }
         let mut metadata = fields.inner("response_metadata");
@@ -258,70 +247,28 @@ impl Reading {
 
     /// What the call cost: in the library's shape, or in the provider's.
     fn usage(&mut self, fields: &mut Object<'_>, metadata: &mut Object<'_>) -> Option<Usage> {
-        if let Some(raw) = fields.take("usage_metadata") {
-            return Some(usage(raw, &mut self.assembler));
-        }
-        if let Some(raw) = metadata.take("usage") {
-            let value = value(raw);
-            if value.get("input_tokens").is_some() {
-                return Some(blocks::usage(&value, &mut self.assembler.source));
-            }
-            return parts::usage(raw, &mut self.assembler);
-        }
-        let raw = metadata.take("token_usage")?;
-        parts::usage(raw, &mut self.assembler)
+        let own = fields.take("usage_metadata");
+        let theirs = metadata.take("usage").filter(|_| own.is_none());
+        let is_apart = theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some());
+        let cached = if is_apart {
+            Cached::Apart
+        } else {
+            Cached::Within
+        };
+        let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
+        usage(raw, cached, &mut self.assembler.source)
     }
 
     fn tool(&mut self, mut fields: Object<'_>) {
-        let raw = fields.take("content");
-        let content = result_content(raw, &mut self.assembler, part);
+        let content = self.content(&mut fields, Speaker::Tool);
         let is_error = fields.take_text("status").as_deref() == Some("error");
         let name = fields.take_text("name");
         let id = fields.take_text("tool_call_id");
         let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
-        let content = content.into_iter().map(told).collect();
+
         let block = ContentBlock::tool_result(id, content, is_error);
         self.assembler.hear(None, vec![block], None, []);
     }
-}
-
-fn id_of(block: &ContentBlock) -> Option<&Arc<str>> {
-    match block {
-        ContentBlock::ToolUse(tool_use) => Some(&tool_use.id),
-        _ => None,
-    }
-}
-
-/// A tool thinks nothing and calls no other: what looks so is text.
-fn told(block: ContentBlock) -> ContentBlock {
-    match block {
-        ContentBlock::Thinking(thinking) => ContentBlock::Text(thinking.text),
-        ContentBlock::ToolUse(tool_use) => ContentBlock::Text(tool_use.input.as_str().into()),
-        block => block,
-    }
-}
-
-/// Parts that are kept as they are.
-const KEPT: &str = "audio document file input_json_delta non_standard redacted_thinking refusal \
-    server_tool_call server_tool_result text-plain video";
-
-/// A part of a content, in the shape of any provider.
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    if let Some(text) = content::text(raw) {
-        return ContentBlock::Text(text);
-    }
-    let mut part = Object::read(raw).unwrap_or_default();
-    let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
-    let read = match &*kind {
-        "text" | "input_text" | "output_text" => part.take_text("text").map(ContentBlock::Text),
-        "image_url" => part.take("image_url").map(content::image),
-        "image" => Some(content::image(part.take("source").unwrap_or(raw))),
-        "thinking" | "reasoning" => thought(&mut part),
-        "tool_use" | "tool_call" | "function_call" | "custom_tool_call" => call(&mut part),
-        known if is_one_of(KEPT, known) => Some(content::kept(&kind, raw)),
-        _ => None,
-    };
-    read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))
 }
 
 /// A call whose arguments cannot be read.
@@ -330,46 +277,4 @@ fn invalid(raw: &RawValue) -> Option<ContentBlock> {
     let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
     let input = JsonText::string(&call.take_text("args").unwrap_or_default());
     Some(ContentBlock::tool_use(id, name, input))
-}
-
-fn thought(part: &mut Object<'_>) -> Option<ContentBlock> {
-    let told = ["thinking", "reasoning", "text"]
-        .iter()
-        .find_map(|key| part.take_text(key));
-    let summary = part.items("summary").into_iter();
-    let summary: Vec<Arc<str>> = summary
-        .filter_map(|raw| Object::read(raw)?.take_text("text"))
-        .collect();
-    let summary = (!summary.is_empty()).then(|| summary.join("\n\n").into());
-    let signature = part.take_text("signature");
-    let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
-    Some(ContentBlock::thinking(told.or(summary)?, signature))
-}
-
-fn call(part: &mut Object<'_>) -> Option<ContentBlock> {
-    let name = part.take_text("name")?;
-    let id = part.take_text("call_id").or_else(|| part.take_text("id"))?;
-    let mut keys = ["input", "args", "arguments"].iter();
-    let arguments = keys.find_map(|key| part.take(key));
-    Some(ContentBlock::tool_use(id, name, input(arguments)))
-}
-
-/// The library's counters. What was written to the cache is told as a whole, by lifetime, or both.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let keys = [
-        "/input_tokens",
-        "/input_token_details/cache_read",
-        "/input_token_details/ephemeral_1h_input_tokens",
-        "/input_token_details/ephemeral_5m_input_tokens",
-        "/input_token_details/cache_creation",
-        "/output_tokens",
-    ];
-    let [input, read, hours, minutes, written, output] =
-        counters(&value(raw), keys, &mut assembler.source);
-    let written = written.max(hours.saturating_add(minutes));
-    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
-    Usage {
-        cache_write_1h: Tokens(hours),
-        ..billed(uncached, written.saturating_sub(hours), read, output)
-    }
 }

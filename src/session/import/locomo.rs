@@ -7,15 +7,13 @@ use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
-const FORMAT: &str = "locomo";
-
 /// The category of questions that the conversation does not answer.
 const ADVERSARIAL: u64 = 5;
 
 /// How dates are written: `1:56 pm on 8 May, 2023`.
 const DATE: &str = "%I:%M %p on %d %B, %Y";
 
-pub(super) const IMPORTER: Importer = Importer::of_benchmark(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("locomo", detect, import);
 
 fn detect(head: &Head) -> bool {
     let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
@@ -24,7 +22,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     recordings(
-        &file.text(),
+        file,
         "a sample is an object with `conversation`",
         conversation,
     )
@@ -32,7 +30,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
 
 fn conversation(mut sample: Object<'_>) -> Option<Chat> {
     let mut talk = sample.take_object("conversation")?;
-    let mut chat = Chat::new(FORMAT);
+    let mut chat = Chat::default();
     let first = talk.take_text("speaker_a");
     let mut number = 1;
     // Dates are there for sittings that are not.

@@ -4,12 +4,10 @@ use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
-const FORMAT: &str = "longmemeval";
-
 /// How dates are written: `2023/05/20 (Sat) 02:21`.
 const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 
-pub(super) const IMPORTER: Importer = Importer::of_benchmark(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", detect, import);
 
 fn detect(head: &Head) -> bool {
     let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
@@ -18,7 +16,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     recordings(
-        &file.text(),
+        file,
         "an instance is an object with `haystack_sessions`",
         instance,
     )
@@ -27,7 +25,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
 fn instance(mut instance: Object<'_>) -> Option<Chat> {
     let sittings = instance.take_list("haystack_sessions")?;
     let dates = instance.items("haystack_dates");
-    let mut chat = Chat::new(FORMAT);
+    let mut chat = Chat::default();
     let mut evidence: Vec<Arc<str>> = Vec::new();
     let mut turns = 0;
     for (at, sitting) in sittings.into_iter().enumerate() {

@@ -13,7 +13,7 @@ use super::prelude::*;
 
 const FORMAT: &str = "mini-swe-agent";
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+const SHAPE: Shape = Shape::of_messages("messages");
 
 /// How the oldest version tells what came of a command.
 const OBSERVED: &str = "<returncode>";
@@ -45,8 +45,8 @@ fn detect(head: &Head) -> bool {
     }
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    conversations::sessions(SHAPE, file, |mut conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let info = conversation.around.take_object("info");
         if info.is_some() {
             assembler.skip("info");

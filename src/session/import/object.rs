@@ -38,6 +38,11 @@ impl<'a> Object<'a> {
         self.0.contains_key(key)
     }
 
+    /// Whether no key is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes the value of a key out, even `null`.
     pub(super) fn remove(&mut self, key: &str) -> Option<&'a RawValue> {
         self.0.remove(key)

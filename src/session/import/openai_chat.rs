@@ -18,23 +18,21 @@ use super::openai_responses::{self, items};
 use super::prelude::*;
 use crate::session::wire::stream::Api;
 use actions::Actions;
-use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
+use parts::{Unnamed, reasoning, refusal, tool_uses};
 
 mod actions;
 pub(super) mod parts;
 
-const FORMAT: &str = "openai-chat";
+const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::ChatCompletions);
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(Api::ChatCompletions);
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("openai-chat", detect, import);
 
 fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::ChatCompletions)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    conversations::sessions(SHAPE, file, |conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         read(conversation, Dialect::Api, assembler);
     })
 }
@@ -157,7 +155,7 @@ impl Reading<'_> {
         }
         match role {
             Some("system" | "developer") if self.assembler.is_empty() => {
-                let blocks = content(object.take("content"), self.assembler);
+                let blocks = self.content(&mut object, Speaker::User);
                 self.system.extend(blocks);
                 object.count_left("message key", self.assembler);
             }
@@ -205,8 +203,12 @@ impl Reading<'_> {
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
+    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+        content::blocks(object.take("content"), speaker, &mut self.assembler.source)
+    }
+
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
-        let blocks = content(object.take("content"), self.assembler);
+        let blocks = self.content(&mut object, Speaker::User);
         let is_demo = object.take_flag("is_demo");
         let answered = (!is_demo && tags.is_empty()).then(|| self.actions.answered());
         if let Some(id) = answered.flatten() {
@@ -219,7 +221,7 @@ impl Reading<'_> {
             (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
                 vec![Tag::Meta]
             }
-            (_, []) => speaker_of(&blocks),
+            (_, []) => Vec::from_iter(speaker_of(&blocks)),
             (_, tags) => tags.to_vec(),
         };
         self.is_told |= !is_demo;
@@ -284,10 +286,7 @@ impl Reading<'_> {
             self.assembler.warn(what);
             self.unnamed.answered(name.as_deref())
         });
-        let content = match object.take("content") {
-            Some(raw) if raw.get() == "\"\"" => vec![ContentBlock::Text("".into())],
-            content => parts::content(content, self.assembler),
-        };
+        let content = self.content(&mut object, Speaker::Tool);
         let result = ContentBlock::tool_result(id, content, false);
         let extra = self.extra(&mut object);
         self.hear(object, extra.time, vec![result], Vec::new());
@@ -341,7 +340,7 @@ impl Reading<'_> {
             action: extra.action,
         };
         let mut blocks = reasoning(&mut object, self.assembler);
-        blocks.extend(content(object.take("content"), self.assembler));
+        blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
         if uses.is_empty() && !is_demo {
@@ -349,7 +348,7 @@ impl Reading<'_> {
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
-        let usage = own.and_then(|raw| usage(raw, self.assembler));
+        let usage = own.and_then(|raw| usage(raw, Cached::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
         // Nobody called the model for it.
         let record = AssistantRecord::of(blocks, own_time.or(call.time))

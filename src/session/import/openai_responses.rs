@@ -17,24 +17,21 @@ use items::{Item, is_encrypted, item};
 
 pub(super) mod items;
 
-const FORMAT: &str = "openai-responses";
-
 const SHAPE: Shape = Shape {
-    format: FORMAT,
     key: "input",
     of_message: "type",
     answer: Some("output"),
     api: Some(Api::Responses),
 };
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("openai-responses", detect, import);
 
 fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Responses)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    conversations::sessions(SHAPE, file, |conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         let mut reading = Reading::new(assembler);
         reading.conversation(conversation);
     })
@@ -109,11 +106,12 @@ impl<'r> Reading<'r> {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
         let own = format!("call-{}", self.calls).into();
-        let usage = response.take("usage");
+        let billed = response.take("usage");
+        let source = &mut self.assembler.source;
         let call = AssistantRecord::of(Vec::new(), time.or(created)).by(
             response.take_text("id").or(Some(own)),
             response.take_text("model"),
-            usage.map(|raw| self::usage(raw, self.assembler)),
+            billed.and_then(|raw| usage(raw, Cached::Within, source)),
         );
         let known = ["object", "status"];
         // The response repeats what it was asked with.
@@ -130,7 +128,7 @@ impl<'r> Reading<'r> {
     /// One item: of an output, with its call; or of an input.
     pub(super) fn item(&mut self, raw: &RawValue, call: Option<&AssistantRecord>) {
         if let Some(text) = content::text(raw) {
-            return self.heard(vec![ContentBlock::Text(text)], vec![Tag::TypedUser]);
+            return self.heard(vec![ContentBlock::Text(text)], Some(Tag::TypedUser));
         }
         let mut object = Object::read(raw).unwrap_or_default();
         let kind = object.take_text("type");
@@ -144,10 +142,10 @@ impl<'r> Reading<'r> {
             Item::Nothing => {}
             Item::Model(blocks) => self.said(blocks, call),
             Item::Product(blocks) if is_first && is_prompt => self.system.extend(blocks),
-            Item::Product(blocks) => self.heard(blocks, vec![Tag::Meta]),
+            Item::Product(blocks) => self.heard(blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
-                let tags = speaker_of(&blocks);
-                self.heard(blocks, tags);
+                let tag = speaker_of(&blocks);
+                self.heard(blocks, tag);
             }
         }
     }
@@ -163,9 +161,9 @@ impl<'r> Reading<'r> {
         self.assembler.assistant(None, record);
     }
 
-    fn heard(&mut self, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
+    fn heard(&mut self, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
         self.is_open = false;
-        self.assembler.hear(None, blocks, None, tags);
+        self.assembler.hear(None, blocks, None, tag);
     }
 
     /// What was before is compacted, in a form that only the provider can read.
@@ -174,19 +172,4 @@ impl<'r> Reading<'r> {
         self.assembler.skip("compaction item");
         self.assembler.compacts(None, None, CompactedTo::Encrypted);
     }
-}
-
-/// The counters of a call. The input includes what was read from and written to the cache, the
-/// output what was thought.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let keys = [
-        "/input_tokens",
-        "/input_tokens_details/cached_tokens",
-        "/input_tokens_details/cache_write_tokens",
-        "/output_tokens",
-    ];
-    let source = &mut assembler.source;
-    let [input, read, written, output] = counters(&value(raw), keys, source);
-    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
-    billed(uncached, written, read, output)
 }

@@ -19,15 +19,14 @@ pub(super) mod database;
 mod parts;
 mod storage;
 
-const FORMAT: &str = "opencode";
-
 /// The text that the model reads instead of a result that was cleared.
 const CLEARED: &str = "[Old tool result content cleared]";
 
 /// The question that the product asks in the user's name before a summary.
 const QUESTION: &str = "What did we do so far?";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
+pub(super) const IMPORTER: Importer =
+    Importer::new("opencode", detect, import).with_folders(FOLDERS);
 
 /// Sessions in folders.
 const FOLDERS: FolderFormat = FolderFormat {
@@ -43,9 +42,8 @@ fn detect(head: &Head) -> bool {
         || head.first().is_some_and(storage::is_session)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let file = file.text();
-    let (values, mut source) = file.values()?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let values = file.values(source)?;
     let mut sessions = Vec::new();
     for (at, value) in values.iter().enumerate() {
         let export = Object::read(value.parse()?);
@@ -66,7 +64,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         };
         let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
         let mut reading = Reading::new(is_child);
-        add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
+
         for raw in messages {
             let mut message = Object::read(raw).unwrap_or_default();
             match message.take("info") {
@@ -80,7 +78,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         };
         sessions.extend(reading.finish(id, &file.path)?);
     }
-    some(sessions, &file.path)
+    Ok(sessions)
 }
 
 /// A message as it is stored: its name, what it says of itself, and its parts.
@@ -109,10 +107,8 @@ impl Reading {
     /// A session; one that a tool started is a side chain.
     fn new(is_child: bool) -> Self {
         let tags = is_child.then_some(Tag::Sidechain);
-        let mut assembler = Assembler::new(tags.as_slice());
-        FORMAT.clone_into(&mut assembler.source.format);
         Self {
-            assembler,
+            assembler: Assembler::new(tags.as_slice()),
             ..Self::default()
         }
     }

@@ -18,20 +18,13 @@
 //! - Times are without a zone; they are taken for UTC.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 
-use serde::Deserialize;
-
-use super::common;
 use super::prelude::*;
-use super::product::{climb, is_one_of};
 use view::{Summary, View};
 
 mod v0;
 mod v1;
 mod view;
-
-const FORMAT: &str = "openhands";
 
 /// The state beside the events of version 1.
 const STATE: &str = "base_state.json";
@@ -40,7 +33,8 @@ const LAST_CUT: &str = "the last event was cut and is left out";
 
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
+pub(super) const IMPORTER: Importer =
+    Importer::new("openhands", detect, import).with_folders(FOLDERS);
 
 /// Sessions in folders.
 const FOLDERS: FolderFormat = FolderFormat {
@@ -72,10 +66,9 @@ fn detect(head: &Head) -> bool {
     }
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let text = file.text();
-    let (values, mut file) = text.values()?;
-    let rows = rows(&values, &mut file)?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let values = file.values(source)?;
+    let rows = rows(&values, source)?;
     let mut sessions = Vec::new();
     for (events, mut around) in rows {
         let mut reading = Reading::default();
@@ -88,14 +81,13 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             }
         }
         if reading.assembler.is_empty() {
-            file.skip("row without events");
+            source.skip("row without events");
             continue;
         }
         reading.ends();
-        let session = reading.assembler.finish(text.id.clone(), &text.path)?;
-        sessions.extend(session);
+        sessions.extend(reading.assembler.finish(file.id.clone(), &file.path)?);
     }
-    all(sessions, file, &text.id, &text.path)
+    Ok(sessions)
 }
 
 fn detect_folder(folder: &Folder) -> bool {
@@ -107,12 +99,16 @@ fn detect_folder(folder: &Folder) -> bool {
         || folder.names().iter().any(is_event)
 }
 
-fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
     let mut reading = Reading::default();
     let state = folder.child(STATE);
     if folder.has(STATE) {
         let documents = files.read(&state)?;
-        for value in &documents.values()?.0 {
+        for value in &documents.values(source)? {
             reading.state(value.parse()?);
         }
     }
@@ -122,14 +118,13 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sessio
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     let mut events: Vec<&RawValue> = Vec::new();
     for (at, one) in documents.iter().enumerate() {
-        let (values, source) = match one.values() {
+        let values = match one.values(source) {
             Err(ImportError::Empty(_) | ImportError::TornLine(..)) if at + 1 == paths.len() => {
                 reading.assembler.warn(LAST_CUT);
                 continue;
             }
             values => values?,
         };
-        add_counts(&mut reading.assembler.source, source);
         for value in &values {
             events.push(value.parse()?);
         }
@@ -319,7 +314,7 @@ impl Reading {
             if let Some(kept) = unknown_record("event malformed", raw, source) {
                 let name = format!("event {number}").into();
                 let event = Event::new(name, raw);
-                self.hear(&event, kept.blocks, kept.tags.first().copied());
+                self.hear(&event, vec![kept], Some(Tag::Meta));
             }
             return;
         };
@@ -350,7 +345,6 @@ impl Reading {
             self.assembler
                 .warn("a call of a response was never made and is left out");
         }
-        FORMAT.clone_into(&mut self.assembler.source.format);
     }
 
     /// Adds an event of the user's or a tool's.
@@ -394,7 +388,7 @@ impl Reading {
             if !one.is_object() {
                 self.assembler.warn("a usage cannot be read");
             } else if let Some(response) = one["response_id"].as_str().filter(|id| !id.is_empty()) {
-                let usage = counters(&one, &mut self.assembler);
+                let usage = usage_in(&one, Cached::Within, &mut self.assembler.source);
                 self.usages.insert(response.into(), usage);
             }
         }
@@ -439,19 +433,6 @@ impl Reading {
         let text = condensation.take_text("summary")?;
         Some(Summary { text, offset })
     }
-}
-
-/// The counters of one response. The prompt's include the cached ones.
-fn counters(one: &Value, assembler: &mut Assembler) -> Usage {
-    let keys = [
-        "/prompt_tokens",
-        "/cache_read_tokens",
-        "/cache_write_tokens",
-        "/completion_tokens",
-    ];
-    let [prompt, read, written, output] = common::counters(one, keys, &mut assembler.source);
-    let Tokens(uncached) = uncached(prompt, read.saturating_add(written), assembler);
-    billed(uncached, written, read, output)
 }
 
 /// What an observation shows: its content between what the shell wrote before and after it.

@@ -11,19 +11,14 @@
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
 
-use serde::Deserialize;
-
 use super::prelude::*;
-use super::product::{climb, is_one_of};
 use crate::units::ContentHash;
-
-const FORMAT: &str = "pi";
 
 /// Entries that are no part of the conversation.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
      active_tools_change leaf custom";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
@@ -32,9 +27,8 @@ fn detect(head: &Head) -> bool {
     })
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let text = file.text();
-    let mut lines = text.lines();
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut lines = file.lines(source);
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
     while let Some(line) = lines.next()? {
@@ -44,9 +38,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             entries.push(entry);
         }
     }
-    FORMAT.clone_into(&mut reading.assembler.source.format);
-    let source = &mut reading.assembler.source;
-    add_counts(source, lines.source);
+
     let branch = branch(&entries);
     for (at, entry) in entries.into_iter().enumerate() {
         match &branch {
@@ -57,7 +49,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             _ => reading.entry(at, entry),
         }
     }
-    reading.assembler.session(text.id.clone(), &text.path)
+    reading.assembler.session(file.id.clone(), &file.path)
 }
 
 /// One line of a file.
@@ -160,7 +152,8 @@ impl Reading {
                 self.message(at, &name, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
-                let blocks = blocks(entry.content, &mut self.assembler);
+                let source = &mut self.assembler.source;
+                let blocks = content::blocks(entry.content, Speaker::User, source);
                 self.user(at, &name, blocks, time, [Tag::Meta]);
             }
             ("compaction", _) => self.compaction(entry),
@@ -177,7 +170,7 @@ impl Reading {
                 let source = &mut self.assembler.source;
                 let kept = entry.whole.and_then(|it| unknown_record(&what, it, source));
                 if let Some(kept) = kept {
-                    self.user(at, &name, kept.blocks, time, kept.tags);
+                    self.user(at, &name, vec![kept], time, [Tag::Meta]);
                 }
             }
         }
@@ -189,13 +182,16 @@ impl Reading {
             return self.user(at, name, vec![block], time, [Tag::Meta]);
         };
         let assembler = &mut self.assembler;
+        let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
         let (blocks, tag) = match said.role.as_deref() {
-            Some("user") => (blocks(said.content, assembler), Some(Tag::TypedUser)),
+            Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
             // An extension adds these.
-            Some("custom" | "hookMessage") => (blocks(said.content, assembler), Some(Tag::Meta)),
+            Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
             Some("assistant") => {
-                let blocks = blocks(said.content, assembler);
-                let usage = said.usage.and_then(|raw| usage(raw, assembler));
+                let blocks = blocks(Speaker::Assistant);
+                let source = &mut assembler.source;
+                let usage = said.usage.and_then(|raw| usage(raw, Cached::Apart, source));
+                let usage = usage.and_then(unless_zero);
                 if !blocks.is_empty() {
                     self.said.push((at, name.clone()));
                 }
@@ -204,7 +200,7 @@ impl Reading {
                 return self.assembler.assistant(Some(name), record);
             }
             Some("toolResult") => {
-                let content = blocks(said.content, assembler);
+                let content = blocks(Speaker::User);
                 let is_error = said.is_error == Some(true);
                 let block = match said.tool_call_id {
                     Some(id) => ContentBlock::tool_result(id, content, is_error),
@@ -287,50 +283,4 @@ fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
         reading.message(at, &name, raw, None);
     }
     reading.assembler.messages()
-}
-
-/// The blocks of a message: a text, or a list.
-fn blocks(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    content::blocks(raw, assembler, block)
-}
-
-fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Block<'a> {
-        r#type: Option<Arc<str>>,
-        text: Option<Arc<str>>,
-        thinking: Option<Arc<str>>,
-        thinking_signature: Option<Arc<str>>,
-        id: Option<Arc<str>>,
-        name: Option<Arc<str>>,
-        #[serde(borrow)]
-        arguments: Option<&'a RawValue>,
-    }
-    let Some(block) = lenient::object::<Block<'_>>(raw.get(), assembler) else {
-        return content::unknown("malformed", raw, assembler);
-    };
-    let kind = block.r#type.as_deref().unwrap_or("untyped");
-    let read = match kind {
-        "text" => block.text.map(ContentBlock::Text),
-        "thinking" => block
-            .thinking
-            .map(|text| ContentBlock::thinking(text, block.thinking_signature)),
-        "toolCall" => block
-            .id
-            .zip(block.name)
-            .map(|(id, name)| ContentBlock::tool_use(id, name, input_or_empty(block.arguments))),
-        "image" => Some(content::image(raw)),
-        _ => None,
-    };
-    read.unwrap_or_else(|| content::unknown(kind, raw, assembler))
-}
-
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let keys = ["input", "output", "cacheRead", "cacheWrite"];
-    let Some([input, output, read, written]) = own_counters(raw, keys, assembler) else {
-        assembler.warn("a usage cannot be read");
-        return None;
-    };
-    unless_zero(billed(input, written, read, output))
 }

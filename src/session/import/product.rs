@@ -10,22 +10,20 @@ pub(super) fn is_one_of(words: &str, word: &str) -> bool {
 /// The sessions of a file: the main conversation, and those of sub-agents. The first one reports
 /// the counts of the file as a whole.
 pub(super) fn with_side_chains(
-    format: &str,
     chains: impl IntoIterator<Item = Assembler>,
-    mut file: Source,
+    source: &mut Source,
     text: &SourceText,
 ) -> Result<Vec<Session>, ImportError> {
     let mut sessions: Vec<Session> = Vec::new();
     let mut sides = 0;
-    for (at, mut chain) in chains.into_iter().enumerate() {
+    for (at, chain) in chains.into_iter().enumerate() {
         if chain.is_empty() {
             if sessions.is_empty() {
-                add_counts(&mut file, chain.source);
+                add_counts(source, chain.source);
             }
             continue;
         }
-        add_counts(&mut chain.source, std::mem::take(&mut file));
-        format.clone_into(&mut chain.source.format);
+
         let mut id = text.id.clone();
         if at > 0 {
             sides += 1;
@@ -33,7 +31,7 @@ pub(super) fn with_side_chains(
         }
         sessions.extend(chain.finish(id, &text.path)?);
     }
-    some(sessions, &text.path)
+    Ok(sessions)
 }
 
 /// Adds a record and all records above it to `path`, up to one that is there already: a circle ends
@@ -63,12 +61,9 @@ pub(super) fn speaker(blocks: &[ContentBlock], is_injected: impl Fn(&str) -> boo
     }
 }
 
-/// The cached tokens of a prompt, where its size includes them.
-pub(super) fn cached_within(prompt: u64, cached: u64, assembler: &mut Assembler) -> u64 {
-    if cached > prompt {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
-    cached.min(prompt)
+/// Who wrote a message of the user's role, where the product writes none.
+pub(super) fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
+    speaker(blocks, |_| false)
 }
 
 /// A JSON object of values as they were recorded.

@@ -3,11 +3,9 @@
 //! LiteLLM and OpenHands write such folders. The files are put in order by their `timestamp`, or
 //! else by their names, and read as one log of the API that they speak to.
 
-use std::path::PathBuf;
-
-use super::IMPORTERS;
 use super::conversations::name;
 use super::prelude::*;
+use super::{IMPORTERS, Recording};
 
 /// The formats of which there are logs.
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses"];
@@ -15,7 +13,7 @@ const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses"];
 /// A log in one file is read by the importer of its API.
 /// A log in one file is read by the importer of its API.
 pub(super) const IMPORTER: Importer =
-    Importer::new("request-log", |_| false, import).with_folders(FOLDERS);
+    Importer::of_file("request-log", |_| false, import).with_folders(FOLDERS);
 
 const FOLDERS: FolderFormat = FolderFormat {
     detect: is_log_folder,
@@ -23,9 +21,9 @@ const FOLDERS: FolderFormat = FolderFormat {
     read: import_folder,
 };
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     match api_of(&Head::of(&file.bytes)) {
-        Some(importer) => importer.import(&file.path, &mut &file.bytes[..]),
+        Some(importer) => importer.import_with_truth(&file.path, &mut &file.bytes[..]),
         None => Err(ImportError::UnknownFormat(file.path)),
     }
 }
@@ -47,11 +45,15 @@ fn is_log_folder(folder: &Folder) -> bool {
 }
 
 /// Reads the requests in their order as the lines of one log.
-fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
     let paths = logs(folder).unwrap_or_default();
     let mut requests: Vec<(Option<f64>, String)> = Vec::new();
     for path in &paths {
-        for line in files.read(path)?.values()?.0 {
+        for line in files.read(path)?.values(source)? {
             let raw: &RawValue = line.parse()?;
             let time = Object::read(raw).and_then(|mut it| it.take_as("timestamp"));
             requests.push((time, format!("{}\n", line.text)));

@@ -20,11 +20,9 @@ use views::Steps;
 
 mod views;
 
-const FORMAT: &str = "swe-agent";
+const SHAPE: Shape = Shape::of_messages("history");
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "history");
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("swe-agent", detect, import);
 
 fn detect(head: &Head) -> bool {
     let Some(run) = head.first() else {
@@ -45,9 +43,9 @@ fn detect(head: &Head) -> bool {
     is_run("") || is_run("/attempts/0") || is_begun
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let (path, steps) = (file.path.clone(), RefCell::new(Vec::new()));
-    let sessions = conversations::sessions(SHAPE, file, |mut conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let steps = RefCell::new(Vec::new());
+    let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
         if run.is_some() {
             assembler.skip("key `trajectory`");
@@ -57,7 +55,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
             steps.borrow_mut().push(run.map(Steps::read));
         }
     })?;
-    with_views(&path, sessions, steps.into_inner())
+    with_views(&file.path, sessions, steps.into_inner())
 }
 
 /// The sessions with the compactions that the views of their steps show.

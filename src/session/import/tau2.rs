@@ -8,12 +8,9 @@
 //! - The greeting that every run begins with was written by the product.
 //! - A voice run holds ticks of speech instead of messages, and cannot be replayed.
 
-use super::openai_chat::parts;
 use super::prelude::*;
 
-const FORMAT: &str = "tau2";
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("tau2", detect, import);
 
 fn detect(head: &Head) -> bool {
     let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
@@ -22,11 +19,9 @@ fn detect(head: &Head) -> bool {
         || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    let text = file.text();
-    let (values, mut file) = text.values()?;
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let mut sessions = Vec::new();
-    for value in &values {
+    for value in file.values(source)? {
         let mut results = Object::read(value.parse()?)
             .ok_or_else(|| value.error("neither a simulation nor an object with some"))?;
         let info = results.inner("info");
@@ -36,28 +31,24 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         };
         for raw in simulations {
             let Some(run) = Object::read(raw) else {
-                file.not_understood("simulation that is no object");
+                source.not_understood("simulation that is no object");
                 continue;
             };
-            let mut reading = Reading {
-                assembler: Assembler::of(FORMAT),
-                ..Reading::default()
-            };
+            let mut reading = Reading::default();
             reading.info(info.clone());
             if !reading.simulation(run) {
-                file.skip("voice run");
+                source.skip("voice run");
                 continue;
             }
-            let id = text.id.clone();
-            sessions.extend(reading.assembler.finish(id, &text.path)?);
+            sessions.extend(reading.assembler.finish(file.id.clone(), &file.path)?);
         }
     }
-    if sessions.is_empty() && !file.skipped.is_empty() {
+    if sessions.is_empty() && !source.skipped.is_empty() {
         let what = "it holds ticks of speech, and no messages";
-        let path = text.path.clone();
+        let path = file.path.clone();
         return Err(ImportError::NoMessages(path, what));
     }
-    all(sessions, file, &text.id, &text.path)
+    Ok(sessions)
 }
 
 #[derive(Default)]
@@ -109,7 +100,7 @@ impl Reading {
                     self.assembler.skip("call of the user's");
                 }
                 let content = message.take("content");
-                let blocks = content::blocks(content, &mut self.assembler, text_part);
+                let blocks = content::blocks(content, Speaker::User, &mut self.assembler.source);
                 if !blocks.is_empty() {
                     let tags = [Tag::TypedUser];
                     self.assembler.hear(None, blocks, timestamp, tags);
@@ -144,16 +135,17 @@ impl Reading {
     fn agent(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
         let is_first = self.assembler.is_empty();
         let content = message.take("content");
-        let mut blocks = content::blocks(content, &mut self.assembler, text_part);
+        let mut blocks = content::blocks(content, Speaker::User, &mut self.assembler.source);
         for raw in message.items("tool_calls") {
             let id = Object::read(raw).and_then(|mut call| call.take_text("id"));
             let has_id = id.is_some_and(|id| !id.is_empty());
             let call = flat_call(raw, "name", "arguments").filter(|_| has_id);
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler);
+            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
             blocks.push(call.unwrap_or_else(unknown));
         }
-        let usage = message.take("usage");
-        let usage = usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
+        let billed = message.take("usage");
+        let source = &mut self.assembler.source;
+        let usage = billed.and_then(|raw| usage(raw, Cached::Within, source));
         // Nobody called the model for the greeting.
         let is_greeting = is_first && usage.is_none();
         let record = AssistantRecord::of(blocks, timestamp)
@@ -173,7 +165,7 @@ impl Reading {
             return self.assembler.skip("result of the user's");
         }
         let content = message.take("content");
-        let content = result_content(content, &mut self.assembler, text_part);
+        let content = content::blocks(content, Speaker::Tool, &mut self.assembler.source);
         let block = ContentBlock::tool_result(id, content, message.take_flag("error"));
         self.assembler.hear(None, vec![block], timestamp, []);
     }

@@ -7,11 +7,9 @@ use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
-const FORMAT: &str = "tau-bench";
+const SHAPE: Shape = Shape::of_messages("traj");
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "traj");
-
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import);
 
 fn detect(head: &Head) -> bool {
     let has = |key: &str| head.first_item().is_some_and(|run| run.get(key).is_some());
@@ -19,8 +17,8 @@ fn detect(head: &Head) -> bool {
     has("task_id") && (has("traj") || has("reward") && has("info"))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
-    conversations::sessions(SHAPE, file, |conversation, assembler| {
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })
 }

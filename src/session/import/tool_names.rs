@@ -1,5 +1,9 @@
 //! What a tool does, told from its name: one table for the names of all products.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::product::is_one_of;
 use crate::session::ToolClass;
 
 /// The class of the tool `name`; [`ToolClass::Other`] where the name is not in the table.
@@ -28,66 +32,13 @@ pub fn class_of(name: &str) -> ToolClass {
         .collect();
     NAMES
         .iter()
-        .find(|(_, names)| names.split(' ').any(|known| known == plain))
+        .find(|(_, names)| is_one_of(names, &plain))
         .map_or(ToolClass::Other, |(class, _)| *class)
 }
 
 /// Names in lower case and without separators, by class.
-const NAMES: &[(ToolClass, &str)] = &[
-    (
-        ToolClass::Read,
-        "read readfile readfiles readmanyfiles notebookread view viewfile viewimage openfile \
-         open cat fileread getfilecontents",
-    ),
-    (
-        ToolClass::Shell,
-        "bash bashoutput killshell killbash powershell shell shellcommand localshell \
-         localshellcall sh exec execcommand writestdin containerexec unifiedexec terminal \
-         runterminalcmd runterminalcommand runinterminal runshellcommand runcommand \
-         runcommands executecommand executebash run cmdrun taskoutput taskstop monitor \
-         readbash writebash stopbash listbash listpowershell readpowershell writepowershell \
-         stoppowershell developershell",
-    ),
-    (
-        ToolClass::Grep,
-        "grep rg ripgrep grepsearch searchfilecontent searchfiles searchfile searchdir \
-         searchcode codesearch textsearch",
-    ),
-    (
-        ToolClass::Glob,
-        "glob globsearch ls list listdir listfiles listdirectory find findfile findfiles \
-         filesearch tree",
-    ),
-    (
-        ToolClass::WebSearch,
-        "websearch websearchcall googlewebsearch searchweb tavilysearch",
-    ),
-    (
-        ToolClass::WebFetch,
-        "webfetch fetch fetchurl fetchwebpage readurl httpget",
-    ),
-    (
-        ToolClass::Edit,
-        "edit multiedit notebookedit editfile editor fileedit fileeditor planningfileeditor \
-         replace replaceinfile searchreplace searchandreplace strreplace strreplaceeditor \
-         strreplacebasededittool texteditor developertexteditor applypatch applydiff patch \
-         insert insertcontent",
-    ),
-    (
-        ToolClass::Write,
-        "write writefile writetofile filewrite create createfile savefile",
-    ),
-    (
-        ToolClass::Todo,
-        "todo todowrite todoread writetodos updatetodolist managetodolist updateplan \
-         updatetodo taskcreate taskupdate tasklist taskget tasktracker plan",
-    ),
-    (
-        ToolClass::Agent,
-        "task agent subagent spawnagent sendinput waitagent newtask delegate dispatchagent \
-         sendmessage usesubagents",
-    ),
-];
+static NAMES: LazyLock<BTreeMap<ToolClass, String>> =
+    LazyLock::new(|| toml::from_str(include_str!("tool_names.toml")).unwrap_or_default());
 
 #[cfg(test)]
 mod tests {
@@ -118,7 +69,10 @@ mod tests {
 
     #[test]
     fn the_table_holds_each_name_once_and_in_plain_spelling() {
-        let mut all: Vec<&str> = NAMES.iter().flat_map(|it| it.1.split(' ')).collect();
+        let mut all: Vec<&str> = NAMES
+            .values()
+            .flat_map(|it| it.split_whitespace())
+            .collect();
         let plain = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase());
         assert!(all.iter().all(plain));
         let count = all.len();

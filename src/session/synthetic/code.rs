@@ -1,8 +1,7 @@
 //! Source files in three languages: one abstract function, and templates of how each writes it.
 
 use super::files::File;
-use super::grammar::{WORDS, fill};
-use super::output::Place;
+use super::grammar::{WORDS, bank, fill};
 use super::random::Random;
 
 /// A language of the simulated repository, by the name of its table of templates.
@@ -11,18 +10,17 @@ pub(crate) struct CodeLanguage(&'static str);
 
 impl CodeLanguage {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        WORDS.bank("languages").iter().map(|name| Self(name))
+        bank("languages").iter().map(|name| Self(name))
     }
 
     /// One of its templates, filled with draws, too.
-    pub(crate) fn say(self, random: &mut Random, rule: &str, slots: &[(&str, &str)]) -> String {
-        WORDS.say(random, &format!("{}.{rule}", self.0), slots)
+    pub(crate) fn say(self, random: &Random, rule: &str, slots: &[(&str, &str)]) -> String {
+        random.say(&format!("{}.{rule}", self.0), slots)
     }
 
     /// One of its templates that draws nothing.
     pub(crate) fn fill(self, rule: &str, slots: &[(&str, &str)]) -> String {
-        let bank = WORDS.bank(&format!("{}.{rule}", self.0));
-        fill(bank.first().unwrap_or(&""), slots)
+        fill(WORDS.one(&format!("{}.{rule}", self.0)), slots)
     }
 
     /// How the language spells the name of a function or variable.
@@ -44,82 +42,67 @@ pub(crate) struct Import {
     pub(crate) symbol: String,
 }
 
-/// Adds the lines of a text, each indented.
-fn add(code: &mut String, indent: &str, text: &str) {
-    for line in text.lines() {
-        code.extend([indent, line, "\n"]);
-    }
-}
-
-fn add_imports(code: &mut String, file: &File) {
-    for Import { noun, role, symbol } in &file.imports {
-        let slots = [("noun", *noun), ("role", role), ("symbol", symbol)];
-        add(code, "", &file.language.fill("import", &slots));
-    }
-}
-
-fn lines(code: &str) -> Vec<String> {
-    code.lines().map(str::to_owned).collect()
+/// The text of a file while it is written.
+struct Code<'a> {
+    random: &'a Random,
+    file: &'a File,
+    text: String,
 }
 
 /// The lines of a file of about `bytes` bytes: all its exported functions, then private ones until
 /// it is long enough.
-pub(crate) fn file(random: &mut Random, file: &File, bytes: usize) -> Vec<String> {
+pub(crate) fn file(random: &Random, file: &File, bytes: usize) -> Vec<String> {
     let language = file.language;
-    let mut code = String::new();
-    add_header(random, file, &mut code);
+    let mut code = Code::new(random, file);
+    code.add_header();
     let mut number = 0;
-    while number == 0 || code.len() < bytes {
+    while number == 0 || code.text.len() < bytes {
         if let Some(name) = file.functions.get(number) {
-            let public = language.fill("public", &[]);
-            add_function(random, file, name, &public, &mut code);
+            code.add_function(name, &language.fill("public", &[]));
         } else {
-            let name = WORDS.say(random, "private", &[]);
+            let name = random.draw("private");
             let end = match number {
-                0..=40 => WORDS.pick(random, "endings"),
+                0..=40 => random.word("endings"),
                 _ => &number.to_string(),
             };
-            let name = language.identifier(&format!("{name}_{end}"));
-            add_function(random, file, &name, "", &mut code);
+            code.add_function(&language.identifier(&format!("{name}_{end}")), "");
         }
         number += 1;
     }
-    lines(&code)
+    code.lines()
 }
 
 /// A file of tests for the functions of a file: path, lines, names of the tests.
 pub(crate) fn test_file(
-    random: &mut Random,
+    random: &Random,
     file: &File,
     topic: &str,
     bytes: usize,
 ) -> (String, Vec<String>, Vec<String>) {
     let language = file.language;
-    let mut code = String::new();
-    add_imports(&mut code, file);
+    let mut code = Code::new(random, file);
+    code.add_imports();
+    let head = code.text.len();
     let mut names = Vec::new();
-    let mut written = 0;
-    while names.is_empty() || written < bytes {
+    while names.is_empty() || code.text.len() < head + names.len() + bytes {
         let prefix = language.fill("test_name", &[]);
-        let case = WORDS.say(random, "refused", &[("prefix", &prefix)]);
+        let case = random.say("refused", &[("prefix", &prefix)]);
         let name = language.identifier(&format!("{case}_{}", names.len() + 1));
-        let callee = callee(random, file);
+        let callee = code.callee();
         let limit = random.between(12, 9_000);
         let slots = [
             ("name", name.as_str()),
             ("callee", callee),
             ("limit", &limit.to_string()),
             ("over", &(limit + 1).to_string()),
-            ("fault", &WORDS.say(random, "error", &[])),
+            ("fault", &random.draw("error")),
             ("type", &file.type_name),
         ];
-        let test = language.fill("test", &slots);
-        written += test.len();
-        add(&mut code, "", &test);
+        code.add("test", &slots);
         names.push(name);
     }
     let slots = [("noun", file.noun), ("role", file.role), ("topic", topic)];
-    (language.fill("test_path", &slots), lines(&code), names)
+    (language.fill("test_path", &slots), code.lines(), names)
 }
 
 /// The name that a line of a function binds, if it binds one.
@@ -131,110 +114,112 @@ pub(crate) fn bound_name(line: &str) -> Option<String> {
 
 /// The lines of a check of `subject` that an edit inserts, at the given indentation.
 pub(crate) fn inserted_guard(
-    random: &mut Random,
-    language: CodeLanguage,
+    random: &Random,
+    file: &File,
     indent: &str,
     subject: &str,
 ) -> Vec<String> {
-    let mut code = String::new();
-    add(&mut code, indent, &language.say(random, "note", &[]));
+    let mut code = Code::new(random, file);
+    code.add_at(indent, "note", &[]);
     let limit = random.between(3, 99_999).to_string();
-    let slots = [("subject", subject), ("limit", &limit)];
-    add(&mut code, indent, &language.say(random, "guard", &slots));
-    lines(&code)
+    code.add_at(indent, "guard", &[("subject", subject), ("limit", &limit)]);
+    code.lines()
 }
 
-fn add_header(random: &mut Random, file: &File, code: &mut String) {
-    let language = file.language;
-    add(
-        code,
-        "",
-        &language.say(random, "about", &[("noun", file.noun)]),
-    );
-    add_imports(code, file);
-    code.push('\n');
-    let fields: Vec<&str> = (0..random.count(2, 5))
-        .map(|_| WORDS.pick(random, "objects"))
-        .collect();
-    add(
-        code,
-        "",
-        &language.fill("open", &[("name", &file.type_name)]),
-    );
-    for field in fields {
-        let field = language.identifier(field);
-        add(
-            code,
-            "",
-            &language.say(random, "field", &[("field", &field)]),
-        );
+impl<'a> Code<'a> {
+    fn new(random: &'a Random, file: &'a File) -> Self {
+        let text = String::new();
+        Self { random, file, text }
     }
-    add(code, "", &language.fill("close", &[]));
-}
 
-/// One of the functions that a file defines or imports.
-fn callee<'a>(random: &mut Random, file: &'a File) -> &'a str {
-    let imported = file.imports.iter().map(|import| &import.symbol);
-    let all = file.functions.iter().chain(imported);
-    let all: Vec<&str> = all.map(String::as_str).collect();
-    random.pick(&all)
-}
-
-fn add_function(random: &mut Random, file: &File, name: &str, public: &str, code: &mut String) {
-    let language = file.language;
-    let doc = WORDS.say(random, "doc", &[("noun", file.noun)]);
-    let mut argument = language.identifier(WORDS.pick(random, "objects"));
-    let result = WORDS.say(random, "type", &[]);
-    let slots = [
-        ("doc", doc.as_str()),
-        ("public", public),
-        ("name", name),
-        ("type", &file.type_name),
-        ("argument", &argument),
-        ("result", &result),
-    ];
-    add(code, "", &language.fill("function", &slots));
-    for _ in 0..random.count(2, 7) {
-        add_statement(random, file, &mut argument, code);
+    fn lines(&self) -> Vec<String> {
+        self.text.lines().map(str::to_owned).collect()
     }
-    let slots = [("result", result.as_str()), ("argument", &argument)];
-    add(code, "", &language.fill("end", &slots));
-}
 
-/// Adds a statement about `argument`, which becomes the name that it binds.
-fn add_statement(random: &mut Random, file: &File, argument: &mut String, code: &mut String) {
-    let language = file.language;
-    let statement = WORDS.pick(random, "statements");
-    let (name, limit);
-    let mut slots = vec![("noun", file.noun), ("subject", argument.as_str())];
-    match statement {
-        "bind" => {
-            name = language.identifier(&WORDS.say(random, "bound", &[]));
-            slots.extend([("name", name.as_str()), ("callee", callee(random, file))]);
+    /// Adds a template of the file's language.
+    fn add(&mut self, rule: &str, slots: &[(&str, &str)]) {
+        self.add_at("", rule, slots);
+    }
+
+    /// Adds a template, each line indented, and returns it.
+    fn add_at(&mut self, indent: &str, rule: &str, slots: &[(&str, &str)]) -> String {
+        let text = self.file.language.say(self.random, rule, slots);
+        for line in text.lines() {
+            self.text.extend([indent, line, "\n"]);
         }
-        "guard" => {
-            limit = random.between(2, 65_536).to_string();
-            slots.push(("limit", &limit));
-        }
-        "each" => {
-            let item = WORDS.pick(random, "items");
-            slots.extend([("item", item), ("callee", callee(random, file))]);
-        }
-        _ => {}
+        text
     }
-    let text = language.say(random, statement, &slots);
-    add(code, &language.fill("indent", &[]), &text);
-    if let Some(bound) = bound_name(&text) {
-        *argument = bound;
-    }
-}
 
-/// A function of a file, as output can name it.
-pub(crate) fn place(random: &mut Random, file: &File) -> Place {
-    Place {
-        noun: file.noun,
-        path: file.path.clone(),
-        symbol: file.functions[random.index(file.functions.len())].clone(),
-        language: file.language,
+    fn add_imports(&mut self) {
+        for Import { noun, role, symbol } in &self.file.imports {
+            self.add(
+                "import",
+                &[("noun", noun), ("role", role), ("symbol", symbol)],
+            );
+        }
+    }
+
+    fn add_header(&mut self) {
+        let (random, file) = (self.random, self.file);
+        self.add("about", &[("noun", file.noun)]);
+        self.add_imports();
+        self.text.push('\n');
+        let fields = (0..random.count(2, 5)).map(|_| random.word("objects"));
+        let fields: Vec<&str> = fields.collect();
+        self.add("open", &[("name", &file.type_name)]);
+        for field in fields {
+            self.add("field", &[("field", &file.language.identifier(field))]);
+        }
+        self.add("close", &[]);
+    }
+
+    /// One of the functions that the file defines or imports.
+    fn callee(&self) -> &'a str {
+        let imported = self.file.imports.iter().map(|import| &import.symbol);
+        let all = self.file.functions.iter().chain(imported);
+        let all: Vec<&str> = all.map(String::as_str).collect();
+        self.random.pick(&all)
+    }
+
+    fn add_function(&mut self, name: &str, public: &str) {
+        let (random, file) = (self.random, self.file);
+        let doc = random.say("doc", &[("noun", file.noun)]);
+        let mut argument = file.language.identifier(random.word("objects"));
+        let result = random.draw("type");
+        let slots = [
+            ("doc", doc.as_str()),
+            ("public", public),
+            ("name", name),
+            ("type", &file.type_name),
+            ("argument", &argument),
+            ("result", &result),
+        ];
+        self.add("function", &slots);
+        for _ in 0..random.count(2, 7) {
+            let statement = self.add_statement(&argument);
+            argument = bound_name(&statement).unwrap_or(argument);
+        }
+        self.add("end", &[("result", &result), ("argument", &argument)]);
+    }
+
+    /// Adds a statement about `argument`, and returns it.
+    fn add_statement(&mut self, argument: &str) -> String {
+        let (random, language) = (self.random, self.file.language);
+        let statement = random.word("statements");
+        let (name, limit);
+        let mut slots = vec![("noun", self.file.noun), ("subject", argument)];
+        match statement {
+            "bind" => {
+                name = language.identifier(&random.draw("bound"));
+                slots.extend([("name", name.as_str()), ("callee", self.callee())]);
+            }
+            "guard" => {
+                limit = random.between(2, 65_536).to_string();
+                slots.push(("limit", &limit));
+            }
+            "each" => slots.extend([("item", random.word("items")), ("callee", self.callee())]),
+            _ => {}
+        }
+        self.add_at(&language.fill("indent", &[]), statement, &slots)
     }
 }

@@ -3,22 +3,20 @@
 use std::collections::BTreeSet;
 
 use super::family::Family;
-use super::grammar::{WORDS, fill};
-use super::random::Random;
+use super::grammar::{WORDS, bank, fill};
+use super::random::{Random, Unique, whole};
 use super::schedule::{Event, Schedule};
 use super::words::WorkFacts;
 use super::{Language, Recipe};
-use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact};
+use crate::session::ground_truth::{Fact, Handle, Importance, KeyValue, PlantedFact, Revision};
 
 mod gathered;
 mod kinds;
-mod requests;
 mod rules;
 
 use rules::Rules;
 
 pub(crate) use gathered::gathered;
-pub(crate) use requests::Requests;
 
 /// How a planted fact reaches the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,21 +35,26 @@ pub(crate) enum Channel {
     Failure,
 }
 
-/// A fact that waits for its moment.
-#[derive(Debug, Clone)]
+/// A text that waits for its moment, and the fact that it says or is a part of.
+#[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) channel: Channel,
     pub(crate) content: Content,
-    fact: PlantedFact,
-    /// A second question about the same text: about a key beside the planted one.
-    beside: Option<PlantedFact>,
+    /// Index of the fact.
+    fact: usize,
+    /// Index of a second fact that the same text says: about a key beside the planted one.
+    beside: Option<usize>,
 }
 
 /// The text of a fact.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// A sentence that is said as it is: a rule, an event.
+    /// A sentence that is said as it is.
     Line(String),
+    /// A rule of the user, which has an introduction.
+    Rule(String),
+    /// A sentence, and what it adds to a fact of several messages.
+    Part(String, String),
     /// A key with its value, and behind it others with the same attribute, which are said with it:
     /// only its key tells which value is its own.
     Pairs(Vec<KeyValue>),
@@ -67,15 +70,16 @@ pub(crate) struct Ways {
 
 impl Ways {
     pub(crate) fn of(recipe: &Recipe) -> Self {
-        let limit = recipe.phrasings.map(usize::try_from);
         Self {
-            most: limit.and_then(Result::ok).unwrap_or(usize::MAX),
+            most: recipe
+                .phrasings
+                .map_or(usize::MAX, |most| whole(most.into())),
             language: recipe.language,
         }
     }
 
     /// One of the first of these, which must not be none.
-    fn pick<T: Copy>(self, random: &mut Random, bank: &[T]) -> T {
+    fn pick<T: Copy>(self, random: &Random, bank: &[T]) -> T {
         random.pick(&bank[..bank.len().min(self.most)])
     }
 
@@ -85,42 +89,39 @@ impl Ways {
     }
 
     /// One of the first of these templates.
-    pub(crate) fn say(self, random: &mut Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
+    pub(crate) fn say(self, random: &Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
         self.fill(self.pick(random, bank), slots)
     }
 
     /// One of the first of these templates, about a key and its value.
-    pub(crate) fn pair(self, random: &mut Random, bank: &[&str], pair: &KeyValue) -> String {
+    pub(crate) fn pair(self, random: &Random, bank: &[&str], pair: &KeyValue) -> String {
         let slots = [("key", pair.key.as_str()), ("value", &pair.value)];
         self.say(random, bank, &slots)
     }
 
     /// The question about a fact of that kind.
     pub(crate) fn ask(self, kind: &str, slots: &[(&str, &str)]) -> String {
-        let rule = WORDS.bank(&format!("ask.{kind}"));
-        self.fill(rule.first().unwrap_or(&""), slots)
+        self.fill(WORDS.one(&format!("ask.{kind}")), slots)
     }
 }
 
 /// A fact that was not said yet.
 pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) -> PlantedFact {
-    let is_important = !WORDS.bank(&format!("importance.{kind}")).is_empty();
     PlantedFact {
         id: format!("{kind}-{number:02}"),
         fact,
         question,
         evidence: Vec::new(),
-        importance: if is_important {
-            Importance::High
-        } else {
-            Importance::Normal
+        importance: match bank(&format!("importance.{kind}")) {
+            [] => Importance::Normal,
+            _ => Importance::High,
         },
     }
 }
 
 impl Content {
     /// The same, the pairs in random order.
-    pub(crate) fn shuffled(&self, random: &mut Random) -> Self {
+    pub(crate) fn shuffled(&self, random: &Random) -> Self {
         let mut content = self.clone();
         if let Self::Pairs(pairs) = &mut content {
             random.shuffle(pairs);
@@ -129,85 +130,70 @@ impl Content {
     }
 
     /// The lines that say it; of pairs by `said`, the rule of persons, or `logged`, that of logs.
-    pub(crate) fn lines(&self, random: &mut Random, ways: Ways, rule: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, random: &Random, ways: Ways, rule: &str) -> Vec<String> {
         match self {
-            Self::Line(line) => vec![line.clone()],
+            Self::Line(line) | Self::Rule(line) | Self::Part(line, _) => vec![line.clone()],
             Self::Pairs(pairs) => {
                 let lines = pairs.iter();
-                let lines = lines.map(|pair| ways.pair(random, WORDS.bank(rule), pair));
-                lines.collect()
+                lines
+                    .map(|pair| ways.pair(random, bank(rule), pair))
+                    .collect()
             }
         }
     }
 
     /// A configuration file in one of four notations: path and lines.
-    pub(crate) fn configuration(&self, random: &mut Random, noun: &str) -> (String, Vec<String>) {
+    pub(crate) fn configuration(&self, random: &Random, noun: &str) -> (String, Vec<String>) {
         let number = random.between(10, 99_999).to_string();
-        let notation = WORDS.pick(random, "notations");
+        let notation = random.word("notations");
         let rule = |part: &str| format!("{notation}.{part}");
         let slots = [("noun", noun), ("number", &number), ("notation", notation)];
-        let mut text = WORDS.say(random, &rule("head"), &slots);
+        let mut text = random.say(&rule("head"), &slots);
         if let Self::Pairs(pairs) = self {
-            let joint = WORDS.pick(random, &rule("joint"));
+            let joint = random.word(&rule("joint"));
             for KeyValue { key, value } in pairs {
                 let slots = [("key", &*key.replace(' ', joint)), ("value", value)];
-                text += &WORDS.say(random, &rule("pair"), &slots);
+                text += &random.say(&rule("pair"), &slots);
             }
         }
-        text += &WORDS.say(random, &rule("foot"), &[]);
+        text += &random.draw(&rule("foot"));
         let path = fill("deploy/{noun}-{number}.{notation}", &slots);
         (path, text.lines().map(str::to_owned).collect())
     }
 }
 
 impl Planned {
-    /// The text that the user types; a rule has an introduction.
-    pub(crate) fn typed(&self, random: &mut Random, ways: Ways) -> String {
+    /// The text that the user types.
+    pub(crate) fn typed(&self, random: &Random, ways: Ways) -> String {
         let lines = self.content.shuffled(random).lines(random, ways, "said");
-        let said = lines.join("\n");
-        if !matches!(self.fact.fact, Fact::Constraint { .. }) {
-            return said;
-        }
-        let lead = WORDS.pick(random, "rule_leads");
-        format!("{}{said}", ways.language.say(lead))
+        let lead = match self.content {
+            Content::Rule(_) => ways.language.say(random.word("rule_leads")),
+            _ => "",
+        };
+        format!("{lead}{}", lines.join("\n"))
     }
 
-    /// The fact, said in the message of that index, and what else the same text answers.
-    pub(crate) fn planted(mut self, message: usize) -> Vec<PlantedFact> {
-        match &mut self.fact.fact {
-            Fact::Order { events, .. } => {
-                for event in events {
-                    event.message = message;
-                }
+    /// The message of that index says it.
+    pub(crate) fn say(self, facts: &mut [PlantedFact], message: usize) {
+        for at in [self.fact].into_iter().chain(self.beside) {
+            facts[at].evidence.push(message);
+        }
+        match (&mut facts[self.fact].fact, self.content) {
+            (Fact::Order { events, .. }, Content::Part(_, event)) => {
+                events.push(Revision::new(event, message));
             }
-            Fact::OpenHandle { handles, .. } => {
-                for handle in handles {
-                    match &mut handle.ended {
-                        Some(ended) => *ended = message,
-                        None => handle.started = message,
-                    }
+            (Fact::OpenHandle { handles, .. }, Content::Part(_, name)) => {
+                match handles.iter_mut().find(|known| known.name == name) {
+                    Some(known) => known.ended = Some(message),
+                    None => handles.push(Handle {
+                        name,
+                        started: message,
+                        ended: None,
+                    }),
                 }
             }
             _ => {}
         }
-        let mut facts: Vec<PlantedFact> = [self.fact].into_iter().chain(self.beside).collect();
-        for fact in &mut facts {
-            fact.evidence = vec![message];
-        }
-        facts
-    }
-}
-
-impl Event for Planned {
-    type Key = String;
-
-    fn is_typed(&self) -> bool {
-        self.channel == Channel::User
-    }
-
-    /// Two events of one series are never in one message: they would have no order.
-    fn key(&self) -> String {
-        self.fact.id.clone()
     }
 }
 
@@ -222,11 +208,13 @@ struct Planner {
     percent: u64,
     /// All keys and all values: none occurs twice.
     keys: BTreeSet<String>,
-    values: BTreeSet<String>,
-    planned: Vec<(u64, Planned)>,
+    values: Unique,
+    facts: Vec<PlantedFact>,
+    planned: Vec<Event<Planned>>,
 }
 
-/// All facts of a session with that number of rounds, and the decoys.
+/// When the facts of a session with that number of rounds are said, and all facts; the last one is
+/// that of the requests, which are not planned.
 pub(crate) fn plan(
     family: &Family,
     recipe: &Recipe,
@@ -240,11 +228,11 @@ pub(crate) fn plan(
         rounds,
         percent: recipe.fact_percent.into(),
         keys: BTreeSet::new(),
-        values: BTreeSet::new(),
+        values: Unique::default(),
+        facts: Vec::new(),
         planned: Vec::new(),
     };
-    let decoys = (1..=planner.number("decoy").max(1)).map(|number| planner.decoy(number));
-    let decoys: Vec<PlantedFact> = decoys.collect();
+    planner.decoys();
     planner.recalls(planner.scaled(family.recalls));
     // The bank of rules has 42 topics.
     planner.constraints(planner.scaled(family.constraints).min(42));
@@ -258,19 +246,19 @@ pub(crate) fn plan(
     planner.obsoletes();
     planner.indirects();
     planner.two_steps();
-    let mut planned = planner.planned;
-    planned.sort_by(|(a, one), (b, other)| (b, &other.fact.id).cmp(&(a, &one.fact.id)));
-    for (due, _) in &mut planned {
-        *due = *due * family.said_by / 1_000;
+    if planner.percent > 0 {
+        let question = planner.ways.ask("last-request", &[]);
+        let requests = Vec::new();
+        planner.add("last-request", 1, question, Fact::LastRequest { requests });
     }
-    (Schedule::new(planned), decoys)
+    let schedule = Schedule::new(planner.planned).within(family.said_by);
+    (schedule, planner.facts)
 }
 
 impl Planner {
     /// The number of facts for one every `per` rounds, up to a cap.
     fn scaled(&self, (per, cap): (u64, u64)) -> usize {
-        let number = (self.rounds / per).min(cap) * self.percent / 100;
-        usize::try_from(number).unwrap_or(0)
+        whole((self.rounds / per).min(cap) * self.percent / 100)
     }
 
     /// How many facts of that kind are planted.
@@ -282,10 +270,6 @@ impl Planner {
     /// Somewhere in the `at`-th of `count` equal parts of the first 92 % of a session.
     fn position(&mut self, at: usize, count: usize) -> u64 {
         (at as u64 * 920 + self.random.below(920)) / count.max(1) as u64
-    }
-
-    fn say(&mut self, rule: &str) -> String {
-        WORDS.say(&mut self.random, rule, &[])
     }
 
     /// A key that ends in this word. Gives up on a fresh one only when the bank is exhausted, which
@@ -307,12 +291,8 @@ impl Planner {
 
     /// The key with a value of that class that no other key has.
     fn valued(&mut self, key: String, class: &str) -> KeyValue {
-        loop {
-            let value = self.say(&format!("values.{class}"));
-            if self.values.insert(value.clone()) {
-                return KeyValue { key, value };
-            }
-        }
+        let value = self.values.draw(&self.random, &format!("values.{class}"));
+        KeyValue { key, value }
     }
 
     fn pair(&mut self, attribute: &str, class: &str) -> KeyValue {
@@ -321,26 +301,40 @@ impl Planner {
     }
 
     fn ask_for(&mut self, key: &str) -> String {
-        let asked = WORDS.pick(&mut self.random, "asked");
+        let asked = self.random.word("asked");
         self.ways.fill(asked, &[("key", key)])
     }
 
-    fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: PlantedFact) {
-        let planned = Planned {
-            channel,
-            content,
-            fact,
-            beside: None,
-        };
-        self.planned.push((due, planned));
+    /// Adds a fact that was not said yet. Its index.
+    fn add(&mut self, kind: &str, number: usize, question: String, fact: Fact) -> usize {
+        self.facts.push(unsaid(kind, number, question, fact));
+        self.facts.len() - 1
     }
 
-    fn decoy(&mut self, number: usize) -> PlantedFact {
-        let class = self.random.pick(&self.words.classes);
-        let attribute = WORDS.pick(&mut self.random, &format!("attributes.{class}"));
-        let KeyValue { key, value } = self.pair(attribute, class);
-        let question = self.ask_for(&key);
-        unsaid("decoy", number, question, Fact::Decoy { key, value })
+    /// Lets a text say a fact or a part of it.
+    fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: usize) {
+        self.planned.push(Event {
+            due,
+            // Two events of one series are never in one message: they would have no order.
+            key: self.facts[fact].id.clone(),
+            is_typed: channel == Channel::User,
+            what: Planned {
+                channel,
+                content,
+                fact,
+                beside: None,
+            },
+        });
+    }
+
+    fn decoys(&mut self) {
+        for number in 1..=self.number("decoy").max(1) {
+            let class = self.random.pick(&self.words.classes);
+            let attribute = self.random.word(&format!("attributes.{class}"));
+            let KeyValue { key, value } = self.pair(attribute, class);
+            let question = self.ask_for(&key);
+            self.add("decoy", number, question, Fact::Decoy { key, value });
+        }
     }
 
     /// Keys with values, which the user says and tools show by turns.
@@ -366,10 +360,10 @@ impl Planner {
             }
             let channel = channels.pop().unwrap_or(Channel::User);
             let class = classes.pop().unwrap_or("ticket");
-            let attribute = WORDS.pick(&mut self.random, &format!("attributes.{class}"));
+            let attribute = self.random.word(&format!("attributes.{class}"));
             let own = self.pair(attribute, class);
             let distractors = match (self.distractors, channel) {
-                (Some(number), _) => usize::try_from(number).unwrap_or(0),
+                (Some(number), _) => whole(number.into()),
                 (None, Channel::User) => self.random.count(0, 2),
                 (None, _) => self.random.count(3, 6),
             };
@@ -378,26 +372,26 @@ impl Planner {
             pairs.extend((0..distractors).map(|_| self.pair(attribute, class)));
             let due = self.position(at, count);
             let question = self.ask_for(&key);
-            let mut fact = unsaid("recall", at + 1, question, Fact::Recall { key, value });
+            let fact = self.add("recall", at + 1, question, Fact::Recall { key, value });
             if channel == Channel::User || self.random.percent(20) {
-                fact.importance = Importance::High;
+                self.facts[fact].importance = Importance::High;
             }
             self.plant(due, channel, Content::Pairs(pairs), fact);
         }
     }
 
     fn constraints(&mut self, count: usize) {
-        let mut rules = Rules::new(&mut self.random, &self.words.rules, self.ways);
+        let mut rules = Rules::new(&self.random, &self.words.rules, self.ways);
         for at in 0..count {
-            let (topic, statement, form) = rules.next(&mut self.random);
-            let line = Content::Line(statement.clone());
+            let (topic, statement, form) = rules.next(&self.random);
+            let line = Content::Rule(statement.clone());
             let question = self.ways.ask("constraint", &[("topic", &topic)]);
             let fact = Fact::Constraint {
                 topic,
                 statement,
                 form,
             };
-            let fact = unsaid("constraint", at + 1, question, fact);
+            let fact = self.add("constraint", at + 1, question, fact);
             let due = self.position(at, count);
             self.plant(due, Channel::User, line, fact);
         }

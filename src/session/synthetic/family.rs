@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::Language;
-use super::words::Bank;
+use super::grammar::Grammar;
 use super::workspace::{Intent, WorkspaceKind};
 
 /// A kind of work that sessions can be generated of: one file, one line in [`FAMILIES`].
@@ -39,8 +39,10 @@ pub struct Family {
     pub(crate) away_percent: u64,
     pub(crate) work: Work,
     pub(crate) timeline: TimelinePlan,
+    /// In which words the timeline is told. Templates may have `{chapter}`, `{noun}`, `{path}`,
+    /// `{symbol}` and `{elsewhere}`, and the slots that a comment in the file names.
     #[serde(default)]
-    pub(crate) phrases: Phrases,
+    pub(crate) phrases: Grammar,
 }
 
 /// How the work is divided.
@@ -128,53 +130,6 @@ pub(crate) enum Counts {
     Vary,
 }
 
-/// In which words the timeline is told. Templates may have `{chapter}`, `{noun}`, `{path}`,
-/// `{symbol}` and `{elsewhere}`, and the slots that a comment in the file names.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Phrases {
-    pub(crate) aspects: Bank,
-    pub(crate) designs: Bank,
-    pub(crate) grounds: Bank,
-    pub(crate) decided: Bank,
-    pub(crate) settings: Bank,
-    pub(crate) revised: Bank,
-    pub(crate) suites: Bank,
-    pub(crate) counted: Bank,
-    pub(crate) unit: &'static str,
-    pub(crate) methods: Bank,
-    pub(crate) approach: &'static str,
-    pub(crate) collapsed: Bank,
-    pub(crate) given_up: Bank,
-    pub(crate) tried: &'static str,
-    pub(crate) steps: Bank,
-    pub(crate) listing: Bank,
-    pub(crate) phases: PhaseWords,
-}
-
-/// The words of a session in phases.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PhaseWords {
-    /// The system prompt.
-    pub(crate) system: &'static str,
-    pub(crate) openings: Bank,
-    /// Remarks of the user between requests.
-    pub(crate) remarks: Bank,
-    /// How the agent reports at the end of a phase.
-    pub(crate) reports: Bank,
-    pub(crate) farewells: Bank,
-    /// The agent's sentences when it marks results as not needed.
-    pub(crate) snipping: Bank,
-    /// The agent's sentences when it has the conversation summarised, and the contents to keep.
-    pub(crate) condensing: Vec<(&'static str, &'static str)>,
-    /// The requests that end each phase and begin the next.
-    pub(crate) turns: [Bank; 4],
-    /// The user's hint for a compaction at the end of each phase; empty for none.
-    #[serde(default)]
-    pub(crate) hints: [&'static str; 4],
-}
-
 fn english() -> Vec<Language> {
     vec![Language::English]
 }
@@ -219,22 +174,47 @@ mod tests {
 
     #[test]
     fn every_family_is_read_and_has_phrases() {
+        const RULES: [&str; 14] = [
+            "aspects",
+            "designs",
+            "grounds",
+            "decided",
+            "settings",
+            "suites",
+            "counted",
+            "unit",
+            "methods",
+            "approach",
+            "collapsed",
+            "given_up",
+            "tried",
+            "steps",
+        ];
+        const PHASES: [&str; 10] = [
+            "system",
+            "openings",
+            "remarks",
+            "reports",
+            "farewells",
+            "snipping",
+            "condensing",
+            "turns.1",
+            "turns.2",
+            "turns.3",
+        ];
         assert_eq!(FAMILIES.len(), 12);
         for family in FAMILIES.iter() {
             let phrases = &family.phrases;
-            assert!(!phrases.aspects.is_empty(), "{}", family.name);
-            assert!(
-                phrases.revised.len() > 2 || family.timeline.typed == 0,
-                "{}",
-                family.name
-            );
+            for rule in RULES {
+                assert!(!phrases.bank(rule).is_empty(), "{}: {rule}", family.name);
+            }
+            let is_revised = phrases.bank("revised").len() > 2;
+            assert!(is_revised || family.timeline.typed == 0, "{}", family.name);
             let is_in_phases = matches!(family.work, Work::Phases(_));
-            assert_eq!(
-                is_in_phases,
-                !phrases.phases.system.is_empty(),
-                "{}",
-                family.name
-            );
+            for rule in PHASES {
+                let words = phrases.bank(&format!("phases.{rule}"));
+                assert_eq!(words.is_empty(), !is_in_phases, "{}: {rule}", family.name);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::code::{self, CodeLanguage, Import};
-use super::grammar::{WORDS, fill};
+use super::grammar::{bank, fill};
 use super::output::Place;
 use super::random::Random;
 use super::words::SIZES;
@@ -22,7 +22,7 @@ pub(crate) struct Files {
 }
 
 /// One source file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) noun: &'static str,
@@ -40,32 +40,21 @@ pub(crate) struct File {
     pub(crate) hunks: Vec<Hunk>,
 }
 
+/// A change of a file: new lines behind old ones.
 #[derive(Debug)]
 pub(crate) struct Hunk {
-    at: usize,
-    old: Vec<String>,
-    new: Vec<String>,
-}
-
-/// A change of a file, as an edit tool takes it.
-#[derive(Debug)]
-pub(crate) struct Change {
-    pub(crate) old: String,
-    pub(crate) new: String,
     /// Index of the first changed line.
     pub(crate) at: usize,
-    /// How many lines the new text has.
-    pub(crate) length: usize,
+    pub(crate) old: Vec<String>,
+    pub(crate) new: Vec<String>,
 }
 
 impl Files {
     /// A repository of at least `count` files (as far as there are names).
     pub(crate) fn new(seed: u64, count: usize, usual_percent: u64) -> Self {
-        let mut random = Random::new(seed, "workspace");
-        let nouns = WORDS.bank("nouns").iter();
-        let mut pairs: Vec<(&str, CodeLanguage)> = nouns
-            .flat_map(|noun| CodeLanguage::all().map(|language| (*noun, language)))
-            .collect();
+        let random = Random::new(seed, "workspace");
+        let pairs = |noun| CodeLanguage::all().map(move |language| (noun, language));
+        let mut pairs: Vec<_> = bank("nouns").iter().copied().flat_map(pairs).collect();
         random.shuffle(&mut pairs);
         let mut files = Self {
             all: Vec::new(),
@@ -86,15 +75,15 @@ impl Files {
     }
 
     fn add_module(&mut self, noun: &'static str, language: CodeLanguage) {
-        let mut roles = WORDS.bank("roles").to_vec();
+        let mut roles = bank("roles").to_vec();
         self.random.shuffle(&mut roles);
         roles.truncate(self.random.count(5, 12));
         let mut module = Vec::new();
         for role in roles {
+            let slots = [("noun", noun), ("role", role)];
             let mut functions: Vec<String> = Vec::new();
             for _ in 0..self.random.count(2, 5) {
-                let name = WORDS.say(&mut self.random, "function", &[("noun", noun)]);
-                let name = language.identifier(&name);
+                let name = language.identifier(&self.random.say("function", &slots));
                 if !functions.contains(&name) {
                     functions.push(name);
                 }
@@ -106,16 +95,8 @@ impl Files {
                 role,
                 language,
                 functions,
-                sealed: false,
-                seen: false,
-                type_name: fill(
-                    "{noun|pascal}{role|pascal}",
-                    &[("noun", noun), ("role", role)],
-                ),
-                imports: Vec::new(),
-                importers: Vec::new(),
-                lines: Vec::new(),
-                hunks: Vec::new(),
+                type_name: fill("{noun|pascal}{role|pascal}", &slots),
+                ..Default::default()
             });
         }
         self.modules.push(module);
@@ -154,32 +135,37 @@ impl Files {
     }
 
     /// Turns to the next module, or back to an earlier one when all were visited.
-    pub(crate) fn next_module(&mut self, random: &mut Random) -> usize {
-        let at = if self.module < self.modules.len() {
-            self.module
+    pub(crate) fn next_module(&mut self, random: &Random) -> usize {
+        self.module += 1;
+        if self.module <= self.modules.len() {
+            self.module - 1
         } else {
             random.index(self.modules.len())
-        };
-        self.module += 1;
-        at
+        }
     }
 
     /// A function of a file, as output can name it.
-    pub(crate) fn place(&self, at: usize, random: &mut Random) -> Place {
-        code::place(random, &self.all[at])
+    pub(crate) fn place(&self, at: usize, random: &Random) -> Place {
+        let file = &self.all[at];
+        Place {
+            noun: file.noun,
+            path: file.path.clone(),
+            symbol: file.functions[random.index(file.functions.len())].clone(),
+            language: file.language,
+        }
     }
 
     /// The lines of a file as they are now.
     pub(crate) fn lines(&mut self, at: usize) -> &[String] {
         if self.all[at].lines.is_empty() {
-            let bytes = usize::try_from(self.random.size(&SIZES.files)).unwrap_or(4_000);
-            self.all[at].lines = code::file(&mut self.random, &self.all[at], bytes);
+            let bytes = self.random.size(&SIZES.files);
+            self.all[at].lines = code::file(&self.random, &self.all[at], bytes);
         }
         &self.all[at].lines
     }
 
     /// Hides comments in a file that was not read yet, and seals the file: it is shown once.
-    pub(crate) fn plant(&mut self, at: usize, comments: &[String], random: &mut Random) {
+    pub(crate) fn plant(&mut self, at: usize, comments: &[String], random: &Random) {
         let language = self.all[at].language;
         let length = self.lines(at).len();
         let start = random.count(length / 4, length * 3 / 4);
@@ -235,44 +221,30 @@ impl Files {
 
     /// Changes a file: new lines after one to three old ones, that check what the last of them binds.
     /// `None` if no place in the file can be named without ambiguity.
-    pub(crate) fn change(&mut self, at: usize, random: &mut Random) -> Option<Change> {
-        let language = self.all[at].language;
-        let length = self.lines(at).len();
-        let lines = &mut self.all[at].lines;
-        let all = lines.join("\n");
+    pub(crate) fn change(&mut self, at: usize, random: &Random) -> Option<&Hunk> {
+        let all = self.lines(at).join("\n");
+        let file = &mut self.all[at];
         for _ in 0..40 {
-            let start = random.index(length);
-            let take = random.count(1, 3).min(length - start);
-            let old: Vec<String> = lines[start..start + take].to_vec();
-            let joined = old.join("\n");
-            let (Some(first), Some(last)) = (old.first(), old.last()) else {
-                continue;
-            };
+            let start = random.index(file.lines.len());
+            let end = (start + random.count(1, 3)).min(file.lines.len());
+            let old = file.lines[start..end].to_vec();
+            let last = &old[old.len() - 1];
             // New lines follow a line that binds a name, and use that name.
             let Some(bound) = code::bound_name(last) else {
                 continue;
             };
-            if !first.starts_with("  ") || all.matches(&joined).nth(1).is_some() {
+            if !old[0].starts_with("  ") || all.matches(&old.join("\n")).nth(1).is_some() {
                 continue;
             }
             let indent: String = last.chars().take_while(|c| *c == ' ').collect();
             let mut new = old.clone();
             for _ in 0..random.count(1, 2) {
-                new.extend(code::inserted_guard(random, language, &indent, &bound));
+                new.extend(code::inserted_guard(random, file, &indent, &bound));
             }
-            let change = Change {
-                old: joined,
-                new: new.join("\n"),
-                at: start,
-                length: new.len(),
-            };
-            lines.splice(start..start + take, new.iter().cloned());
-            self.all[at].hunks.push(Hunk {
-                at: start,
-                old,
-                new,
-            });
-            return Some(change);
+            file.lines.splice(start..end, new.iter().cloned());
+            let at = start;
+            file.hunks.push(Hunk { at, old, new });
+            return file.hunks.last();
         }
         None
     }
@@ -286,15 +258,10 @@ impl Files {
             format!("+++ b/{}", file.path),
         ];
         for Hunk { at, old, new } in &file.hunks {
-            lines.push(format!(
-                "@@ -{},{} +{},{} @@",
-                at + 1,
-                old.len(),
-                at + 1,
-                new.len()
-            ));
+            let (at, before, after) = (at + 1, old.len(), new.len());
+            lines.push(format!("@@ -{at},{before} +{at},{after} @@"));
             lines.extend(old.iter().map(|line| format!(" {line}")));
-            lines.extend(new[old.len()..].iter().map(|line| format!("+{line}")));
+            lines.extend(new[before..].iter().map(|line| format!("+{line}")));
         }
         lines
     }
@@ -302,21 +269,9 @@ impl Files {
 
 /// Lines with their numbers, as a read tool shows them.
 pub(crate) fn numbered(lines: &[String], first: usize) -> String {
-    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 8).sum());
-    for (shift, line) in lines.iter().enumerate() {
-        if shift > 0 {
-            text.push('\n');
-        }
-        let number = (first + shift + 1).to_string();
-        text.extend(std::iter::repeat_n(
-            ' ',
-            5_usize.saturating_sub(number.len()),
-        ));
-        text.push_str(&number);
-        text.push('\t');
-        text.push_str(line);
-    }
-    text
+    let numbered = lines.iter().zip(first + 1..);
+    let numbered = numbered.map(|(line, number)| format!("{number:>5}\t{line}"));
+    numbered.collect::<Vec<String>>().join("\n")
 }
 
 #[cfg(test)]
@@ -326,14 +281,13 @@ mod tests {
     #[test]
     fn what_a_search_finds_is_what_a_read_shows_after_an_edit() {
         let mut files = Files::new(3, 30, 100);
-        let mut random = Random::new(3, "test");
+        let random = Random::new(3, "test");
         let symbol = files.all[0].functions[0].clone();
         assert!(!files.search(0, &symbol, 0, 10_000).is_empty());
-        let change = (0..20)
-            .find_map(|_| files.change(0, &mut random))
-            .expect("a change");
+        while files.change(0, &random).is_none() {}
+        let new = files.all[0].hunks[0].new.join("\n");
         let text = files.lines(0).join("\n");
-        assert!(text.contains(&change.new));
+        assert!(text.contains(&new));
         assert!(files.diff(0).len() > 4);
         let hit = files.search(0, &symbol, 0, 10_000).remove(0);
         let line: usize = hit

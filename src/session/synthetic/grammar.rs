@@ -30,35 +30,24 @@ pub(crate) static WORDS: LazyLock<Grammar> = LazyLock::new(|| {
     let mut grammar = Grammar::default();
     // A test reads each of them, so that none is left out.
     for node in texts.into_iter().flat_map(toml::from_str) {
-        grammar.add("", node);
+        grammar.add(String::new(), node);
     }
     grammar
 });
 
-/// Rules by their names; a rule in a table is named `table.rule`.
-#[derive(Debug, Default)]
-pub(crate) struct Grammar(BTreeMap<String, Rule>);
-
-#[derive(Debug)]
-enum Rule {
-    Template(&'static str),
-    OneOf(Vec<&'static str>),
-}
+/// The templates of rules by their names; a rule in a table is named `table.rule`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(from = "Node", bound(deserialize = "'de: 'static"))]
+pub(crate) struct Grammar(BTreeMap<String, Vec<&'static str>>);
 
 /// A file of rules, or a part of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Node {
     Template(&'static str),
-    OneOf(Vec<Entry>),
-    Table(BTreeMap<String, Node>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Entry {
-    Template(&'static str),
     Weighted(usize, &'static str),
+    OneOf(Vec<Node>),
+    Table(BTreeMap<String, Node>),
 }
 
 /// The values of slots.
@@ -70,98 +59,111 @@ struct Scope<'a> {
     drawn: Vec<(String, String)>,
 }
 
+impl From<Node> for Grammar {
+    fn from(node: Node) -> Self {
+        let mut grammar = Self::default();
+        grammar.add(String::new(), node);
+        grammar
+    }
+}
+
 impl Grammar {
-    fn add(&mut self, name: &str, node: Node) {
-        let rule = match node {
-            Node::Template(template) => Rule::Template(template),
-            Node::OneOf(entries) => Rule::OneOf(
-                entries
-                    .into_iter()
-                    .flat_map(|entry| repeated(&entry))
-                    .collect(),
-            ),
-            Node::Table(table) => {
-                for (key, node) in table {
-                    let parts = [name, &key].into_iter().filter(|part| !part.is_empty());
-                    self.add(&parts.collect::<Vec<_>>().join("."), node);
-                }
-                return;
+    fn add(&mut self, name: String, node: Node) {
+        if let Node::Table(table) = node {
+            for (key, node) in table {
+                let is_top = name.is_empty();
+                self.add(if is_top { key } else { format!("{name}.{key}") }, node);
             }
-        };
-        self.0.insert(name.to_owned(), rule);
+        } else {
+            self.0.insert(name, templates(node));
+        }
+    }
+
+    /// The first template of a rule, or nothing.
+    pub(crate) fn one(&self, rule: &str) -> &'static str {
+        self.bank(rule).first().unwrap_or(&"")
     }
 
     /// The templates of a rule; none if there is no such rule.
     pub(crate) fn bank(&self, rule: &str) -> &[&'static str] {
-        match self.0.get(rule) {
-            None => &[],
-            Some(Rule::Template(template)) => std::slice::from_ref(template),
-            Some(Rule::OneOf(templates)) => templates,
+        self.0.get(rule).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn templates(node: Node) -> Vec<&'static str> {
+    match node {
+        Node::Template(template) => vec![template],
+        Node::Weighted(weight, template) => vec![template; weight],
+        Node::OneOf(nodes) => nodes.into_iter().flat_map(templates).collect(),
+        Node::Table(_) => Vec::new(),
+    }
+}
+
+/// The templates of a rule of [`WORDS`].
+pub(crate) fn bank(rule: &str) -> &'static [&'static str] {
+    WORDS.bank(rule)
+}
+
+impl Random {
+    /// A template of a rule, as it is written; a rule of a single template draws nothing.
+    pub(crate) fn word(&self, rule: &str) -> &'static str {
+        match bank(rule) {
+            [] => "",
+            [template] => template,
+            templates => self.pick(templates),
         }
     }
 
-    /// A template of a rule, as it is written; a rule of a single template draws nothing.
-    pub(crate) fn pick(&self, random: &mut Random, rule: &str) -> &'static str {
-        match self.0.get(rule) {
-            None => "",
-            Some(Rule::Template(template)) => template,
-            Some(Rule::OneOf(templates)) => random.pick(templates),
-        }
+    /// A template of a rule, filled with draws.
+    pub(crate) fn draw(&self, rule: &str) -> String {
+        self.say(rule, &[])
     }
 
     /// A template of a rule, filled with the values of slots and with draws.
-    pub(crate) fn say(&self, random: &mut Random, rule: &str, slots: &Slots<'_>) -> String {
-        let template = self.pick(random, rule);
+    pub(crate) fn say(&self, rule: &str, slots: &Slots<'_>) -> String {
         let drawn = Vec::new();
-        self.expand(random, template, &mut Scope { slots, drawn })
+        self.expand(self.word(rule), &mut Scope { slots, drawn })
     }
 
-    fn expand(&self, random: &mut Random, template: &str, scope: &mut Scope<'_>) -> String {
+    fn expand(&self, template: &str, scope: &mut Scope<'_>) -> String {
         let outer = scope.drawn.len();
         let text = render(template, &mut |expression| {
             if let Some((name, drawn)) = expression.split_once('=') {
-                let value = filtered(drawn, |source| self.draw(random, source));
+                let value = filtered(drawn, |source| self.source(source));
                 scope.drawn.push((name.to_owned(), value));
                 return String::new();
             }
-            filtered(expression, |source| self.value(random, source, scope))
+            filtered(expression, |source| self.value(source, scope))
         });
         scope.drawn.truncate(outer);
         text
     }
 
-    fn value(&self, random: &mut Random, source: &str, scope: &mut Scope<'_>) -> String {
+    fn value(&self, source: &str, scope: &mut Scope<'_>) -> String {
         let mut drawn = scope.drawn.iter().rev();
         let template = match drawn.find(|(name, _)| name == source) {
             Some((_, template)) => template.clone(),
             None => match slot(scope.slots, source) {
                 Some(value) => return value.to_owned(),
-                None => self.draw(random, source),
+                None => self.source(source),
             },
         };
-        self.expand(random, &template, scope)
+        self.expand(&template, scope)
     }
 
     /// A number, characters, or a template of a rule.
-    fn draw(&self, random: &mut Random, source: &str) -> String {
+    fn source(&self, source: &str) -> String {
         if let Some((low, high)) = source.split_once("..") {
             let [low, high] = [low, high].map(|bound| bound.parse().unwrap_or(0));
-            return random.between(low, high).to_string();
+            return self.between(low, high).to_string();
         }
         let (kind, length) = source.split_once(' ').unwrap_or((source, ""));
         match (kind, length.parse()) {
-            ("hex", Ok(length)) => random.hex(length),
-            ("digits", Ok(length)) => random.digits(length),
-            ("id", Ok(length)) => random.id(length),
-            _ => self.pick(random, source).to_owned(),
+            ("hex", Ok(length)) => self.hex(length),
+            ("digits", Ok(length)) => self.digits(length),
+            ("id", Ok(length)) => self.id(length),
+            _ => self.word(source).to_owned(),
         }
-    }
-}
-
-fn repeated(entry: &Entry) -> Vec<&'static str> {
-    match entry {
-        Entry::Template(template) => vec![*template],
-        Entry::Weighted(weight, template) => vec![*template; *weight],
     }
 }
 
@@ -236,13 +238,13 @@ mod tests {
 
     #[test]
     fn a_draw_is_written_wherever_it_is_named_and_a_drawn_template_is_filled_there() {
-        let mut random = Random::new(1, "test");
+        let random = Random::new(1, "test");
         let mut scope = Scope {
             slots: &[("noun", "{pie}")],
             drawn: Vec::new(),
         };
         let template = "{n=7..7}{text=python.comment}{text=python.comment}{n} {n} {noun}";
-        let said = WORDS.expand(&mut random, template, &mut scope);
+        let said = random.expand(template, &mut scope);
         assert_eq!(said, "7 7 {pie}");
     }
 
@@ -258,8 +260,8 @@ mod tests {
             "talk.first",
             "said",
         ] {
-            assert!(!WORDS.bank(rule).is_empty(), "{rule}");
+            assert!(!bank(rule).is_empty(), "{rule}");
         }
-        assert_eq!(WORDS.bank("statements").len(), 100);
+        assert_eq!(bank("statements").len(), 100);
     }
 }

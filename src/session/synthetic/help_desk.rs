@@ -6,12 +6,12 @@
 use serde_json::{Value, json};
 
 use super::facts::{Channel, Planned, Ways};
-use super::grammar::{WORDS, fill};
+use super::grammar::{bank, fill};
 use super::output::{Place, clock};
 use super::prose::Topic;
-use super::random::Random;
+use super::random::{Random, whole};
 use super::words::SIZES;
-use super::workspace::{Action, Choice, Intent, Limits, Moment, Round, Workspace, WorkspaceKind};
+use super::workspace::{Action, Choice, Intent, Moment, Round, Workspace, WorkspaceKind};
 use super::{Language, Recipe};
 
 /// Look-ups that can be long, for rounds that must show much.
@@ -29,8 +29,9 @@ pub(crate) struct HelpDesk {
     /// The order that was changed last.
     changed: Option<usize>,
     articles: u64,
-    /// Draws what exists, apart from what is done with it.
     random: Random,
+    /// Draws what exists, apart from what is done with it.
+    stock: Random,
     ways: Ways,
 }
 
@@ -79,41 +80,36 @@ fn money(cents: u64) -> String {
 /// as many lines.
 struct Page {
     language: Language,
-    lines: Vec<String>,
+    text: String,
     length: usize,
 }
 
 impl Page {
-    /// A page of a language, without lines or with a first one: as it is, and its English length.
-    fn new(language: Language, first: Option<(String, usize)>) -> Self {
-        let length = first.as_ref().map_or(0, |(_, length)| *length);
+    /// A page with a first line: as it is, and its English length.
+    fn new(language: Language, text: String, length: usize) -> Self {
         Self {
             language,
-            lines: first.into_iter().map(|(line, _)| line).collect(),
+            text,
             length,
         }
     }
 
     fn add(&mut self, before: &str, template: &str, slots: &[(&str, &str)]) {
         self.length += before.len() + fill(template, slots).len() + 1;
-        let line = self.language.fill(template, slots);
-        self.lines.push(format!("{before}{line}"));
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        self.text += &[gap, before, &self.language.fill(template, slots)].concat();
     }
 
     /// Adds something that happened to a parcel.
-    fn add_event(&mut self, random: &mut Random, before: &str, carrier: &str) {
+    fn add_event(&mut self, random: &Random, before: &str, carrier: &str) {
         let number = random.between(2, 9_999).to_string();
-        let slots = [("carrier", carrier), ("number", number.as_str())];
-        self.add(before, WORDS.pick(random, "desk.events"), &slots);
-    }
-
-    fn text(&self) -> String {
-        self.lines.join("\n")
+        let slots = [("carrier", carrier), ("number", &number)];
+        self.add(before, random.word("desk.events"), &slots);
     }
 }
 
 impl HelpDesk {
-    pub(crate) fn new(recipe: &Recipe) -> Self {
+    pub(crate) fn new(recipe: &Recipe, random: &Random) -> Self {
         let mut desk = Self {
             customers: Vec::new(),
             orders: Vec::new(),
@@ -121,7 +117,8 @@ impl HelpDesk {
             visited: Vec::new(),
             changed: None,
             articles: 0,
-            random: Random::new(recipe.seed, "desk"),
+            random: random.clone(),
+            stock: Random::new(recipe.seed, "desk"),
             ways: Ways::of(recipe),
         };
         desk.add_customer();
@@ -129,24 +126,24 @@ impl HelpDesk {
     }
 
     fn add_customer(&mut self) {
-        let random = &mut self.random;
+        let random = &self.stock;
         let mut orders = Vec::new();
         for _ in 0..random.count(2, 5) {
             orders.push(self.orders.len());
             self.orders.push(Order {
-                id: WORDS.say(random, "desk.order", &[]),
-                item: WORDS.pick(random, "desk.items"),
+                id: random.draw("desk.order"),
+                item: random.word("desk.items"),
                 quantity: random.between(1, 6),
                 cents: random.between(900, 240_000),
                 refunded: 0,
-                state: random.pick(&WORDS.bank("desk.states")[..4]),
-                carrier: WORDS.pick(random, "desk.carriers"),
-                parcel: WORDS.say(random, "desk.parcel", &[]),
+                state: random.pick(&bank("desk.states")[..4]),
+                carrier: random.word("desk.carriers"),
+                parcel: random.draw("desk.parcel"),
             });
         }
         self.current = self.customers.len();
         self.customers.push(Customer {
-            id: WORDS.say(random, "desk.customer", &[]),
+            id: random.draw("desk.customer"),
             since: random.between(2_009, 2_025),
             orders,
             notes: Vec::new(),
@@ -158,36 +155,31 @@ impl HelpDesk {
     }
 
     /// One of the customer's orders; mostly one that was not looked at.
-    fn order(&self, random: &mut Random) -> usize {
+    fn order(&self) -> usize {
         let orders = &self.customer().orders;
-        let mut at = random.pick(orders);
-        if self.visited.contains(&at) && random.percent(60) {
-            at = random.pick(orders);
+        let mut at = self.random.pick(orders);
+        if self.visited.contains(&at) && self.random.percent(60) {
+            at = self.random.pick(orders);
         }
         at
     }
 
-    fn run(&mut self, random: &mut Random, intent: Intent, size: usize, now: i64) -> Action {
-        let customer = self.customer().id.clone();
-        let by_customer = json!({"customer": customer});
+    fn run(&mut self, intent: Intent, size: usize, now: i64) -> Action {
+        let customer = self.customer();
+        let id = &customer.id;
+        let by_customer = json!({"customer": id});
         match intent {
             Intent::Find => {
-                let Customer {
-                    since,
-                    orders,
-                    notes,
-                    ..
-                } = self.customer();
                 let found = json!({
-                    "customer": customer,
-                    "since": since,
-                    "orders": orders.len(),
-                    "notes": notes,
+                    "customer": id,
+                    "since": customer.since,
+                    "orders": customer.orders.len(),
+                    "notes": customer.notes,
                 });
                 Action::new("find_customer", by_customer, found.to_string())
             }
             Intent::List => {
-                let orders = self.customer().orders.iter().map(|at| &self.orders[*at]);
+                let orders = customer.orders.iter().map(|at| &self.orders[*at]);
                 let rows = orders.map(|order| {
                     let item = self.ways.language.say(order.item);
                     let (id, total, state) = (&order.id, money(order.cents), order.state);
@@ -196,77 +188,68 @@ impl HelpDesk {
                 let rows: Vec<String> = rows.collect();
                 Action::new("list_orders", by_customer, rows.join("\n"))
             }
-            Intent::Look => self.look(random, size, now),
-            Intent::Policy => self.policy(random, size),
-            Intent::Change => self.change(random),
-            Intent::Refund => self.refund(random),
+            Intent::Look => self.look(size, now),
+            Intent::Policy => self.policy(size),
+            Intent::Change => self.change(),
+            Intent::Refund => self.refund(),
             Intent::Note => {
-                let topic = self.topic(random);
-                let note = topic.say(random, &[WORDS.bank("desk.notes")]);
-                let notes = &mut self.customers[self.current].notes;
-                notes.push(note.clone());
+                let note = self.topic().say(&[bank("desk.notes")]);
+                let input = json!({"customer": id, "note": note});
+                let Customer { id, notes, .. } = &mut self.customers[self.current];
+                notes.push(note);
                 if notes.len() > 6 {
                     notes.remove(0);
                 }
-                let output = format!("{} notes are kept for {customer}", notes.len());
-                let input = json!({"customer": customer, "note": note});
+                let output = format!("{} notes are kept for {id}", notes.len());
                 Action::new("add_note", input, output)
             }
             Intent::Write => {
-                let letter = self
-                    .topic(random)
-                    .say(random, &[WORDS.bank("desk.letters"); 2]);
-                let output = format!("sent to {customer}, {} characters", letter.len());
-                let input = json!({"customer": customer, "text": letter});
+                let letter = self.topic().say(&[bank("desk.letters"); 2]);
+                let output = format!("sent to {id}, {} characters", letter.len());
+                let input = json!({"customer": id, "text": letter});
                 Action::new("send_message", input, output)
             }
             // And work in a repository, which no weights of a help desk have.
-            _ => self.history(random, size, now),
+            _ => self.history(size, now),
         }
     }
 
-    fn look(&mut self, random: &mut Random, size: usize, now: i64) -> Action {
+    fn look(&mut self, size: usize, now: i64) -> Action {
         // An order that was changed is looked at once more.
         let at = match self.changed.take() {
-            Some(at) if random.percent(70) => at,
-            _ => self.order(random),
+            Some(at) if self.random.percent(70) => at,
+            _ => self.order(),
         };
         self.visited.push(at);
         let (order, language) = (&self.orders[at], self.ways.language);
-        let first = order.value(language).to_string();
         let length = order.value(Language::English).to_string().len();
-        let mut page = Page::new(language, Some((first, length)));
+        let mut page = Page::new(language, order.value(language).to_string(), length);
         let mut time = now;
         while page.length < size {
-            time -= random.milliseconds(60_000, 9_000_000);
-            page.add_event(random, &format!("{} ", clock(time)), order.carrier);
+            time -= self.random.milliseconds(60_000, 9_000_000);
+            page.add_event(&self.random, &format!("{} ", clock(time)), order.carrier);
         }
-        Action::new("get_order", json!({"order": order.id}), page.text())
+        Action::new("get_order", json!({"order": order.id}), page.text)
     }
 
-    fn policy(&mut self, random: &mut Random, size: usize) -> Action {
+    fn policy(&mut self, size: usize) -> Action {
         self.articles += 1;
-        let subject = WORDS.pick(random, "desk.subjects");
+        let subject = self.random.word("desk.subjects");
         let said = self.ways.language.say(subject);
         let article = |subject: &str| format!("Article {}: {subject}", self.articles);
-        let first = (article(said), article(subject).len());
-        let mut page = Page::new(self.ways.language, Some(first));
+        let mut page = Page::new(self.ways.language, article(said), article(subject).len());
         while page.length < size {
-            let [number, days] =
-                [(1, 99), (3, 90)].map(|(low, high)| random.between(low, high).to_string());
-            let slots = [
-                ("number", number.as_str()),
-                ("days", &days),
-                ("subject", subject),
-            ];
-            page.add("", WORDS.pick(random, "desk.clauses"), &slots);
+            let number = self.random.between(1, 99).to_string();
+            let days = self.random.between(3, 90).to_string();
+            let slots = [("number", &*number), ("days", &days), ("subject", subject)];
+            page.add("", self.random.word("desk.clauses"), &slots);
         }
-        Action::new("read_policy", json!({"subject": said}), page.text())
+        Action::new("read_policy", json!({"subject": said}), page.text)
     }
 
-    fn change(&mut self, random: &mut Random) -> Action {
-        let at = self.order(random);
-        let state = WORDS.pick(random, "desk.states");
+    fn change(&mut self) -> Action {
+        let at = self.order();
+        let state = self.random.word("desk.states");
         self.changed = Some(at);
         let order = &mut self.orders[at];
         let before = std::mem::replace(&mut order.state, state);
@@ -275,11 +258,11 @@ impl HelpDesk {
         Action::new("change_order", input, output)
     }
 
-    fn refund(&mut self, random: &mut Random) -> Action {
-        let at = self.order(random);
+    fn refund(&mut self) -> Action {
+        let at = self.order();
         let order = &mut self.orders[at];
         let left = order.cents - order.refunded;
-        let cents = random.between(1, left.max(1)).min(left);
+        let cents = self.random.between(1, left.max(1)).min(left);
         order.refunded += cents;
         let [amount, refunded, total] = [cents, order.refunded, order.cents].map(money);
         let id = &order.id;
@@ -288,40 +271,38 @@ impl HelpDesk {
         Action::new("issue_refund", input, output)
     }
 
-    fn history(&self, random: &mut Random, size: usize, now: i64) -> Action {
+    fn history(&self, size: usize, now: i64) -> Action {
         let customer = self.customer();
-        let mut page = Page::new(self.ways.language, None);
+        let mut page = Page::new(self.ways.language, String::new(), 0);
         let mut time = now;
         while page.length < size {
-            time -= random.milliseconds(600_000, 90_000_000);
-            let order = &self.orders[random.pick(&customer.orders)];
+            time -= self.random.milliseconds(600_000, 90_000_000);
+            let order = &self.orders[self.random.pick(&customer.orders)];
             let before = format!("{} {}: ", clock(time), order.id);
-            page.add_event(random, &before, order.carrier);
+            page.add_event(&self.random, &before, order.carrier);
         }
-        Action::new(
-            "read_history",
-            json!({"customer": customer.id}),
-            page.text(),
-        )
+        let input = json!({"customer": customer.id});
+        Action::new("read_history", input, page.text)
     }
 }
 
 impl Workspace for HelpDesk {
     /// The next customer; at times one who was here before.
-    fn turn(&mut self, random: &mut Random) -> Option<Topic> {
-        if self.customers.len() > 2 && random.percent(20) {
-            self.current = random.index(self.customers.len());
+    fn turn(&mut self) -> Option<Topic> {
+        if self.customers.len() > 2 && self.random.percent(20) {
+            self.current = self.random.index(self.customers.len());
         } else if !self.visited.is_empty() {
             self.add_customer();
         }
         None
     }
 
-    fn topic(&self, random: &mut Random) -> Topic {
+    fn topic(&self) -> Topic {
         let customer = self.customer();
-        let [order, other] = [(); 2].map(|()| &self.orders[random.pick(&customer.orders)]);
-        let earlier = self.visited.get(random.index(self.visited.len()));
+        let [order, other] = [(); 2].map(|()| &self.orders[self.random.pick(&customer.orders)]);
+        let earlier = self.visited.get(self.random.index(self.visited.len()));
         Topic {
+            random: self.random.clone(),
             workspace: WorkspaceKind::HelpDesk,
             language: self.ways.language,
             noun: self.ways.language.say(order.item),
@@ -333,74 +314,64 @@ impl Workspace for HelpDesk {
     }
 
     /// There is no code that output could name.
-    fn place(&self, _: &mut Random) -> Place {
+    fn place(&self) -> Place {
         Place::default()
     }
 
     /// One look-up or several, or one change.
-    fn round(
-        &mut self,
-        random: &mut Random,
-        choice: Choice<'_>,
-        now: i64,
-        limits: Limits,
-    ) -> Round {
-        let size = limits.size(random.size(&SIZES.help_desk_results));
-        let intent = |random: &mut Random| match choice {
-            Choice::Weighted(weights) if limits.scale_percent <= 100 => {
+    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
+        let random = self.random.clone();
+        let size = moment.size(random.size(&SIZES.help_desk_results));
+        let intent = || match choice {
+            Choice::Weighted(weights) if moment.scale_percent <= 100 => {
                 random.weighted_key(weights)
             }
             _ => LONG[random.weighted(&LONG.map(|(_, weight)| weight))].0,
         };
-        let first = intent(random);
-        let mut actions = vec![self.run(random, first, size, now)];
+        let first = intent();
+        let mut actions = vec![self.run(first, size, moment.now)];
         // Look-ups do not depend on each other.
         let is_read = |it| !matches!(it, Intent::Change | Intent::Refund | Intent::Write);
         for _ in 0..random.weighted(&[78, 16, 6]) {
-            let next = intent(random);
+            let next = intent();
             if is_read(first) && is_read(next) {
-                actions.push(self.run(random, next, size / 2, now));
+                actions.push(self.run(next, size / 2, moment.now));
             }
         }
-        let topic = self.topic(random);
-        let [findings, thoughts] = ["desk.findings", "desk.thoughts"].map(|it| WORDS.bank(it));
-        let mut text = topic.say(random, &[topic.opening(first)]);
+        let topic = self.topic();
+        let (findings, thoughts) = (bank("desk.findings"), bank("desk.thoughts"));
+        let mut text = topic.say(&[topic.opening(first)]);
         if random.percent(40) {
-            let finding = topic.say(random, &[findings]);
+            let finding = topic.say(&[findings]);
             text = format!("{finding}{}{text}", topic.language.gap());
         }
-        let explanations = limits.talk.explanations(random, 30, 4);
-        let thinks = limits.talk.thinks(random, 45);
+        let explanations = moment.talk.explanations(&random, 30, 4);
+        let thinks = moment.talk.thinks(&random, 45);
         for _ in 0..explanations {
             let banks = [findings, thoughts].repeat(3);
-            let count = random.count(3, 6);
-            let explanation = topic.say(random, &banks[..count]);
+            let explanation = topic.say(&banks[..random.count(3, 6)]);
             text = format!("{explanation}\n\n{text}");
         }
-        let thought = thinks.then(|| {
-            let banks = vec![thoughts; random.count(2, 5)];
-            topic.say(random, &banks)
-        });
         Round {
-            thought,
-            text,
+            thought: thinks.then(|| topic.say(&vec![thoughts; random.count(2, 5)])),
+            paragraphs: vec![text],
             actions,
         }
     }
 
     /// The look-up whose result says a planted fact, among others of its kind.
-    fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, _: Limits) -> Action {
-        let content = fact.content.shuffled(random);
-        let usual = usize::try_from(random.usual_percent()).unwrap_or(100);
-        let size = random.count(150, 700) * usual / 100;
+    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action {
+        let random = self.random.clone();
+        let content = fact.content.shuffled(&random);
+        let size = random.count(150, 700) * whole(random.usual_percent()) / 100;
         let (mut shown, rule) = match fact.channel {
             Channel::Config | Channel::Log | Channel::Failure => {
-                (self.history(random, size, now), "logged")
+                (self.history(size, moment.now), "logged")
             }
-            Channel::Comment => (self.look(random, size, now), "logged"),
-            Channel::User | Channel::Runbook => (self.policy(random, size), "said"),
+            Channel::Comment => (self.look(size, moment.now), "logged"),
+            Channel::User | Channel::Runbook => (self.policy(size), "said"),
         };
-        for line in content.lines(random, self.ways, rule) {
+        for line in content.lines(&random, self.ways, rule) {
             shown.output.push('\n');
             shown.output.push_str(&line);
         }
@@ -408,22 +379,21 @@ impl Workspace for HelpDesk {
     }
 
     /// A history, with this line on top.
-    fn settings(&self, random: &mut Random, _: &Place, moment: Moment, line: String) -> Action {
-        let mut shown = self.history(random, 300, moment.now);
+    fn settings(&self, _: &Place, moment: Moment, line: String) -> Action {
+        let mut shown = self.history(300, moment.now);
         shown.output = format!("{line}\n{}", shown.output);
         shown
     }
 
-    fn count(&self, random: &mut Random, _: &Place, _: Moment, line: String) -> Action {
-        let subject = WORDS.pick(random, "desk.subjects");
-        let subject = self.ways.language.say(subject);
+    fn count(&self, _: &Place, _: Moment, line: String) -> Action {
+        let subject = self.ways.language.say(self.random.word("desk.subjects"));
         Action::new("count_cases", json!({"subject": subject}), line)
     }
 
     /// A change that is refused.
-    fn failure(&self, random: &mut Random, _: &Place, _: Moment) -> Action {
-        let order = &self.orders[self.order(random)].id;
-        let input = json!({"order": order, "status": WORDS.pick(random, "desk.states")});
+    fn failure(&self, _: &Place, _: Moment) -> Action {
+        let order = &self.orders[self.order()].id;
+        let input = json!({"order": order, "status": self.random.word("desk.states")});
         let output = format!("{order}: nothing was changed");
         Action {
             failed: true,
@@ -438,18 +408,17 @@ mod tests {
 
     #[test]
     fn a_change_stays() {
-        let mut random = Random::new(5, "test");
-        let mut desk = HelpDesk::new(&Recipe::default());
+        let mut desk = HelpDesk::new(&Recipe::default(), &Random::new(5, "test"));
         for _ in 0..40 {
-            let changed = desk.change(&mut random);
+            let changed = desk.change();
             let (order, state) = (&changed.input["order"], &changed.input["status"]);
-            let refunded = desk.refund(&mut random);
+            let refunded = desk.refund();
             let mut orders = desk.orders.iter();
             let found = orders.find(|it| *order == it.id).expect("the order");
             assert_eq!(*state, found.state);
             assert!(found.refunded <= found.cents);
             assert!(refunded.output.contains("refunded"));
-            desk.turn(&mut random);
+            desk.turn();
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The output of tools: test runs, compilers, logs, JSON, history, web pages.
 
 use super::code::CodeLanguage;
-use super::grammar::WORDS;
 use super::random::Random;
 
 /// Something of the repository that output can refer to.
@@ -23,8 +22,8 @@ impl Place {
     }
 
     /// A template of a rule about the place.
-    fn say(&self, random: &mut Random, rule: &str) -> String {
-        WORDS.say(random, rule, &self.slots())
+    fn say(&self, random: &Random, rule: &str) -> String {
+        random.say(rule, &self.slots())
     }
 }
 
@@ -34,6 +33,7 @@ pub(crate) struct Names {
     pub(crate) requests: Vec<String>,
     pub(crate) tests: Vec<String>,
     pub(crate) commits: Vec<String>,
+    pub(crate) pages: Vec<String>,
 }
 
 /// Text of a tool, with the names in it.
@@ -75,7 +75,7 @@ pub(crate) fn clock(milliseconds: i64) -> String {
 }
 
 /// Lines of a service's log, ending at `now`.
-pub(crate) fn log(random: &mut Random, place: &Place, now: i64, bytes: usize) -> Output {
+pub(crate) fn log(random: &Random, place: &Place, now: i64, bytes: usize) -> Output {
     let mut output = Output::default();
     let count = bytes / 105 + 1;
     let mut at = now - i64::try_from(count).unwrap_or(0) * 700;
@@ -89,7 +89,7 @@ pub(crate) fn log(random: &mut Random, place: &Place, now: i64, bytes: usize) ->
 
 /// One line of a service's log, mostly about the last of the requests.
 pub(crate) fn log_line(
-    random: &mut Random,
+    random: &Random,
     place: &Place,
     at: i64,
     requests: &mut Vec<String>,
@@ -97,19 +97,19 @@ pub(crate) fn log_line(
     let request = match requests.last() {
         Some(last) if random.percent(60) => last.clone(),
         _ => {
-            let request = WORDS.say(random, "request", &[]);
+            let request = random.draw("request");
             requests.push(request.clone());
             request
         }
     };
-    let [noun, path, symbol] = place.slots();
     let clock = clock(at);
-    let slots = [noun, path, symbol, ("clock", &clock), ("request", &request)];
-    WORDS.say(random, "log_line", &slots)
+    let mut slots = place.slots().to_vec();
+    slots.extend([("clock", clock.as_str()), ("request", &request)]);
+    random.say("log_line", &slots)
 }
 
 /// A test run that names the functions under test; there is at least one place.
-pub(crate) fn test_run(random: &mut Random, places: &[Place], now: i64, bytes: usize) -> Output {
+pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize) -> Output {
     let mut output = Output::default();
     let language = places[0].language;
     let mark = |fails| language.fill(if fails { "fail" } else { "pass" }, &[]);
@@ -159,7 +159,7 @@ pub(crate) fn test_run(random: &mut Random, places: &[Place], now: i64, bytes: u
 }
 
 /// The errors of a compiler or type checker.
-pub(crate) fn diagnostics(random: &mut Random, places: &[Place], bytes: usize) -> Output {
+pub(crate) fn diagnostics(random: &Random, places: &[Place], bytes: usize) -> Output {
     let mut output = Output::default();
     let mut count = 0;
     while output.size < bytes {
@@ -175,7 +175,7 @@ pub(crate) fn diagnostics(random: &mut Random, places: &[Place], bytes: usize) -
 
 /// Lines of a rule, each with an id of its own, and the ids.
 fn listed(
-    random: &mut Random,
+    random: &Random,
     place: &Place,
     (rule, id): (&str, &str),
     bytes: usize,
@@ -183,16 +183,16 @@ fn listed(
     let mut output = Output::default();
     let mut ids = Vec::new();
     while output.size < bytes {
-        let id = WORDS.say(random, id, &[]);
+        let id = random.draw(id);
         let [noun, _, symbol] = place.slots();
-        output.push(&WORDS.say(random, rule, &[noun, symbol, ("id", &id)]));
+        output.push(&random.say(rule, &[noun, symbol, ("id", &id)]));
         ids.push(id);
     }
     (output, ids)
 }
 
 /// The answer of a JSON interface: records with ids and numbers.
-pub(crate) fn json(random: &mut Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn json(random: &Random, place: &Place, bytes: usize) -> Output {
     let (mut output, requests) = listed(random, place, ("record", "request"), bytes);
     output.names.requests = requests;
     let records = output.lines.join("\n");
@@ -204,14 +204,14 @@ pub(crate) fn json(random: &mut Random, place: &Place, bytes: usize) -> Output {
 }
 
 /// A one-line history.
-pub(crate) fn history(random: &mut Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn history(random: &Random, place: &Place, bytes: usize) -> Output {
     let (mut output, commits) = listed(random, place, ("logged_commit", "commit"), bytes);
     output.names.commits = commits;
     output
 }
 
 /// A page of documentation.
-pub(crate) fn page(random: &mut Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn page(random: &Random, place: &Place, bytes: usize) -> Output {
     let mut output = Output::default();
     output.push(&place.say(random, "page_title"));
     while output.size < bytes {

@@ -1,14 +1,15 @@
 //! The sentences that the agent and the user say about their work.
 
 use super::Language;
-use super::grammar::WORDS;
+use super::grammar::bank;
 use super::random::Random;
-use super::words::{Bank, INTENTS};
+use super::words::Bank;
 use super::workspace::{Intent, WorkspaceKind};
 
 /// The subject of the conversation at the moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Topic {
+    pub(crate) random: Random,
     pub(crate) workspace: WorkspaceKind,
     pub(crate) language: Language,
     pub(crate) noun: &'static str,
@@ -33,28 +34,27 @@ impl Topic {
     }
 
     /// One sentence of each bank.
-    pub(crate) fn say(&self, random: &mut Random, banks: &[&[&'static str]]) -> String {
-        self.list(random, banks).join(self.language.gap())
+    pub(crate) fn say(&self, banks: &[&[&'static str]]) -> String {
+        self.list(banks).join(self.language.gap())
     }
 
     /// The sentence before a kind of work.
     pub(crate) fn opening(&self, intent: Intent) -> &'static [&'static str] {
-        let openings = INTENTS.get(&self.workspace);
-        let bank = openings.and_then(|openings| openings.get(&intent));
+        let bank = self.workspace.facts().intents.get(&intent);
         bank.map_or(&[], Bank::as_slice)
     }
 
-    fn list(&self, random: &mut Random, banks: &[&[&'static str]]) -> Vec<String> {
+    fn list(&self, banks: &[&[&'static str]]) -> Vec<String> {
         let mut used = Vec::new();
         let sentences = banks.iter().map(|bank| {
-            let template = self.template(random, bank, &used);
+            let template = self.template(bank, &used);
             match self.workspace {
                 WorkspaceKind::HelpDesk => {
                     self.fill(template, &[("earlier", self.earlier(&self.path))])
                 }
                 WorkspaceKind::Repository => {
                     used.push(template);
-                    self.sentence(random, template)
+                    self.sentence(template)
                 }
             }
         });
@@ -63,31 +63,26 @@ impl Topic {
 
     /// Draws a template that needs nothing earlier where there is nothing earlier, and that is not
     /// among `used`; after some misses, any.
-    fn template(
-        &self,
-        random: &mut Random,
-        bank: &[&'static str],
-        used: &[&'static str],
-    ) -> &'static str {
+    fn template(&self, bank: &[&'static str], used: &[&'static str]) -> &'static str {
         let misses = match self.workspace {
             WorkspaceKind::HelpDesk => 8,
             WorkspaceKind::Repository => 12,
         };
-        let mut drawn = random.pick(bank);
+        let mut drawn = self.random.pick(bank);
         for _ in 0..misses {
             let is_early = self.earlier.is_empty() && drawn.contains("{earlier}");
             if !is_early && !used.contains(&drawn) {
                 break;
             }
-            drawn = random.pick(bank);
+            drawn = self.random.pick(bank);
         }
         drawn
     }
 
     /// A template about a repository.
-    fn sentence(&self, random: &mut Random, template: &str) -> String {
+    fn sentence(&self, template: &str) -> String {
         let rules = ["object", "object", "fault", "participles"];
-        let [object, thing, fault, done] = rules.map(|rule| WORDS.say(random, rule, &[]));
+        let [object, thing, fault, done] = rules.map(|rule| self.random.draw(rule));
         let slots = [
             ("earlier", self.earlier(&self.symbol)),
             ("object", &object),
@@ -108,30 +103,30 @@ impl Topic {
 }
 
 /// The agent's one to four sentences before it uses tools.
-pub(crate) fn announcement(random: &mut Random, topic: &Topic, intent: Intent) -> String {
+pub(crate) fn announcement(topic: &Topic, intent: Intent) -> String {
     let opening = topic.opening(intent);
-    let (findings, next) = (WORDS.bank("findings"), WORDS.bank("next"));
-    match random.below(4) {
-        0 => topic.say(random, &[opening]),
-        1 => topic.say(random, &[findings, opening]),
-        2 => topic.say(random, &[findings, opening, next]),
-        _ => topic.say(random, &[findings, findings, opening, next]),
+    let (findings, next) = (bank("findings"), bank("next"));
+    match topic.random.below(4) {
+        0 => topic.say(&[opening]),
+        1 => topic.say(&[findings, opening]),
+        2 => topic.say(&[findings, opening, next]),
+        _ => topic.say(&[findings, findings, opening, next]),
     }
 }
 
 /// The agent's thoughts before it speaks.
-pub(crate) fn thought(random: &mut Random, topic: &Topic) -> String {
-    let thoughts = WORDS.bank("thoughts");
-    let banks = vec![thoughts; random.count(3, thoughts.len())];
-    topic.say(random, &banks)
+pub(crate) fn thought(topic: &Topic) -> String {
+    let thoughts = bank("thoughts");
+    let banks = vec![thoughts; topic.random.count(3, thoughts.len())];
+    topic.say(&banks)
 }
 
 /// A longer explanation, with a quotation of code where there is one.
-pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -> String {
-    let (findings, thoughts) = (WORDS.bank("findings"), WORDS.bank("thoughts"));
-    let next = WORDS.bank("next");
-    let first = topic.say(random, &[findings, findings, findings, thoughts]);
-    let second = topic.say(random, &[thoughts, findings, thoughts, findings, next]);
+pub(crate) fn explanation(topic: &Topic, code: &[String]) -> String {
+    let (findings, thoughts) = (bank("findings"), bank("thoughts"));
+    let next = bank("next");
+    let first = topic.say(&[findings, findings, findings, thoughts]);
+    let second = topic.say(&[thoughts, findings, thoughts, findings, next]);
     if code.is_empty() {
         return format!("{first}\n\n{second}");
     }
@@ -139,18 +134,18 @@ pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -
 }
 
 /// The end of a piece of work: what was found, as a list.
-pub(crate) fn report(random: &mut Random, topic: &Topic) -> String {
-    let head = topic.say(random, &[WORDS.bank("report_heads")]);
-    let points = WORDS.bank("report_points");
-    let banks = vec![points; random.count(3, points.len())];
-    let points = topic.list(random, &banks).join("\n- ");
-    let end = topic.say(random, &[WORDS.bank("findings"), WORDS.bank("next")]);
+pub(crate) fn report(topic: &Topic) -> String {
+    let head = topic.say(&[bank("report_heads")]);
+    let points = bank("report_points");
+    let banks = vec![points; topic.random.count(3, points.len())];
+    let points = topic.list(&banks).join("\n- ");
+    let end = topic.say(&[bank("findings"), bank("next")]);
     format!("{head}\n\n- {points}\n\n{end}")
 }
 
 /// A request of the user.
-pub(crate) fn request(random: &mut Random, topic: &Topic) -> String {
+pub(crate) fn request(topic: &Topic) -> String {
     let is_first = topic.earlier.is_empty();
     let rule = if is_first { "openings" } else { "requests" };
-    topic.say(random, &[WORDS.bank(rule)])
+    topic.say(&[bank(rule)])
 }

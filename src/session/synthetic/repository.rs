@@ -8,13 +8,12 @@ use serde_json::json;
 use super::Recipe;
 use super::code;
 use super::facts::{Channel, Planned, Ways};
-use super::files::{Files, numbered};
-use super::grammar::WORDS;
+use super::files::{Files, Hunk, numbered};
 use super::output::{self, Names, Output, Place};
 use super::prose::{self, Topic};
-use super::random::Random;
+use super::random::{Random, whole};
 use super::words::SIZES;
-use super::workspace::{Action, Choice, Intent, Limits, Moment, Round, Workspace, WorkspaceKind};
+use super::workspace::{Action, Choice, Intent, Moment, Round, Workspace, WorkspaceKind};
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
@@ -25,6 +24,7 @@ const LINE: usize = 120;
 /// The files, and what was shown so far and can be named again.
 #[derive(Debug)]
 pub(crate) struct Repository {
+    random: Random,
     files: Files,
     module: usize,
     unread: Vec<usize>,
@@ -32,28 +32,9 @@ pub(crate) struct Repository {
     visited: Vec<usize>,
     changed: Vec<usize>,
     known: Names,
-    pages: Vec<String>,
     created: usize,
     just_changed: bool,
     ways: Ways,
-}
-
-/// One of `items`: two times of three one of the last eight, else any.
-fn remembered<T: Clone>(random: &mut Random, items: &[T]) -> Option<T> {
-    let recent = items.len().saturating_sub(8);
-    let from = if random.percent(66) { recent } else { 0 };
-    items.get(from + random.index(items.len() - from)).cloned()
-}
-
-fn bash(command: &str, about: &str, output: &Output) -> Action {
-    Action {
-        failed: output.failed,
-        ..Action::new(
-            "Bash",
-            json!({"command": command, "description": about}),
-            output.lines.join("\n"),
-        )
-    }
 }
 
 fn read(path: &str, lines: &[String]) -> Action {
@@ -62,76 +43,89 @@ fn read(path: &str, lines: &[String]) -> Action {
 
 impl Repository {
     /// A repository with at least that number of files.
-    pub(crate) fn new(recipe: &Recipe, files: u64, random: &mut Random) -> Self {
-        let count = usize::try_from(files).unwrap_or(usize::MAX);
+    pub(crate) fn new(recipe: &Recipe, files: u64, random: &Random) -> Self {
         let mut repository = Self {
-            files: Files::new(recipe.seed, count, random.usual_percent()),
+            random: random.clone(),
+            files: Files::new(recipe.seed, whole(files), random.usual_percent()),
             module: 0,
             unread: Vec::new(),
             focus: 0,
             visited: Vec::new(),
             changed: Vec::new(),
             known: Names::default(),
-            pages: Vec::new(),
             created: 0,
             just_changed: false,
             ways: Ways::of(recipe),
         };
-        repository.enter(random);
+        repository.enter();
         repository
     }
 
     /// Turns to another module.
-    fn enter(&mut self, random: &mut Random) {
-        self.module = self.files.next_module(random);
+    fn enter(&mut self) {
+        self.module = self.files.next_module(&self.random);
         let module = &self.files.modules[self.module];
         self.unread.clone_from(module);
         self.unread.retain(|at| !self.files.all[*at].seen);
-        random.shuffle(&mut self.unread);
+        self.random.shuffle(&mut self.unread);
         let last = self.unread.last().copied();
-        self.focus = last.unwrap_or_else(|| random.pick(module));
+        self.focus = last.unwrap_or_else(|| self.random.pick(module));
+    }
+
+    /// One of `items`: two times of three one of the last eight, else any.
+    fn remembered<T: Clone>(&self, items: &[T]) -> Option<T> {
+        let recent = items.len().saturating_sub(8);
+        let from = if self.random.percent(66) { recent } else { 0 };
+        items
+            .get(from + self.random.index(items.len() - from))
+            .cloned()
+    }
+
+    /// The same in `share` of 100 draws.
+    fn sometimes<T: Clone>(&self, items: &[T], share: u64) -> Option<T> {
+        self.remembered(items)
+            .filter(|_| self.random.percent(share))
+    }
+
+    fn path(&self, at: usize) -> String {
+        self.files.all[at].path.clone()
     }
 
     /// Another file of the module than the one in focus.
-    fn beside(&self, random: &mut Random) -> usize {
+    fn beside(&self) -> usize {
         let module = &self.files.modules[self.module];
-        let at = random.index(module.len());
-        if module[at] == self.focus {
-            module[(at + 1) % module.len()]
-        } else {
-            module[at]
-        }
+        let at = self.random.index(module.len());
+        let next = usize::from(module[at] == self.focus);
+        module[(at + next) % module.len()]
     }
 
     /// The next file of the module that was not read; with none left, of the next module.
-    fn next_unread(&mut self, random: &mut Random) -> Option<usize> {
+    fn next_unread(&mut self) -> Option<usize> {
         for _ in 0..3 {
             while let Some(at) = self.unread.pop() {
                 if !self.files.all[at].seen {
                     return Some(at);
                 }
             }
-            self.enter(random);
+            self.enter();
         }
         None
     }
 
-    fn intent(&mut self, random: &mut Random, choice: Choice<'_>, size: usize) -> Intent {
+    fn intent(&mut self, choice: Choice<'_>, size: usize) -> Intent {
         if size >= HUGE {
             return Intent::Observe;
         }
-        if matches!(choice, Choice::First) {
+        if matches!(choice, Choice::Only(Intent::Orient)) {
             return Intent::Orient;
         }
-        if std::mem::take(&mut self.just_changed) && random.percent(55) {
+        if std::mem::take(&mut self.just_changed) && self.random.percent(55) {
             return Intent::Test;
         }
         let drawn = match choice {
-            Choice::Weighted(weights) => random.weighted_key(weights),
+            Choice::Weighted(weights) => self.random.weighted_key(weights),
             // Draws as well, so that the rest of the session does not depend on it.
-            Choice::ReadOnly => [Intent::Read][random.weighted(&[1])],
-            Choice::First => Intent::Orient,
-            Choice::Aside => Intent::Aside,
+            Choice::Only(intent) => [intent][self.random.weighted(&[1])],
         };
         match drawn {
             Intent::Edit | Intent::Create if self.visited.is_empty() => Intent::Read,
@@ -139,76 +133,48 @@ impl Repository {
         }
     }
 
-    /// The agent's words about its actions.
-    fn saying(
-        &mut self,
-        random: &mut Random,
-        intent: Intent,
-        limits: Limits,
-        actions: Vec<Action>,
-    ) -> Round {
-        let topic = self.topic(random);
-        let mut text = prose::announcement(random, &topic, intent);
-        for _ in 0..limits.talk.explanations(random, 58, 3) {
-            let code = self.quotation(random);
-            let explanation = prose::explanation(random, &topic, &code);
-            text = format!("{explanation}\n\n{text}");
-        }
-        let thinks = limits.talk.thinks(random, 70);
-        Round {
-            thought: thinks.then(|| prose::thought(random, &topic)),
-            text,
-            actions,
-        }
-    }
-
     /// Some lines of a file that was read.
-    fn quotation(&mut self, random: &mut Random) -> Vec<String> {
-        let Some(at) = remembered(random, &self.visited) else {
+    fn quotation(&mut self) -> Vec<String> {
+        let Some(at) = self.remembered(&self.visited) else {
             return Vec::new();
         };
         let lines = self.files.lines(at);
-        let from = random.index(lines.len());
-        let to = (from + random.count(8, 48)).min(lines.len());
+        let from = self.random.index(lines.len());
+        let to = (from + self.random.count(8, 48)).min(lines.len());
         lines[from..to].to_vec()
     }
 
-    fn orient(&mut self, random: &mut Random, size: usize) -> Vec<Action> {
-        let path = self.place(random).path;
+    fn orient(&mut self, size: usize) -> Vec<Action> {
+        let path = self.place().path;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let module = self.files.modules[self.module].iter();
         let mut paths: Vec<&str> = module.map(|at| self.files.all[*at].path.as_str()).collect();
         paths.sort_unstable();
         let input = json!({"pattern": format!("{folder}/**")});
         let glob = Action::new("Glob", input, paths.join("\n"));
-        match random.below(4) {
+        match self.random.below(4) {
             0 => vec![glob],
-            1 => vec![glob, self.search(random, size)],
-            _ => vec![self.search(random, size)],
+            1 => vec![glob, self.search(size)],
+            _ => vec![self.search(size)],
         }
     }
 
-    fn read(&mut self, random: &mut Random, size: usize, limits: Limits) -> Vec<Action> {
-        let again = limits.reads == 0 && !self.visited.is_empty() && random.percent(38);
-        let count = if limits.reads > 0 {
-            limits.reads
-        } else if again {
-            1
-        } else {
-            1 + random.weighted(&[66, 25, 9])
+    fn read(&mut self, size: usize, moment: Moment) -> Vec<Action> {
+        let again = moment.reads == 0 && !self.visited.is_empty() && self.random.percent(38);
+        let count = match moment.reads {
+            0 if again => 1,
+            0 => 1 + self.random.weighted(&[66, 25, 9]),
+            reads => reads,
         };
         let mut actions = Vec::new();
         for _ in 0..count {
-            let fresh = if again {
-                None
+            let fresh = if again { None } else { self.next_unread() };
+            let is_changed = self.random.percent(45) && !self.changed.is_empty();
+            let known = self.remembered(if is_changed {
+                &self.changed
             } else {
-                self.next_unread(random)
-            };
-            let known = if random.percent(45) && !self.changed.is_empty() {
-                remembered(random, &self.changed)
-            } else {
-                remembered(random, &self.visited)
-            };
+                &self.visited
+            });
             let Some(at) = fresh.or(known) else {
                 break;
             };
@@ -217,58 +183,53 @@ impl Repository {
                 self.visited.push(at);
             }
             self.files.all[at].seen = true;
-            let path = self.files.all[at].path.clone();
+            let path = self.path(at);
             let lines = self.files.lines(at);
             let whole: usize = lines.iter().map(|line| line.len() + 8).sum();
-            let fits = u64::try_from(whole).unwrap_or(u64::MAX) <= limits.most;
-            if fits && (fresh.is_some() || whole <= size || random.percent(65)) {
+            let is_short = || fresh.is_some() || whole <= size || self.random.percent(65);
+            if whole <= moment.most && is_short() {
                 actions.push(read(&path, lines));
                 continue;
             }
             let limit = (size / 42).clamp(10, lines.len().max(10));
-            let offset = random.index(lines.len().saturating_sub(limit) + 1);
+            let offset = self.random.index(lines.len().saturating_sub(limit) + 1);
             let to = (offset + limit).min(lines.len());
             let input = json!({"file_path": path, "offset": offset + 1, "limit": limit});
-            actions.push(Action::new(
-                "Read",
-                input,
-                numbered(&lines[offset..to], offset),
-            ));
+            let shown = numbered(&lines[offset..to], offset);
+            actions.push(Action::new("Read", input, shown));
         }
         if actions.is_empty() {
-            actions.push(self.search(random, size));
+            actions.push(self.search(size));
         }
         actions
     }
 
-    fn search(&mut self, random: &mut Random, size: usize) -> Action {
-        let at = if random.percent(60) {
-            self.focus
+    fn search(&mut self, size: usize) -> Action {
+        let other = if self.random.percent(60) {
+            None
         } else {
-            remembered(random, &self.visited).unwrap_or(self.focus)
+            self.remembered(&self.visited)
         };
-        let symbol = self.files.place(at, random).symbol;
+        let at = other.unwrap_or(self.focus);
+        let symbol = self.files.place(at, &self.random).symbol;
         let around = (size / 300).min(20);
-        let found = self.files.search(at, &symbol, around, size.max(400));
+        let mut found = self.files.search(at, &symbol, around, size.max(400));
         let mut input = json!({"pattern": symbol});
         if around > 0 {
             input["context"] = json!(around);
         }
-        let is_empty = found.is_empty();
-        let output = if is_empty {
-            "no matches".to_owned()
-        } else {
-            found.join("\n")
-        };
-        Action::new("Grep", input, output)
+        if found.is_empty() {
+            found.push("no matches".to_owned());
+        }
+        Action::new("Grep", input, found.join("\n"))
     }
 
     /// The place in focus, and others of its module.
-    fn places(&self, random: &mut Random) -> Vec<Place> {
-        let mut places = vec![self.place(random)];
+    fn places(&self) -> Vec<Place> {
+        let mut places = vec![self.place()];
         for _ in 0..3 {
-            let at = random.pick(&self.files.modules[self.module]);
-            let place = self.files.place(at, random);
+            let at = self.random.pick(&self.files.modules[self.module]);
+            let place = self.files.place(at, &self.random);
             if place.language == places[0].language && place.noun == places[0].noun {
                 places.push(place);
             }
@@ -276,82 +237,104 @@ impl Repository {
         places
     }
 
-    fn shell(&mut self, command: &str, about: &str, output: &Output) -> Action {
+    /// Runs a command that prints this.
+    fn bash(&self, command: &str, slots: &[(&str, &str)], output: &Output) -> Action {
+        let text = self.random.say(&format!("shell.{command}"), slots);
+        let (command, about) = text.split_once('\n').unwrap_or_default();
+        let input = json!({"command": command, "description": about});
+        Action {
+            failed: output.failed,
+            ..Action::new("Bash", input, output.lines.join("\n"))
+        }
+    }
+
+    /// The same, and the agent remembers the names in it.
+    fn shell(&mut self, command: &str, slots: &[(&str, &str)], output: &Output) -> Action {
         // Of long outputs the agent remembers the end, as a reader would.
         let tail = |names: &[String]| names[names.len().saturating_sub(5)..].to_vec();
         self.known.requests.extend(tail(&output.names.requests));
         self.known.tests.extend(tail(&output.names.tests));
         self.known.commits.extend(tail(&output.names.commits));
-        bash(command, about, output)
+        self.bash(command, slots, output)
     }
 
-    fn test(&mut self, random: &mut Random, size: usize, now: i64) -> Action {
-        let places = self.places(random);
+    /// Reads the end of the log of a service.
+    fn read_log(&mut self, noun: &str, log: &Output) -> Action {
+        let count = log.lines.len().to_string();
+        self.shell("log", &[("noun", noun), ("count", &count)], log)
+    }
+
+    fn test(&mut self, size: usize, now: i64) -> Action {
+        let places = self.places();
         let Place { noun, language, .. } = places[0];
-        if random.percent(22) {
-            let command = language.fill("check_command", &[("noun", noun)]);
-            let output = output::diagnostics(random, &places, size.min(12_000));
-            return self.shell(&command, "check types without building", &output);
+        let slots = [("noun", noun)];
+        if self.random.percent(22) {
+            let command = language.fill("check_command", &slots);
+            let output = output::diagnostics(&self.random, &places, size.min(12_000));
+            return self.shell("check", &[("command", &command)], &output);
         }
-        let command = match remembered(random, &self.known.tests).filter(|_| random.percent(45)) {
-            None => language.fill("test_command", &[("noun", noun)]),
-            Some(test) => format!("scripts/test --only '{test}'"),
-        };
-        let output = output::test_run(random, &places, now, size);
-        self.shell(&command, "run the tests of the module", &output)
+        let test = self.sometimes(&self.known.tests, 45);
+        let output = output::test_run(&self.random, &places, now, size);
+        if let Some(test) = test {
+            return self.shell("retest", &[("test", &test)], &output);
+        }
+        let command = language.fill("test_command", &slots);
+        self.shell("test", &[("command", &command)], &output)
     }
 
-    fn observe(&mut self, random: &mut Random, size: usize, now: i64) -> Action {
-        let place = self.place(random);
+    fn observe(&mut self, size: usize, now: i64) -> Action {
+        let place = self.place();
         let noun = place.noun;
-        if random.percent(35) {
-            let command = format!("scripts/api get {noun} --format json");
-            let output = output::json(random, &place, size);
-            return self.shell(&command, "show recorded entries", &output);
+        if self.random.percent(35) {
+            let output = output::json(&self.random, &place, size);
+            return self.shell("records", &[("noun", noun)], &output);
         }
-        let output = output::log(random, &place, now, size);
-        let command = match remembered(random, &self.known.requests).filter(|_| random.percent(55))
-        {
-            Some(request) => format!("scripts/logs {noun} --around {request}"),
-            None => format!("tail -n {} logs/{noun}.log", output.lines.len()),
-        };
-        self.shell(&command, "read the log of the service", &output)
+        let output = output::log(&self.random, &place, now, size);
+        match self.sometimes(&self.known.requests, 55) {
+            Some(id) => self.shell("trace", &[("noun", noun), ("request", &id)], &output),
+            None => self.read_log(noun, &output),
+        }
     }
 
-    fn edit(&mut self, random: &mut Random) -> Vec<Action> {
+    fn edit(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
-        for _ in 0..=random.weighted(&[80, 20]) {
-            let Some(at) = remembered(random, &self.visited) else {
+        for _ in 0..=self.random.weighted(&[80, 20]) {
+            let Some(at) = self.remembered(&self.visited) else {
                 break;
             };
-            let Some(change) = self.files.change(at, random) else {
+            let path = self.path(at);
+            let Some(Hunk {
+                at: first,
+                old,
+                new,
+            }) = self.files.change(at, &self.random)
+            else {
                 continue;
             };
+            let (from, end) = (first.saturating_sub(12), first + new.len() + 12);
+            let (old, new) = (old.join("\n"), new.join("\n"));
+            let lines = self.files.lines(at);
+            let shown = numbered(&lines[from..end.min(lines.len())], from);
             self.focus = at;
             self.just_changed = true;
             self.changed.push(at);
-            let path = self.files.all[at].path.clone();
-            let from = change.at.saturating_sub(12);
-            let lines = self.files.lines(at);
-            let to = (change.at + change.length + 12).min(lines.len());
-            let shown = numbered(&lines[from..to], from);
             let output = format!("Changed {path}. The lines around the change are now:\n{shown}");
-            let (old, new) = (change.old, change.new);
             let input = json!({"file_path": path, "old_string": old, "new_string": new});
             actions.push(Action::new("Edit", input, output));
         }
         if actions.is_empty() {
-            actions.push(self.search(random, 800));
+            actions.push(self.search(800));
         }
         actions
     }
 
-    fn create(&mut self, random: &mut Random) -> Action {
-        let at = remembered(random, &self.visited).unwrap_or(self.focus);
+    fn create(&mut self) -> Action {
+        let at = self.remembered(&self.visited).unwrap_or(self.focus);
         self.created += 1;
-        let topic = format!("{}_{}", WORDS.pick(random, "objects"), self.created);
-        let bytes = random.count(2_000, 12_000);
-        let (path, lines, tests) = code::test_file(random, &self.files.all[at], &topic, bytes);
+        let topic = format!("{}_{}", self.random.word("objects"), self.created);
+        let bytes = self.random.count(2_000, 12_000);
+        let file = &self.files.all[at];
+        let (path, lines, tests) = code::test_file(&self.random, file, &topic, bytes);
         self.known.tests.extend(tests);
         self.just_changed = true;
         let content = lines.join("\n") + "\n";
@@ -361,160 +344,165 @@ impl Repository {
             lines.len(),
             content.len()
         );
-        Action::new(
-            "Write",
-            json!({"file_path": path, "content": content}),
-            output,
-        )
+        let input = json!({"file_path": path, "content": content});
+        Action::new("Write", input, output)
     }
 
-    fn history(&mut self, random: &mut Random, size: usize) -> Action {
-        let changed = remembered(random, &self.changed);
+    fn history(&mut self, size: usize) -> Action {
+        let changed = self.remembered(&self.changed);
         let is_changed = |at: &usize| !self.files.all[*at].hunks.is_empty();
-        if let Some(at) = changed.filter(|at| is_changed(at) && random.percent(45)) {
-            let command = format!("git diff {}", self.files.all[at].path);
+        if let Some(at) = changed.filter(|at| is_changed(at) && self.random.percent(45)) {
             let output = self.files.diff(at).into();
-            return self.shell(&command, "show what changed in the file", &output);
+            return self.shell("diff", &[("path", &self.path(at))], &output);
         }
-        let commit = remembered(random, &self.known.commits).filter(|_| random.percent(45));
-        if let (Some(commit), Some(at)) = (commit, remembered(random, &self.visited)) {
-            let path = self.files.all[at].path.clone();
+        let commit = self.sometimes(&self.known.commits, 45);
+        if let (Some(commit), Some(at)) = (commit, self.remembered(&self.visited)) {
+            let path = self.path(at);
             let mut lines = vec![
                 format!("commit {commit}"),
                 String::new(),
-                format!("    {}", WORDS.say(random, "reason", &[])),
+                format!("    {}", self.random.draw("reason")),
                 String::new(),
                 format!("diff --git a/{path} b/{path}"),
             ];
             let text = self.files.lines(at);
             let count = (size / 40).clamp(6, 90);
-            let from = random.index(text.len());
+            let from = self.random.index(text.len());
             for line in text.iter().skip(from).take(count) {
-                let mark = if random.percent(25) { '+' } else { ' ' };
+                let mark = if self.random.percent(25) { '+' } else { ' ' };
                 lines.push(format!("{mark}{line}"));
             }
-            let command = format!("git show {commit}");
-            return self.shell(&command, "show one commit", &lines.into());
+            return self.shell("show", &[("commit", &commit)], &lines.into());
         }
-        let place = self.place(random);
-        let output = output::history(random, &place, size.min(9_000));
-        let (count, path) = (output.lines.len(), place.path);
-        let command = format!("git log --oneline -n {count} -- {path}");
-        self.shell(&command, "list recent commits", &output)
+        let place = self.place();
+        let output = output::history(&self.random, &place, size.min(9_000));
+        let count = output.lines.len().to_string();
+        self.shell(
+            "history",
+            &[("count", &count), ("path", &place.path)],
+            &output,
+        )
     }
 
-    fn fetch(&mut self, random: &mut Random, size: usize) -> Action {
-        let place = self.place(random);
-        let noun = place.noun;
-        let known = remembered(random, &self.pages).filter(|_| random.percent(25));
-        let slots = [("noun", noun)];
-        let url = known.unwrap_or_else(|| WORDS.say(random, "address", &slots));
-        self.pages.push(url.clone());
-        let prompt = WORDS.say(random, "doc", &slots);
-        let output = output::page(random, &place, size.min(20_000));
+    fn fetch(&mut self, size: usize) -> Action {
+        let place = self.place();
+        let slots = [("noun", place.noun)];
+        let known = self.sometimes(&self.known.pages, 25);
+        let url = known.unwrap_or_else(|| self.random.say("address", &slots));
+        self.known.pages.push(url.clone());
+        let prompt = self.random.say("doc", &slots);
+        let output = output::page(&self.random, &place, size.min(20_000));
         let input = json!({"url": url, "prompt": prompt});
         Action::new("WebFetch", input, output.lines.join("\n"))
+    }
+
+    fn work(&mut self, intent: Intent, size: usize, moment: Moment) -> Vec<Action> {
+        match intent {
+            Intent::Orient => self.orient(size),
+            Intent::Read => self.read(size, moment),
+            Intent::Search => vec![self.search(size)],
+            Intent::Test => vec![self.test(size, moment.now)],
+            Intent::Observe => vec![self.observe(size, moment.now)],
+            Intent::Edit => self.edit(),
+            Intent::Create => vec![self.create()],
+            Intent::History => vec![self.history(size)],
+            Intent::Fetch => vec![self.fetch(size)],
+            // Work at a help desk.
+            _ => Vec::new(),
+        }
     }
 }
 
 impl Workspace for Repository {
-    fn turn(&mut self, random: &mut Random) -> Option<Topic> {
+    fn turn(&mut self) -> Option<Topic> {
         if self.unread.len() < 3 && !self.visited.is_empty() {
-            self.enter(random);
+            self.enter();
         }
-        Some(self.topic(random))
+        Some(self.topic())
     }
 
-    fn topic(&self, random: &mut Random) -> Topic {
-        let here = self.place(random);
-        let beside = self.beside(random);
-        let earlier = self.visited.get(random.index(self.visited.len()));
+    fn topic(&self) -> Topic {
+        let here = self.place();
+        let beside = self.beside();
+        let earlier = self.visited.get(self.random.index(self.visited.len()));
+        let earlier = earlier.map(|at| self.files.place(*at, &self.random).symbol);
         Topic {
+            random: self.random.clone(),
             workspace: WorkspaceKind::Repository,
             language: self.ways.language,
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,
-            elsewhere: self.files.all[beside].path.clone(),
-            earlier: earlier.map_or_else(String::new, |at| self.files.place(*at, random).symbol),
+            elsewhere: self.path(beside),
+            earlier: earlier.unwrap_or_default(),
         }
     }
 
-    fn place(&self, random: &mut Random) -> Place {
-        self.files.place(self.focus, random)
+    fn place(&self) -> Place {
+        self.files.place(self.focus, &self.random)
     }
 
-    fn round(
-        &mut self,
-        random: &mut Random,
-        choice: Choice<'_>,
-        now: i64,
-        limits: Limits,
-    ) -> Round {
-        if matches!(choice, Choice::Aside) {
-            return self.saying(random, Intent::Aside, limits, Vec::new());
+    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
+        let (mut intent, mut actions) = (Intent::Aside, Vec::new());
+        if !matches!(choice, Choice::Only(Intent::Aside)) {
+            let size = moment.size(self.random.size(&SIZES.results));
+            intent = self.intent(choice, size);
+            actions = self.work(intent, size, moment);
         }
-        let size = limits.size(random.size(&SIZES.results));
-        let intent = self.intent(random, choice, size);
-        let actions = match intent {
-            Intent::Orient => self.orient(random, size),
-            Intent::Read => self.read(random, size, limits),
-            Intent::Search => vec![self.search(random, size)],
-            Intent::Test => vec![self.test(random, size, now)],
-            Intent::Observe => vec![self.observe(random, size, now)],
-            Intent::Edit => self.edit(random),
-            Intent::Create => vec![self.create(random)],
-            Intent::History => vec![self.history(random, size)],
-            Intent::Fetch => vec![self.fetch(random, size)],
-            // Work at a help desk.
-            _ => Vec::new(),
-        };
-        self.saying(random, intent, limits, actions)
+        let topic = self.topic();
+        let mut text = prose::announcement(&topic, intent);
+        for _ in 0..moment.talk.explanations(&self.random, 58, 3) {
+            let code = self.quotation();
+            text = format!("{}\n\n{text}", prose::explanation(&topic, &code));
+        }
+        let thinks = moment.talk.thinks(&self.random, 70);
+        Round {
+            thought: thinks.then(|| prose::thought(&topic)),
+            paragraphs: vec![text],
+            actions,
+        }
     }
 
-    fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, limits: Limits) -> Action {
-        let place = self.place(random);
+    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action {
+        let random = self.random.clone();
+        let place = self.place();
         let noun = place.noun;
-        let (ways, content) = (self.ways, fact.content.shuffled(random));
-        let size = usize::try_from(random.size(&SIZES.results)).unwrap_or(2_900);
-        let size = size.min(limits.aside);
+        let (ways, content) = (self.ways, fact.content.shuffled(&random));
+        let size = random.size(&SIZES.results).min(moment.aside);
         if fact.channel == Channel::Comment
-            && let Some(at) = self.next_unread(random)
+            && let Some(at) = self.next_unread()
         {
-            let comments = content.lines(random, ways, "logged");
-            self.files.plant(at, &comments, random);
-            let path = self.files.all[at].path.clone();
+            let comments = content.lines(&random, ways, "logged");
+            self.files.plant(at, &comments, &random);
+            let path = self.path(at);
             return read(&path, self.files.lines(at));
         }
         match fact.channel {
             Channel::Config => {
-                let (path, lines) = content.configuration(random, noun);
+                let (path, lines) = content.configuration(&random, noun);
                 read(&path, &lines)
             }
             Channel::Log => {
-                let mut log = output::log(random, &place, now, size);
+                let mut log = output::log(&random, &place, moment.now, size);
                 let mut slot = random.index(log.lines.len());
-                for text in content.lines(random, ways, "logged") {
-                    let stamp = log.lines[slot].split(' ').next().unwrap_or("").to_owned();
-                    log.lines
-                        .insert(slot, format!("{stamp} INFO  {noun}: {text}"));
+                for text in content.lines(&random, ways, "logged") {
+                    let stamp = log.lines[slot].split(' ').next().unwrap_or("");
+                    let line = format!("{stamp} INFO  {noun}: {text}");
+                    log.lines.insert(slot, line);
                     slot = (slot + random.count(1, 4)).min(log.lines.len() - 1);
                 }
-                let command = format!("tail -n {} logs/{noun}.log", log.lines.len());
-                self.shell(&command, "read the log of the service", &log)
+                self.read_log(noun, &log)
             }
             Channel::Failure => {
-                let mut log = output::log(random, &place, now, size.min(900));
-                log.lines.extend(content.lines(random, ways, "logged"));
+                let mut log = output::log(&random, &place, moment.now, size.min(900));
+                log.lines.extend(content.lines(&random, ways, "logged"));
                 log.failed = true;
-                let number = random.between(10, 99_999);
-                let command = format!("scripts/exercise {noun} --run {number}");
-                bash(&command, "run the exercise that is due", &log)
+                self.bash("exercise", &[("noun", noun)], &log)
             }
             Channel::User | Channel::Comment | Channel::Runbook => {
-                let mut page = output::page(random, &place, size);
+                let mut page = output::page(&random, &place, size);
                 let slot = random.count(1, page.lines.len());
-                let said = content.lines(random, ways, "said");
+                let said = content.lines(&random, ways, "said");
                 let items = said.iter().map(|line| format!("- {line}"));
                 page.lines.splice(slot..slot, items);
                 let path = format!("docs/runbooks/{noun}-{}.md", random.between(10, 99_999));
@@ -523,30 +511,28 @@ impl Workspace for Repository {
         }
     }
 
-    fn settings(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action {
+    fn settings(&self, place: &Place, moment: Moment, line: String) -> Action {
+        let random = &self.random;
         let mut lines = vec![line];
-        for _ in 0..random.count(4, 12).min(moment.room / LINE) {
+        for _ in 0..random.count(4, 12).min(moment.room() / LINE) {
             let line = output::log_line(random, place, moment.now, &mut Vec::new());
             lines.insert(random.index(lines.len() + 1), line);
         }
-        let command = format!("scripts/settings show {}", place.noun);
-        bash(&command, "show the settings in force", &lines.into())
+        self.bash("settings", &[("noun", place.noun)], &lines.into())
     }
 
-    fn count(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action {
-        let size = random.count(400, 2_400).min(moment.room);
+    fn count(&self, place: &Place, moment: Moment, line: String) -> Action {
+        let size = self.random.count(400, 2_400).min(moment.room());
         let places = std::slice::from_ref(place);
-        let mut run = output::test_run(random, places, moment.now, size);
+        let mut run = output::test_run(&self.random, places, moment.now, size);
         run.lines.push(line);
-        let command = format!("scripts/verify {} --count", place.noun);
-        bash(&command, "run the tests and count the cases", &run)
+        self.bash("count", &[("noun", place.noun)], &run)
     }
 
-    fn failure(&self, random: &mut Random, place: &Place, moment: Moment) -> Action {
-        let size = random.count(300, 1_800).min(moment.room);
-        let mut log = output::log(random, place, moment.now, size);
+    fn failure(&self, place: &Place, moment: Moment) -> Action {
+        let size = self.random.count(300, 1_800).min(moment.room());
+        let mut log = output::log(&self.random, place, moment.now, size);
         log.failed = true;
-        let command = format!("scripts/prototype {}", place.noun);
-        bash(&command, "try the idea on recorded traffic", &log)
+        self.bash("try", &[("noun", place.noun)], &log)
     }
 }

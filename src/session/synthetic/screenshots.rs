@@ -20,7 +20,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed, "screenshots-screen");
+        let random = Random::new(seed, "screenshots-screen");
         let (width, height) = random.pick(&SCREENS);
         Self {
             width,

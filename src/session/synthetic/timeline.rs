@@ -7,50 +7,14 @@
 use serde_json::{Value, json};
 
 use super::facts::Ways;
-use super::family::Phrases;
-use super::grammar::WORDS;
+use super::grammar::{Grammar, bank};
 use super::prose::Topic;
-use super::random::Random;
-use super::schedule::{Event, Schedule};
-use super::workspace::{Action, Moment, Workspace};
-use crate::session::ground_truth::{Fact, KeyValue, PlantedFact, Revision};
+use super::random::{Random, whole};
+use super::schedule::Schedule;
+use super::workspace::{Action, Moment, Round, Workspace};
+use crate::session::ground_truth::{Fact, KeyValue, PlanItem, PlantedFact, Revision};
 
 mod plan;
-
-/// Something that happens to an item of the timeline.
-#[derive(Debug)]
-struct Happening {
-    kind: Kind,
-    /// Index of the item.
-    item: usize,
-    is_typed: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// A decision falls.
-    Decide,
-    /// A setting gets its first or another value.
-    Revise,
-    /// A suite prints how many cases it has.
-    Count,
-    /// An approach fails.
-    Fail,
-    /// A plan is written, or its next step ticked off.
-    Step,
-}
-
-impl Event for Happening {
-    type Key = (Kind, usize);
-
-    fn key(&self) -> (Kind, usize) {
-        (self.kind, self.item)
-    }
-
-    fn is_typed(&self) -> bool {
-        self.is_typed
-    }
-}
 
 /// Something that happens in one message or over several.
 #[derive(Debug)]
@@ -64,21 +28,16 @@ struct Item {
 /// The events of one session, and the facts that they have made so far.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    phrases: &'static Phrases,
+    random: Random,
+    phrases: &'static Grammar,
     ways: Ways,
     /// The names of the chapters.
     chapters: Vec<String>,
     items: Vec<Item>,
-    events: Schedule<Happening>,
+    /// The items to which something happens.
+    events: Schedule<usize>,
     /// Attempts that failed, and about which the agent said nothing yet.
     failed: Vec<usize>,
-}
-
-/// The agent's words and actions besides its work.
-#[derive(Debug, Default)]
-pub(crate) struct Told {
-    pub(crate) paragraphs: Vec<String>,
-    pub(crate) actions: Vec<Action>,
 }
 
 impl Item {
@@ -105,8 +64,7 @@ impl Timeline {
 
     /// The name of a chapter.
     pub(crate) fn chapter(&self, at: u64) -> &str {
-        let chapter = usize::try_from(at).ok();
-        let chapter = chapter.and_then(|at| self.chapters.get(at));
+        let chapter = self.chapters.get(whole(at));
         chapter.map_or("it", String::as_str)
     }
 
@@ -116,20 +74,16 @@ impl Timeline {
     }
 
     /// The due sentences of the user, for the message of that index.
-    pub(crate) fn typed(
-        &mut self,
-        random: &mut Random,
-        progress: u64,
-        message: usize,
-    ) -> Vec<String> {
+    pub(crate) fn typed(&mut self, progress: u64, message: usize) -> Vec<String> {
         let due = self.events.take(progress, usize::MAX, true).into_iter();
-        let pairs = due.filter_map(|event| self.items[event.item].next(message));
-        let said = pairs.map(|pair| self.ways.pair(random, &self.phrases.revised, &pair));
+        let pairs = due.filter_map(|item| self.items[item].next(message));
+        let revised = self.phrases.bank("revised");
+        let said = pairs.map(|pair| self.ways.pair(&self.random, revised, &pair));
         said.collect()
     }
 
     /// The agent's conclusions from failed attempts, for the message of that index.
-    pub(crate) fn conclusions(&mut self, random: &mut Random, message: usize) -> Vec<String> {
+    pub(crate) fn conclusions(&mut self, message: usize) -> Vec<String> {
         let failed = std::mem::take(&mut self.failed);
         let concluded = failed.into_iter().filter_map(|at| {
             let fact = &mut self.items[at].fact;
@@ -138,139 +92,95 @@ impl Timeline {
                 return None;
             };
             let slots = [("approach", approach.as_str()), ("reason", reason)];
-            Some(self.ways.say(random, &self.phrases.given_up, &slots))
+            Some(
+                self.ways
+                    .say(&self.random, self.phrases.bank("given_up"), &slots),
+            )
         });
         concluded.collect()
     }
 
     /// What the agent decides and writes down now, and what its tools show of what changed. Nothing
     /// where nothing is due.
-    pub(crate) fn shown(
-        &mut self,
-        random: &mut Random,
-        moment: Moment,
-        workspace: &dyn Workspace,
-    ) -> Option<Told> {
+    pub(crate) fn shown(&mut self, moment: Moment, workspace: &dyn Workspace) -> Option<Round> {
         let taken = self.events.take(moment.progress, 2, false);
         if taken.is_empty() {
             return None;
         }
-        let mut told = Told::default();
-        for Happening { kind, item, .. } in taken {
-            match kind {
-                Kind::Decide => {
-                    let decision = self.decide(random, item, moment.asking);
-                    told.paragraphs.extend(decision);
-                }
-                Kind::Step => {
-                    let template = random.pick(&self.phrases.listing);
-                    let topic = workspace.topic(random);
-                    if let Some((chapter, list)) = self.step(item, moment.asking) {
-                        told.paragraphs.push(about(template, &topic, &chapter));
-                        told.actions.push(list);
-                    }
-                }
-                Kind::Revise | Kind::Count | Kind::Fail => {
-                    let action = self.report(random, kind, item, moment, workspace);
-                    told.actions.extend(action);
-                }
-            }
+        let mut told = Round::default();
+        for item in taken {
+            self.tell(item, moment, workspace, &mut told);
         }
         Some(told)
     }
 
-    /// The agent settles a question.
-    fn decide(&mut self, random: &mut Random, item: usize, message: usize) -> Option<String> {
-        let fact = &mut self.items[item].fact;
-        fact.evidence = vec![message];
-        let Fact::Decision {
-            key,
-            choice,
-            reason,
-            rejected,
-        } = &fact.fact
-        else {
-            return None;
-        };
-        let mut all: Vec<&str> = rejected.iter().map(String::as_str).collect();
-        all.push(choice);
-        random.shuffle(&mut all);
-        let all = all.join(", ");
-        let slots = [
-            ("key", key.as_str()),
-            ("all", &all),
-            ("choice", choice),
-            ("reason", reason),
-        ];
-        Some(self.ways.say(random, &self.phrases.decided, &slots))
-    }
-
-    /// A tool prints settings with a new value, or a count, or it fails; what it makes of a failure
-    /// the agent says next.
-    fn report(
-        &mut self,
-        random: &mut Random,
-        kind: Kind,
-        item: usize,
-        moment: Moment,
-        workspace: &dyn Workspace,
-    ) -> Option<Action> {
-        let (ways, phrases) = (self.ways, self.phrases);
-        let place = workspace.place(random);
-        let answer = moment.asking + 1;
-        if kind != Kind::Fail {
-            let pair = self.items[item].next(answer)?;
-            return Some(if kind == Kind::Count {
-                let line = ways.pair(random, &phrases.counted, &pair);
-                workspace.count(random, &place, moment, line)
-            } else {
-                let line = ways.pair(random, WORDS.bank("logged"), &pair);
-                workspace.settings(random, &place, moment, line)
-            });
+    /// Tells the next event of an item: the agent settles a question or replaces a plan, or a tool
+    /// prints a new value or fails.
+    fn tell(&mut self, at: usize, moment: Moment, workspace: &dyn Workspace, told: &mut Round) {
+        let (random, ways, phrases) = (&self.random, self.ways, self.phrases);
+        let (asking, answer) = (moment.asking, moment.asking + 1);
+        let planted = &mut self.items[at].fact;
+        match &mut planted.fact {
+            Fact::Decision {
+                key,
+                choice,
+                reason,
+                rejected,
+            } => {
+                planted.evidence.push(asking);
+                let mut all: Vec<&str> = rejected.iter().map(String::as_str).collect();
+                all.push(choice);
+                random.shuffle(&mut all);
+                let slots = [
+                    ("key", key.as_str()),
+                    ("all", &all.join(", ")),
+                    ("choice", choice),
+                    ("reason", reason),
+                ];
+                let decided = ways.say(random, phrases.bank("decided"), &slots);
+                told.paragraphs.push(decided);
+            }
+            Fact::Continuation { plan, items } => {
+                let template = random.pick(phrases.bank("listing"));
+                told.paragraphs
+                    .push(about(template, &workspace.topic(), plan));
+                if !planted.evidence.is_empty()
+                    && let Some(next) = items.iter_mut().find(|item| item.done.is_none())
+                {
+                    next.done = Some(asking);
+                }
+                planted.evidence.push(asking);
+                told.actions.push(write_list(plan, items));
+            }
+            Fact::RejectedPath { approach, reason } => {
+                let place = workspace.place();
+                planted.evidence.push(answer);
+                self.failed.push(at);
+                let slots = [
+                    ("approach", approach.as_str()),
+                    ("reason", reason),
+                    ("fault", &random.draw("fault")),
+                ];
+                let mut action = workspace.failure(&place, moment);
+                action.output.push('\n');
+                action.output += &ways.say(random, phrases.bank("collapsed"), &slots);
+                told.actions.push(action);
+            }
+            revised => {
+                let place = workspace.place();
+                let is_count = matches!(revised, Fact::Numeric { .. });
+                let Some(pair) = self.items[at].next(answer) else {
+                    return;
+                };
+                told.actions.push(if is_count {
+                    let line = ways.pair(random, phrases.bank("counted"), &pair);
+                    workspace.count(&place, moment, line)
+                } else {
+                    let line = ways.pair(random, bank("logged"), &pair);
+                    workspace.settings(&place, moment, line)
+                });
+            }
         }
-        let fact = &mut self.items[item].fact;
-        fact.evidence.push(answer);
-        self.failed.push(item);
-        let Fact::RejectedPath { approach, reason } = &fact.fact else {
-            return None;
-        };
-        let slots = [
-            ("approach", approach.as_str()),
-            ("reason", reason),
-            ("fault", &WORDS.say(random, "fault", &[])),
-        ];
-        let mut action = workspace.failure(random, &place, moment);
-        action.output.push('\n');
-        action.output += &ways.say(random, &phrases.collapsed, &slots);
-        Some(action)
-    }
-
-    /// The agent writes a plan, or ticks off its next step: the chapter, and the list.
-    fn step(&mut self, item: usize, message: usize) -> Option<(String, Action)> {
-        let planted = &mut self.items[item].fact;
-        let Fact::Continuation { plan, items } = &mut planted.fact else {
-            return None;
-        };
-        if !planted.evidence.is_empty()
-            && let Some(next) = items.iter_mut().find(|item| item.done.is_none())
-        {
-            next.done = Some(message);
-        }
-        planted.evidence.push(message);
-        let open = items.iter().filter(|item| item.done.is_none()).count();
-        let mut first_open = Some("in_progress");
-        let todos = items.iter().map(|item| {
-            let status = match item.done {
-                Some(_) => "done",
-                None => first_open.take().unwrap_or("open"),
-            };
-            json!({"task": item.item, "status": status})
-        });
-        let todos: Vec<Value> = todos.collect();
-        let count = todos.len();
-        let output = format!("The list of `{plan}` was replaced: {open} of {count} left.");
-        let input = json!({"plan": plan, "todos": todos});
-        Some((plan.clone(), Action::new("TodoWrite", input, output)))
     }
 
     /// The facts that were said.
@@ -278,6 +188,23 @@ impl Timeline {
         let facts = self.items.into_iter().map(|item| item.fact);
         facts.filter(|fact| !fact.evidence.is_empty())
     }
+}
+
+/// The agent writes a plan, of which the first open item is in progress.
+fn write_list(plan: &str, items: &[PlanItem]) -> Action {
+    let open = items.iter().filter(|item| item.done.is_none()).count();
+    let mut first_open = Some("in_progress");
+    let todos = items.iter().map(|item| {
+        let status = match item.done {
+            Some(_) => "done",
+            None => first_open.take().unwrap_or("open"),
+        };
+        json!({"task": item.item, "status": status})
+    });
+    let todos: Vec<Value> = todos.collect();
+    let count = todos.len();
+    let output = format!("The list of `{plan}` was replaced: {open} of {count} left.");
+    Action::new("TodoWrite", json!({"plan": plan, "todos": todos}), output)
 }
 
 /// A template about the topic, in a chapter of that name.

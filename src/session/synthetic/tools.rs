@@ -1,5 +1,6 @@
 //! The tools of the simulated agents, as they are sent with every call.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
@@ -8,13 +9,11 @@ use serde_json::Value;
 use super::workspace::WorkspaceKind;
 use crate::session::{JsonText, ToolClass, ToolSchema};
 
-/// The names of the tools in each workspace, and all tools.
 #[derive(Debug, Default, Deserialize)]
 struct Tools {
-    repository: Vec<String>,
-    help_desk: Vec<String>,
-    #[serde(rename = "tools")]
-    all: Vec<Tool>,
+    /// The names of the tools in each workspace.
+    at_hand: BTreeMap<WorkspaceKind, Vec<String>>,
+    tools: Vec<Tool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -29,10 +28,8 @@ static TOOLS: LazyLock<Tools> = LazyLock::new(|| {
 });
 
 fn tool(name: &str) -> Option<&'static Tool> {
-    TOOLS
-        .all
-        .iter()
-        .find(|tool| tool.definition["name"] == name)
+    let mut tools = TOOLS.tools.iter();
+    tools.find(|tool| tool.definition["name"] == name)
 }
 
 /// The class of a tool.
@@ -42,11 +39,8 @@ pub(crate) fn class(name: &str) -> ToolClass {
 
 /// The tools at hand in a workspace; `snip` is for sessions in phases.
 pub(crate) fn schemas(workspace: WorkspaceKind, with_snip: bool) -> Vec<ToolSchema> {
-    let names = match workspace {
-        WorkspaceKind::Repository => &TOOLS.repository,
-        WorkspaceKind::HelpDesk => &TOOLS.help_desk,
-    };
-    let names = names.iter().filter(|name| with_snip || *name != "snip");
+    let names = TOOLS.at_hand.get(&workspace).into_iter().flatten();
+    let names = names.filter(|name| with_snip || *name != "snip");
     let schema = |name: &String| {
         Some(ToolSchema {
             name: Arc::from(name.as_str()),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::family::{Family, Work};
-use super::random::Random;
+use super::random::{Random, whole};
 use super::screenshots::Screen;
 use super::words::{Pace, SIZES};
-use super::workspace::{Action, Limits, Talk};
+use super::workspace::{Action, Moment, Talk};
 use super::{Length, Recipe, session_id, tools};
 use crate::session::{
     ContentBlock, JsonText, Message, Missing, Role, Session, SessionError, SessionParts, Source,
@@ -19,22 +19,18 @@ use crate::units::{ApiCallId, Timestamp, Tokens};
 const BYTES_PER_TOKEN: u64 = 3;
 
 /// A result may always have this many bytes, whatever share is requested.
-const LEAST_ROOM: u64 = 600;
+const LEAST_ROOM: usize = 600;
 
 /// Bytes of a huge result, from the fewest to the most.
-pub(crate) const LARGE: (u64, u64) = (60_000, 500_000);
+pub(crate) const LARGE: (usize, usize) = (60_000, 500_000);
 
 /// Writes one session, message by message.
 pub(crate) struct Transcript<'a> {
     counts: &'a CountedTexts,
     pub(crate) pace: &'static Pace,
     recipe: &'a Recipe,
-    /// The share of the messages' tokens that results are to have, in percent.
-    observations: Option<u64>,
     pub(crate) random: Random,
-    system: Arc<str>,
-    tools: Vec<ToolSchema>,
-    messages: Vec<Arc<Message>>,
+    parts: SessionParts,
     /// Tokens that every call sends: the system prompt and the tools.
     fixed: Tokens,
     /// Tokens of all messages so far,
@@ -63,17 +59,32 @@ impl<'a> Transcript<'a> {
             Work::Tasks(tasks) => (&SIZES.tasks, tasks.screenshots),
             Work::Phases(_) => (&SIZES.phases, false),
         };
+        let head_tokens = Some(recipe.head_tokens).filter(|tokens| *tokens > Tokens::ZERO);
+        let missing = |tokens| Missing {
+            system_prompt: true,
+            tools: true,
+            tokens: Some(tokens),
+        };
+        let random = Random::new(recipe.seed, &recipe.family);
         let mut transcript = Self {
             counts,
             pace,
             recipe,
-            observations: recipe.observation_percent.map(u64::from),
             now: pace.first_morning,
-            random: Random::new(recipe.seed, &recipe.family)
-                .with_usual(recipe.result_percent.into()),
-            system: Arc::from(system),
-            tools,
-            messages: Vec::new(),
+            random: random.with_usual(recipe.result_percent.into()),
+            parts: SessionParts {
+                id: session_id(recipe),
+                system: Some(Arc::from(system)),
+                tools,
+                model: Some("synthetic-agent".to_owned()),
+                context_window: Some(Tokens(200_000)),
+                source: Source {
+                    format: super::FORMAT.to_owned(),
+                    missing: head_tokens.map(missing),
+                    ..Source::default()
+                },
+                ..SessionParts::default()
+            },
             fixed: Tokens::ZERO,
             said: Tokens::ZERO,
             observed: Tokens::ZERO,
@@ -84,26 +95,23 @@ impl<'a> Transcript<'a> {
             absences: 0,
         };
         if transcript.is_measured() {
-            let texts = transcript.tools.iter().map(ToolSchema::text);
-            transcript.fixed = [&transcript.system]
-                .into_iter()
-                .chain(texts)
-                .map(|text| counts.size(text).tokens)
-                .sum();
+            let SessionParts { system, tools, .. } = &transcript.parts;
+            let texts = system.iter().chain(tools.iter().map(ToolSchema::text));
+            transcript.fixed = texts.map(|text| counts.size(text).tokens).sum();
         }
         transcript
     }
 
     /// Draws the day and the hour at which the session begins.
     pub(crate) fn set_out(&mut self) {
-        let days = i64::try_from(self.random.below(200)).unwrap_or(0);
-        let minutes = i64::try_from(self.random.below(300)).unwrap_or(0);
-        self.now += days * 86_400_000 + minutes * 60_000;
+        self.now += self.random.milliseconds(0, 199) * 86_400_000;
+        self.now += self.random.milliseconds(0, 299) * 60_000;
     }
 
     /// Counting every text costs most of the time, and is needed for some recipes only.
     fn is_measured(&self) -> bool {
-        matches!(self.recipe.length, Length::Tokens(_)) || self.observations.is_some()
+        let has_share = self.recipe.observation_percent.is_some();
+        has_share || matches!(self.recipe.length, Length::Tokens(_))
     }
 
     fn tokens(&self) -> Tokens {
@@ -112,7 +120,7 @@ impl<'a> Transcript<'a> {
 
     /// The index of the next message.
     pub(crate) fn next(&self) -> usize {
-        self.messages.len()
+        self.parts.messages.len()
     }
 
     /// How far the session is, in thousandths, when the next message is written.
@@ -140,18 +148,18 @@ impl<'a> Transcript<'a> {
 
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
     /// not all there is to a short one; and not much more than what is left to write.
-    pub(crate) fn largest_result(&self) -> u64 {
-        match self.recipe.length {
+    pub(crate) fn largest_result(&self) -> usize {
+        whole(match self.recipe.length {
             Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
             Length::Tokens(target) => (target.0 / 2).min(self.left(target)).max(900),
-        }
+        })
     }
 
     /// The same where huge results are the point: half a megabyte, or half of the session.
-    pub(crate) fn largest_huge_result(&self) -> u64 {
+    pub(crate) fn largest_huge_result(&self) -> usize {
         match self.recipe.length {
             Length::Rounds(_) => LARGE.1,
-            Length::Tokens(target) => (target.0 / 2 * 4).min(self.left(target)).max(900),
+            Length::Tokens(target) => whole((target.0 / 2 * 4).min(self.left(target)).max(900)),
         }
     }
 
@@ -160,41 +168,55 @@ impl<'a> Transcript<'a> {
         target.0.saturating_sub(self.tokens().0).saturating_mul(3)
     }
 
+    /// The next round, with results of up to so many bytes, as it comes.
+    pub(crate) fn moment(&self, most: usize) -> Moment {
+        Moment {
+            progress: self.progress(),
+            asking: self.next(),
+            now: self.now,
+            most,
+            least: 0,
+            reads: 0,
+            aside: 9_000,
+            scale_percent: 100,
+            talk: Talk::AsItComes,
+        }
+    }
+
     /// What the next round may show, so that results come to have the share that was asked for:
     /// the further it is missed, the more the round leans the other way.
-    pub(crate) fn lean(&self, limits: Limits) -> Limits {
-        let Some(target) = self.observations else {
-            return limits;
+    pub(crate) fn lean(&self, moment: Moment) -> Moment {
+        let Some(target) = self.recipe.observation_percent.map(u64::from) else {
+            return moment;
         };
         let (said, observed) = (self.said.0, self.observed.0);
         let share = observed * 100 / said.max(1);
         // Whole files are read at their own size, so what is too large is capped as well.
         let (scale_percent, talk, cap) = match share {
-            share if share + 8 < target => (400, Talk::Little, u64::MAX),
-            share if share + 1 < target => (200, Talk::Little, u64::MAX),
+            share if share + 8 < target => (400, Talk::Little, usize::MAX),
+            share if share + 1 < target => (200, Talk::Little, usize::MAX),
             share if share > target + 4 => (12, Talk::Much, LEAST_ROOM),
             share if share > target => (40, Talk::Much, 2 * LEAST_ROOM),
-            _ => (100, Talk::AsItComes, u64::MAX),
+            _ => (100, Talk::AsItComes, usize::MAX),
         };
         // One result lifts the share by six points at most: `(o + x) / (s + x) = t`, for x.
         let lifted = target + 6;
         let room = (lifted * said).saturating_sub(100 * observed) / (100 - lifted);
-        let room = (room * BYTES_PER_TOKEN).min(cap).max(LEAST_ROOM);
-        Limits {
-            most: limits.most.min(room),
-            aside: limits
-                .aside
-                .min(usize::try_from(room).unwrap_or(usize::MAX)),
+        let room = whole(room * BYTES_PER_TOKEN).min(cap).max(LEAST_ROOM);
+        Moment {
+            most: moment.most.min(room),
+            aside: moment.aside.min(room),
             scale_percent,
             talk,
-            ..limits
+            ..moment
         }
     }
 
     /// The person reads what there is, and in so many percent is away before the next request.
     pub(crate) fn pass(&mut self, away_percent: u64) {
         self.wait(&self.pace.reading);
-        if away_percent > 0 && !self.messages.is_empty() && self.random.percent(away_percent) {
+        if away_percent > 0 && !self.parts.messages.is_empty() && self.random.percent(away_percent)
+        {
             // For a while, and for long: by turns, so that a session has both.
             let time = &SIZES.away[usize::from(self.absences % 2 == 1)];
             self.absences += 1;
@@ -202,17 +224,13 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// The user types.
-    pub(crate) fn typed(&mut self, text: String, tags: &[Tag]) {
-        let tags = [Tag::TypedUser].into_iter().chain(tags.iter().copied());
-        self.push(Message::text(Role::User, text).with_tags(tags));
-    }
-
-    /// The user types, which ends a phase; a compaction here is to keep what the hint says.
-    pub(crate) fn phase_ends(&mut self, text: String, hint: &str) {
+    /// The user types; at the end of a phase with a hint what a compaction here is to keep, which
+    /// may be empty.
+    pub(crate) fn typed(&mut self, text: String, phase_end: Option<String>) {
+        let end = phase_end.as_ref().map(|_| Tag::PhaseEnd);
         let mut message = Message::text(Role::User, text);
-        message.compact_hint = Some(hint.into());
-        self.push(message.with_tags([Tag::TypedUser, Tag::PhaseEnd]));
+        message.compact_hint = phase_end.filter(|hint| !hint.is_empty()).map(Into::into);
+        self.push(message.with_tags([Tag::TypedUser].into_iter().chain(end)));
     }
 
     /// The agent answers.
@@ -260,7 +278,7 @@ impl<'a> Transcript<'a> {
 
     /// Tags a message that was written before.
     pub(crate) fn tag(&mut self, message: usize, tag: Tag) {
-        if let Some(message) = self.messages.get_mut(message) {
+        if let Some(message) = self.parts.messages.get_mut(message) {
             let tags: Vec<Tag> = message.tags.iter().copied().chain([tag]).collect();
             *message = Arc::new(Message::clone(message).with_tags(tags));
         }
@@ -268,25 +286,7 @@ impl<'a> Transcript<'a> {
 
     /// The session.
     pub(crate) fn finish(self) -> Result<Session, SessionError> {
-        Session::new(SessionParts {
-            id: session_id(self.recipe),
-            system: Some(self.system),
-            tools: self.tools,
-            messages: self.messages,
-            compactions: Vec::new(),
-            model: Some("synthetic-agent".to_owned()),
-            context_window: Some(Tokens(200_000)),
-            source: Source {
-                format: super::FORMAT.to_owned(),
-                missing: (self.recipe.head_tokens > Tokens::ZERO).then_some(Missing {
-                    system_prompt: true,
-                    tools: true,
-                    tokens: Some(self.recipe.head_tokens),
-                }),
-                ..Source::default()
-            },
-            resumed: None,
-        })
+        Session::new(self.parts)
     }
 
     fn wait(&mut self, time: &[(u64, u64)]) {
@@ -307,6 +307,6 @@ impl<'a> Transcript<'a> {
                 self.observed += tokens;
             }
         }
-        self.messages.push(Arc::new(message));
+        self.parts.messages.push(Arc::new(message));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::workspace::{Intent, WorkspaceKind};
+use super::workspace::Intent;
 
 /// Words or templates of one kind.
 pub(crate) type Bank = Vec<&'static str>;
@@ -13,13 +13,6 @@ pub(crate) type Bank = Vec<&'static str>;
 /// A distribution as `(thousandths of a percent, value)`, both ascending, from 0 to 100,000.
 pub(crate) type Quantiles = Vec<(u64, u64)>;
 
-/// The agent's first sentences before each kind of work.
-pub(crate) static INTENTS: LazyLock<BTreeMap<WorkspaceKind, BTreeMap<Intent, Bank>>> =
-    LazyLock::new(|| {
-        table(include_str!(
-            "../../../presets/families/shared/intents.toml"
-        ))
-    });
 pub(crate) static REPOSITORY_FACTS: LazyLock<WorkFacts> = LazyLock::new(|| {
     table(include_str!(
         "../../../presets/families/shared/facts-repository.toml"
@@ -30,9 +23,8 @@ pub(crate) static HELP_DESK_FACTS: LazyLock<WorkFacts> = LazyLock::new(|| {
         "../../../presets/families/shared/facts-help-desk.toml"
     ))
 });
-pub(crate) static SIZES: LazyLock<Sizes> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../presets/families/shared/sizes.toml")).unwrap_or_default()
-});
+pub(crate) static SIZES: LazyLock<Sizes> =
+    LazyLock::new(|| table(include_str!("../../../presets/families/shared/sizes.toml")));
 
 /// A test loads every table, so that none is ever empty.
 fn table<T: Deserialize<'static> + Default>(text: &'static str) -> T {
@@ -62,6 +54,8 @@ pub(crate) struct WorkFacts {
     pub(crate) every: BTreeMap<&'static str, (u64, u64)>,
     pub(crate) way: Way,
     pub(crate) rules: Vec<RuleWords>,
+    /// The agent's first sentences before each kind of work.
+    pub(crate) intents: BTreeMap<Intent, Bank>,
 }
 
 /// What has a place of its own, how that is said, and how a value of the place is asked for.
@@ -131,9 +125,9 @@ mod tests {
 
     #[test]
     fn every_table_is_read() {
-        assert_eq!(INTENTS.len(), 2);
         for facts in [&REPOSITORY_FACTS, &HELP_DESK_FACTS] {
             assert_eq!(facts.rules.len(), 7);
+            assert!(facts.intents.len() > 8);
         }
         assert!(SIZES.tasks.first_morning < SIZES.phases.first_morning);
     }

@@ -33,15 +33,10 @@ impl WorkspaceKind {
     }
 
     /// A workspace of which the agent has seen nothing yet, of about so many files where it has any.
-    pub(crate) fn open(
-        self,
-        recipe: &Recipe,
-        files: u64,
-        random: &mut Random,
-    ) -> Box<dyn Workspace> {
+    pub(crate) fn open(self, recipe: &Recipe, files: u64, random: &Random) -> Box<dyn Workspace> {
         match self {
             Self::Repository => Box::new(Repository::new(recipe, files, random)),
-            Self::HelpDesk => Box::new(HelpDesk::new(recipe)),
+            Self::HelpDesk => Box::new(HelpDesk::new(recipe, random)),
         }
     }
 }
@@ -50,41 +45,28 @@ impl WorkspaceKind {
 pub(crate) trait Workspace {
     /// The work turns to something else, or stays where there is much left to do. The topic, where
     /// the turn draws one.
-    fn turn(&mut self, random: &mut Random) -> Option<Topic>;
+    fn turn(&mut self) -> Option<Topic>;
 
     /// The subject of the conversation now.
-    fn topic(&self, random: &mut Random) -> Topic;
+    fn topic(&self) -> Topic;
 
     /// Where the work is now.
-    fn place(&self, random: &mut Random) -> Place;
+    fn place(&self) -> Place;
 
     /// One round of work.
-    fn round(&mut self, random: &mut Random, choice: Choice<'_>, now: i64, limits: Limits)
-    -> Round;
+    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round;
 
     /// The action whose result says a planted fact, among others of its kind.
-    fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64, limits: Limits) -> Action;
+    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action;
 
     /// An action at a place that prints what is set, with this line among it.
-    fn settings(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action;
+    fn settings(&self, place: &Place, moment: Moment, line: String) -> Action;
 
     /// An action that counts, with this line as its result.
-    fn count(&self, random: &mut Random, place: &Place, moment: Moment, line: String) -> Action;
+    fn count(&self, place: &Place, moment: Moment, line: String) -> Action;
 
     /// An action that fails; the reason is still to be added.
-    fn failure(&self, random: &mut Random, place: &Place, moment: Moment) -> Action;
-}
-
-/// When the agent acts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    /// In thousandths of the session.
-    pub(crate) progress: u64,
-    /// The index of the message in which it asks for tools.
-    pub(crate) asking: usize,
-    pub(crate) now: i64,
-    /// About the bytes that may be shown besides the fact.
-    pub(crate) room: usize,
+    fn failure(&self, place: &Place, moment: Moment) -> Action;
 }
 
 /// A kind of work.
@@ -116,12 +98,8 @@ pub(crate) enum Intent {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Choice<'a> {
     Weighted(&'a Weights),
-    /// The first round of a task looks around.
-    First,
-    /// Nothing but files is read.
-    ReadOnly,
-    /// The agent does something besides its work.
-    Aside,
+    /// Whatever else the agent does.
+    Only(Intent),
 }
 
 /// A tool use with its result.
@@ -145,26 +123,31 @@ impl Action {
 }
 
 /// The agent's words and actions in one round.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Round {
     pub(crate) thought: Option<String>,
-    pub(crate) text: String,
+    pub(crate) paragraphs: Vec<String>,
     pub(crate) actions: Vec<Action>,
 }
 
-/// How much a round may show.
+/// When the agent acts, and how much the round may show.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct Moment {
+    /// In thousandths of the session.
+    pub(crate) progress: u64,
+    /// The index of the message in which it asks for tools.
+    pub(crate) asking: usize,
+    pub(crate) now: i64,
     /// No result is planned with more bytes,
-    pub(crate) most: u64,
+    pub(crate) most: usize,
     /// and the one that is drawn has at least so many, where `most` allows it.
-    pub(crate) least: u64,
+    pub(crate) least: usize,
     /// So many files are read in one go; 0 for as many as it comes.
     pub(crate) reads: usize,
     /// The most bytes of a result that says a fact, without the fact.
     pub(crate) aside: usize,
     /// Sizes are drawn as ever, and then scaled.
-    pub(crate) scale_percent: u64,
+    pub(crate) scale_percent: usize,
     pub(crate) talk: Talk,
 }
 
@@ -181,7 +164,7 @@ pub(crate) enum Talk {
 
 impl Talk {
     /// The number of explanations, which `percent` of the rounds have.
-    pub(crate) fn explanations(self, random: &mut Random, percent: u64, most: usize) -> usize {
+    pub(crate) fn explanations(self, random: &Random, percent: u64, most: usize) -> usize {
         match self {
             Self::AsItComes => usize::from(random.percent(percent)),
             Self::Little => 0,
@@ -190,27 +173,20 @@ impl Talk {
     }
 
     /// Whether the agent thinks aloud, as in `percent` of the rounds.
-    pub(crate) fn thinks(self, random: &mut Random, percent: u64) -> bool {
+    pub(crate) fn thinks(self, random: &Random, percent: u64) -> bool {
         self.explanations(random, percent, 1) > 0
     }
 }
 
-impl Limits {
-    /// As it comes, up to so many bytes.
-    pub(crate) fn up_to(most: u64) -> Self {
-        Self {
-            most,
-            least: 0,
-            reads: 0,
-            aside: 9_000,
-            scale_percent: 100,
-            talk: Talk::AsItComes,
-        }
+impl Moment {
+    /// The bytes of a round's result, from the drawn size.
+    pub(crate) fn size(self, drawn: usize) -> usize {
+        let scaled = drawn * self.scale_percent / 100;
+        scaled.max(self.least).min(self.most)
     }
 
-    /// The bytes of a round's result, from the drawn size.
-    pub(crate) fn size(self, drawn: u64) -> usize {
-        let scaled = (drawn * self.scale_percent / 100).max(self.least);
-        usize::try_from(scaled.min(self.most)).unwrap_or(usize::MAX)
+    /// About the bytes that one of two events may show besides the fact.
+    pub(crate) fn room(self) -> usize {
+        self.aside / 2
     }
 }

@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::facts::{self, Planned, Requests, Ways};
+use super::facts::{self, Planned, Ways};
 use super::family::{Family, Work};
-use super::grammar::WORDS;
+use super::grammar::{WORDS, bank};
+use super::random::Random;
 use super::resumed::resumption;
 use super::schedule::Schedule;
 use super::timeline::Timeline;
 use super::tools;
 use super::transcript::Transcript;
-use super::workspace::{Action, Limits, Moment, Workspace};
+use super::workspace::{Action, Moment, Round, Workspace};
 use super::{Generated, Recipe};
-use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact};
+use crate::session::ground_truth::{
+    ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact, Revision,
+};
 use crate::session::{ContentBlock, SessionError, Thinking};
 use crate::tokens::CountedTexts;
 
@@ -33,7 +36,8 @@ pub(super) struct Writer<'a> {
     /// Which files the agent touched.
     files: FileLog,
     pending: Schedule<Planned>,
-    requests: Requests,
+    /// Draws what tells one request from all others.
+    requests: Random,
     timeline: Timeline,
     ways: Ways,
     facts: Vec<PlantedFact>,
@@ -68,8 +72,8 @@ impl<'a> Writer<'a> {
     fn new(family: &'static Family, recipe: &'a Recipe, counts: &'a CountedTexts) -> Self {
         let rounds = recipe.rounds(family.tokens_per_round);
         let (system, is_in_phases) = match &family.work {
-            Work::Tasks(_) => (WORDS.bank("system")[0], false),
-            Work::Phases(_) => (family.phrases.phases.system, true),
+            Work::Tasks(_) => (WORDS.one("system"), false),
+            Work::Phases(_) => (family.phrases.one("phases.system"), true),
         };
         let tools = tools::schemas(family.workspace, is_in_phases);
         let mut out = Transcript::new(family, recipe, counts, recipe.language.say(system), tools);
@@ -82,15 +86,16 @@ impl<'a> Writer<'a> {
         let workspace;
         if is_in_phases {
             out.set_out();
-            workspace = family.workspace.open(recipe, files, &mut out.random);
+            workspace = family.workspace.open(recipe, files, &out.random);
             compact_at = out.random.between(every.0, every.1);
-            phases = PhaseState::new(rounds, &mut out.random);
+            phases = PhaseState::new(rounds, &out.random);
         } else {
             compact_at = out.random.between(every.0, every.1);
-            workspace = family.workspace.open(recipe, files, &mut out.random);
+            workspace = family.workspace.open(recipe, files, &out.random);
             out.set_out();
         }
         let (pending, facts) = facts::plan(family, recipe, rounds);
+        let random = out.random.clone();
         Self {
             family,
             recipe,
@@ -98,8 +103,8 @@ impl<'a> Writer<'a> {
             workspace,
             files: FileLog::default(),
             pending,
-            requests: Requests::new(recipe),
-            timeline: Timeline::new(family, recipe, rounds),
+            requests: Random::new(recipe.seed, "requests"),
+            timeline: Timeline::new(family, recipe, rounds, &random),
             ways: Ways::of(recipe),
             facts,
             compact_at,
@@ -109,7 +114,6 @@ impl<'a> Writer<'a> {
 
     fn finish(self) -> Result<Generated, SessionError> {
         let mut facts = facts::gathered(self.facts, self.ways);
-        facts.extend(self.requests.fact());
         facts.extend(artifacts(&self.files, self.ways));
         facts.extend(self.timeline.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
@@ -118,10 +122,29 @@ impl<'a> Writer<'a> {
         Ok(Generated { session, truth })
     }
 
+    /// A request of the user as it is typed in the next message: with a reference of its own, which
+    /// distinguishes the last one from all others and cannot be guessed.
+    fn ask(&mut self, text: String) -> String {
+        let message = self.out.next();
+        let Some(planted) = self.facts.last_mut() else {
+            return text;
+        };
+        let Fact::LastRequest { requests } = &mut planted.fact else {
+            return text;
+        };
+        let reference = self.requests.draw("reference");
+        let slots = [("reference", reference.as_str())];
+        let filed = self.ways.say(&self.requests, bank("filed"), &slots);
+        let request = format!("{text}{}{filed}", self.ways.language.gap());
+        requests.push(Revision::new(request.clone(), message));
+        planted.evidence.push(message);
+        request
+    }
+
     /// Plants a fact that the user says in the next message: what is typed.
     fn type_fact(&mut self, fact: Planned) -> String {
-        let part = fact.typed(&mut self.out.random, self.ways);
-        self.facts.extend(fact.planted(self.out.next()));
+        let part = fact.typed(&self.out.random, self.ways);
+        fact.say(&mut self.facts, self.out.next());
         part
     }
 
@@ -129,51 +152,34 @@ impl<'a> Writer<'a> {
     fn report(&mut self, report: String) {
         let message = self.out.next();
         let mut paragraphs = vec![report];
-        paragraphs.extend(self.timeline.conclusions(&mut self.out.random, message));
+        paragraphs.extend(self.timeline.conclusions(message));
         let text = paragraphs.join("\n\n");
         self.out.respond(vec![ContentBlock::Text(text.into())]);
     }
 
-    /// The moment of the next round.
-    fn moment(&self, limits: Limits) -> Moment {
-        Moment {
-            progress: self.out.progress(),
-            asking: self.out.next(),
-            now: self.out.now,
-            // Two things may happen at once.
-            room: limits.aside / 2,
-        }
-    }
-
     /// The actions whose results say due facts, up to `most`.
-    fn reveal(&mut self, moment: Moment, most: usize, limits: Limits) -> Vec<Action> {
+    fn reveal(&mut self, moment: Moment, most: usize) -> Vec<Action> {
         let planned = self.pending.take(moment.progress, most, false);
         let actions = planned.into_iter().map(|fact| {
-            let random = &mut self.out.random;
-            let action = self.workspace.reveal(random, &fact, moment.now, limits);
-            self.facts.extend(fact.planted(moment.asking + 1));
+            let action = self.workspace.reveal(&fact, moment);
+            fact.say(&mut self.facts, moment.asking + 1);
             action
         });
         actions.collect()
     }
 
     /// The agent thinks, speaks and uses tools, and the tools answer; the ids of the tool uses.
-    fn act(
-        &mut self,
-        thought: Option<String>,
-        paragraphs: &[String],
-        actions: Vec<Action>,
-    ) -> Vec<Arc<str>> {
+    fn act(&mut self, round: Round) -> Vec<Arc<str>> {
         let mut blocks = Vec::new();
-        if let Some(thought) = thought {
+        if let Some(thought) = round.thought {
             blocks.push(ContentBlock::Thinking(Thinking {
                 text: thought.into(),
                 signature: Some(self.out.random.hex(64).into()),
             }));
         }
-        blocks.push(ContentBlock::Text(paragraphs.join("\n\n").into()));
+        blocks.push(ContentBlock::Text(round.paragraphs.join("\n\n").into()));
         let asking = self.out.next();
-        for Action { tool, input, .. } in &actions {
+        for Action { tool, input, .. } in &round.actions {
             if let Some(command) = input["command"].as_str() {
                 self.files.record_command(command, asking);
             }
@@ -187,7 +193,16 @@ impl<'a> Writer<'a> {
                 self.files.record(verb, path, asking);
             }
         }
-        self.out.act(blocks, actions)
+        self.out.act(blocks, round.actions)
+    }
+
+    /// The agent speaks and uses one tool.
+    fn say_and_act(&mut self, said: String, action: Action) -> Vec<Arc<str>> {
+        self.act(Round {
+            thought: None,
+            paragraphs: vec![said],
+            actions: vec![action],
+        })
     }
 
     /// Whether the agent has its conversation summarised now; the next time comes later.
@@ -204,7 +219,7 @@ impl<'a> Writer<'a> {
     fn compact(&mut self, said: String, focus: &str) {
         let answer = "The conversation will be condensed before the next step.";
         let action = Action::new("compact", json!({ "focus": focus }), answer.to_owned());
-        self.act(None, &[said], vec![action]);
+        self.say_and_act(said, action);
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::context::{Context, Entry, Patch};
 use crate::step::Step;
 use crate::strategy::{Cut, Planned, Situation, Stage, cut};
+use crate::units::index;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct DropOldest {
@@ -57,7 +58,8 @@ impl Stage for DropOldest {
         let mut starts = starts.into_iter().filter(|at| *at >= pinned);
         let start = starts.next().unwrap_or(entries.len());
         let mut ends: Vec<usize> = starts.collect();
-        let at_once = share_of(ends.len(), self.fraction).max(usize::from(is_refused));
+        let at_once =
+            index((ends.len() as f64 * self.fraction).ceil()).max(usize::from(is_refused));
         if self.max_steps > 0 {
             ends.truncate(self.max_steps);
         }
@@ -81,16 +83,6 @@ impl Stage for DropOldest {
             Vec::new(),
         )))
     }
-}
-
-/// So many of `count`, rounded up.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the share is from 0 to 1"
-)]
-fn share_of(count: usize, share: f64) -> usize {
-    (count as f64 * share).ceil() as usize
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::session::{Role, ToolUse};
 use crate::step::Step;
 use crate::strategy::{Built, Knobs, Planned, Situation, Stage, StageError, Tools, truncate};
 use crate::tokens::TokenCounter;
-use crate::units::Tokens;
+use crate::units::{Tokens, index};
 
 #[derive(Debug, Deserialize)]
 struct TruncateOutput {
@@ -65,7 +65,7 @@ impl TruncateOutput {
     fn shortening(&self) -> Shortening {
         let (max, unit) = self.limits().next().unwrap_or((usize::MAX, Unit::Tokens));
         let limit = match self.cut_over {
-            CutOver::Budget => times(max, self.serialization_factor),
+            CutOver::Budget => index(max as f64 * self.serialization_factor),
             CutOver::Max => max,
         };
         Shortening {
@@ -159,7 +159,7 @@ impl Shortening {
         if total <= self.limit {
             return None;
         }
-        let head = times(self.limit, self.head_fraction).min(self.limit);
+        let head = index(self.limit as f64 * self.head_fraction).min(self.limit);
         let tail = self.limit - head;
         let (head, tail) = match self.unit {
             Unit::Tokens => {
@@ -210,15 +210,6 @@ impl Unit {
             Self::Lines => "lines",
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "both factors are positive; a product past the largest number saturates"
-)]
-fn times(count: usize, factor: f64) -> usize {
-    (count as f64 * factor).floor() as usize
 }
 
 /// Where the first `lines` lines end, in bytes, their line feed included.

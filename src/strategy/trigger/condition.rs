@@ -1,16 +1,20 @@
 //! Conditions: what a trigger can wait for.
 
-use serde::Serialize;
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
 use crate::context::Applied;
 use crate::settings::{Reader, Setting, SettingError, Value, with_suggestion};
+use crate::strategy::knob::KEYS;
 use crate::strategy::percent;
 use crate::strategy::situation::Situation;
 use crate::units::Tokens;
 
 /// When a stage fires.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "snake_case"))]
 pub enum Condition {
     /// Before every call.
     Always,
@@ -47,112 +51,6 @@ pub enum Condition {
     All(Vec<Condition>),
     /// Any of these holds.
     Any(Vec<Condition>),
-}
-
-/// A condition as a `when` names it.
-#[derive(Debug, Clone, Copy)]
-pub struct ConditionKind {
-    /// Its name: the key of a table, or the word alone.
-    pub name: &'static str,
-    /// What stands behind it.
-    pub takes: Takes,
-    /// When it holds.
-    pub doc: &'static str,
-}
-
-/// What stands behind a condition's name.
-#[derive(Debug, Clone, Copy)]
-pub enum Takes {
-    /// `true`; the name alone says the same.
-    Word(fn() -> Condition),
-    /// A whole number, from the first to the second.
-    Whole(u64, u64, fn(u64) -> Condition),
-    /// A number from 0 to 1.
-    Fraction(fn(f64) -> Condition),
-    /// Text.
-    Text(fn(String) -> Condition),
-    /// A list of conditions.
-    Conditions(fn(Vec<Condition>) -> Condition),
-}
-
-use Takes::{Conditions, Fraction, Text, Whole, Word};
-
-/// All conditions.
-pub const CONDITIONS: &[ConditionKind] = &[
-    kind("always", Word(|| Condition::Always), "before every call"),
-    kind(
-        "tokens_over",
-        Whole(0, u64::MAX, |limit| Condition::TokensOver(Tokens(limit))),
-        "above this size",
-    ),
-    kind(
-        "window_fraction",
-        Fraction(Condition::WindowFraction),
-        "at this share of the effective window",
-    ),
-    kind(
-        "reserve_tokens",
-        Whole(0, u64::MAX, |less| Condition::ReserveTokens(Tokens(less))),
-        "at the effective window less this",
-    ),
-    kind(
-        "overflow",
-        Word(|| Condition::Overflow),
-        "when the provider refused the prompt as too long",
-    ),
-    kind(
-        "tool",
-        Text(Condition::Tool),
-        "when the model called this tool",
-    ),
-    kind(
-        "messages_over",
-        Whole(0, u64::MAX, Condition::MessagesOver),
-        "above so many messages",
-    ),
-    kind(
-        "results_over",
-        Whole(0, u64::MAX, Condition::ResultsOver),
-        "above so many tool results, cleared ones included",
-    ),
-    kind(
-        "rounds_every",
-        Whole(1, u64::MAX, Condition::RoundsEvery),
-        "so many calls after the stage last changed something",
-    ),
-    kind(
-        "idle_over_minutes",
-        Whole(0, 1_000_000, Condition::IdleOverMinutes),
-        "more minutes than this after the model last answered",
-    ),
-    kind(
-        "marker",
-        Word(|| Condition::Marker),
-        "when a phase of the work ended, or a person asked for a compaction; a hint of theirs \
-              goes to the summariser",
-    ),
-    kind(
-        "manual",
-        Word(|| Condition::Manual),
-        "when a person asked for a compaction: where the recorded product compacted because it \
-              was told to. Ends of phases, where nobody did, are a `marker`",
-    ),
-    kind(
-        "after",
-        Text(Condition::After),
-        "when the earlier stage of this name has changed something before this call",
-    ),
-    kind(
-        "unless",
-        Text(Condition::Unless),
-        "when the earlier stage of this name has changed nothing before this call",
-    ),
-    kind("all", Conditions(Condition::All), "when all of these hold"),
-    kind("any", Conditions(Condition::Any), "when any of these holds"),
-];
-
-const fn kind(name: &'static str, takes: Takes, doc: &'static str) -> ConditionKind {
-    ConditionKind { name, takes, doc }
 }
 
 /// What conditions are held against.
@@ -260,6 +158,24 @@ fn idle(cx: &Situation) -> Option<u64> {
     u64::try_from(idle).ok()
 }
 
+/// The names of all conditions.
+pub fn names() -> Vec<&'static str> {
+    KEYS.in_words("condition")
+        .iter()
+        .map(|key| key.name)
+        .collect()
+}
+
+/// The conditions that a word alone names.
+pub fn words() -> Vec<&'static str> {
+    KEYS.names_of("condition", "word")
+}
+
+fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
+    let wrong = |error: serde_json::Error| SettingError::new(&setting.place, error.to_string());
+    serde_json::from_value(json).map_err(wrong)
+}
+
 /// What a trigger has as a whole; a condition within `all` or `any` cannot have its own.
 const OF_THE_WHOLE: [&str; 3] = ["counter", "scope", "min_rounds_between"];
 
@@ -275,47 +191,43 @@ pub(super) fn read_condition(
     depth: Depth,
 ) -> Result<Condition, SettingError> {
     let wrong = |problem: String| SettingError::new(&setting.place, format!("`{path}` {problem}"));
-    let words = || {
-        let is_word = |kind: &&ConditionKind| matches!(kind.takes, Takes::Word(_));
-        CONDITIONS.iter().filter(is_word).map(|kind| kind.name)
-    };
-    let listed = || format!("`{}`", words().collect::<Vec<_>>().join("`, `"));
+    let listed = || format!("`{}`", words().join("`, `"));
     let table = match &setting.value {
+        Value::Text(word) if words().contains(&word.as_str()) => {
+            return of_json(setting, json!(word));
+        }
         Value::Text(word) => {
-            let found = CONDITIONS.iter().find_map(|kind| match kind.takes {
-                Takes::Word(make) if kind.name == word => Some(make()),
-                _ => None,
-            });
-            return found.ok_or_else(|| {
-                let problem = format!("must be {} or a table, not `{word}`", listed());
-                with_suggestion(wrong(problem), word, words())
-            });
+            let problem = format!("must be {} or a table, not `{word}`", listed());
+            return Err(with_suggestion(wrong(problem), word, words()));
         }
         Value::Table(table) => table,
         _ => return Err(wrong(format!("must be {} or a table", listed()))),
     };
     let mut reader = Reader::new(table, path);
+    KEYS.check(&mut reader, "condition")?;
     let mut conditions = Vec::new();
-    for kind in CONDITIONS {
-        let key = kind.name;
-        conditions.extend(match kind.takes {
-            Takes::Word(make) => (reader.flag(key)? == Some(true)).then(make),
-            Takes::Whole(low, high, make) => reader.whole(key, low, high)?.map(make),
-            Takes::Fraction(make) => reader.fraction(key)?.map(make),
-            Takes::Text(make) => reader.text(key)?.map(|text| make(text.to_owned())),
-            Takes::Conditions(make) => match reader.setting(key).map(|inner| &inner.value) {
-                None => None,
-                Some(Value::List(items)) if !items.is_empty() => {
-                    let path = format!("{path}.{key}");
-                    let read = |item| read_condition(&path, item, Depth::Nested);
-                    Some(make(items.iter().map(read).collect::<Result<_, _>>()?))
-                }
-                Some(_) => {
-                    return Err(wrong(format!(
-                        "is wrong: `{key}` must be a list of conditions, one at least"
-                    )));
-                }
+    for (name, setting) in table.entries() {
+        let nested = || match setting.as_list() {
+            Some(items) if !items.is_empty() => {
+                let path = format!("{path}.{name}");
+                let read = |item| read_condition(&path, item, Depth::Nested);
+                items.iter().map(read).collect()
+            }
+            _ => Err(wrong(format!(
+                "is wrong: `{name}` must be a list of conditions, one at least"
+            ))),
+        };
+        conditions.extend(match name.as_str() {
+            "all" => Some(Condition::All(nested()?)),
+            "any" => Some(Condition::Any(nested()?)),
+            word if words().contains(&word) => match setting.value {
+                Value::Flag(true) => Some(of_json(setting, json!(word))?),
+                _ => None,
             },
+            kind if names().contains(&kind) => {
+                Some(of_json(setting, json!({ kind: setting.value.plain() }))?)
+            }
+            _ => None,
         });
     }
     for key in OF_THE_WHOLE {
@@ -334,8 +246,7 @@ pub(super) fn read_condition(
             "names several conditions: combine them with `all` or `any`".into(),
         )),
         None => {
-            let names: Vec<_> = CONDITIONS.iter().map(|kind| kind.name).collect();
-            let hint = format!("there are `{}`", names.join("`, `"));
+            let hint = format!("there are `{}`", names().join("`, `"));
             Err(wrong("names no condition".into()).with_hint(hint))
         }
     }

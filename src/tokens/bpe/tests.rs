@@ -12,7 +12,7 @@ use super::*;
 const BLOCK: u32 = 64;
 
 /// One block in so many is scanned, unless all are asked for.
-const SAMPLE: u32 = 10;
+const SAMPLE: u32 = 80;
 
 /// Contexts that tell apart the classes by which the vocabularies split, letters, digits, marks,
 /// white space and all else, by what becomes of the ASCII text beside the code point.
@@ -67,7 +67,7 @@ fn differing(code_points: Range<u32>, differ: &dyn Fn(&str) -> bool) -> Vec<u32>
 }
 
 /// With `PROCTOR_SCAN=all` every code point is tried in about a hundred seconds of processor time;
-/// without it a tenth of those that are not in the table and all that are near it.
+/// without it one in eighty of those that are not in the table, and all that are near it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "asks whether to scan everything")]
 fn the_engines_differ_on_the_code_points_of_the_table_only() {
@@ -157,20 +157,24 @@ fn special_tokens_are_plain_text() {
     assert!(O200k.count("<|endoftext|>") > Tokens(1));
 }
 
-/// The reference can stand a stretch of one thing: there the counts are equal. Its forced cuts in
-/// a longer text change the count by a few tokens each.
+/// A stretch of one thing is counted in linear time. The reference can stand a shorter one: there the
+/// counts are equal. Its forced cuts in a longer text change the count by a few tokens each.
 #[test]
-fn a_megabyte_of_one_thing_is_counted_and_in_time() {
+fn a_stretch_of_one_thing_is_counted_and_in_time() {
     for unit in [" ", "a", "\n", "漢", "\u{301}", "aGVsbG8gd29ybGQ"] {
         check(&unit.repeat(20_000 / unit.len()));
+        let text = unit.repeat(100_000 / unit.len());
+        let off = O200k
+            .count(&text)
+            .0
+            .abs_diff(Reference::O200k.count(&text).0);
+        assert!(off <= 5, "{unit:?}: {off} tokens off");
         let text = unit.repeat(1_000_000 / unit.len());
-        for (fast, slow) in [
-            (O200k.count(&text), Reference::O200k.count(&text)),
-            (Cl100k.count(&text), Reference::Cl100k.count(&text)),
-        ] {
-            let off = fast.0.abs_diff(slow.0);
-            assert!(off <= 40, "{unit:?}: {fast} and {slow}");
-        }
+        let tokens = O200k.count(&text).0;
+        assert!(
+            tokens > 0 && tokens <= text.len() as u64,
+            "{unit:?}: {tokens}"
+        );
     }
 }
 

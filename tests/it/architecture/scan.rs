@@ -1,10 +1,10 @@
-//! Reads Rust source as far as the architecture test needs: words and signs, without comments,
-//! strings and test code.
+//! Reads Rust source as far as the architecture test needs: words, signs and strings, without comments
+//! and test code.
 
-/// A word or a sign of the source.
+/// A word, a sign or a string of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// The word, or the sign as one character; `::` is one token.
+    /// The word; the sign as one character, `::` as one token; or the string with a quotation mark before it.
     pub(super) text: String,
     /// The line it stands in, from 1.
     pub(super) line: usize,
@@ -24,7 +24,7 @@ pub(super) fn scan(text: &str) -> Source {
     without_tests(&lex(text))
 }
 
-/// All tokens of a file. Comments, strings, characters, numbers and lifetimes are left out.
+/// All tokens of a file. Comments, characters, numbers and lifetimes are left out.
 fn lex(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();
     let mut lexer = Lexer {
@@ -39,7 +39,7 @@ fn lex(text: &str) -> Vec<Token> {
         match sign {
             '/' if lexer.peek(1) == Some('/') => lexer.skip_while(|c| c != '\n'),
             '/' if lexer.peek(1) == Some('*') => lexer.block_comment(),
-            '"' => lexer.string(),
+            '"' => push(lexer.string()),
             '\'' => lexer.quote(),
             ':' if lexer.peek(1) == Some(':') => {
                 lexer.skip(2);
@@ -52,7 +52,7 @@ fn lex(text: &str) -> Vec<Token> {
                     ("r" | "br" | "cr", Some('"' | '#')) if lexer.raw_string() => {}
                     // `r#type` is the word `type`.
                     ("r", Some('#')) => lexer.skip(1),
-                    ("b" | "c", Some('"')) => lexer.string(),
+                    ("b" | "c", Some('"')) => push(lexer.string()),
                     ("b", Some('\'')) => lexer.quote(),
                     _ => push(word),
                 }
@@ -122,14 +122,16 @@ impl Lexer<'_> {
         }
     }
 
-    fn string(&mut self) {
+    /// The string with the quotation mark before it, escapes as they are written.
+    fn string(&mut self) -> String {
+        let start = self.at;
         self.skip(1);
-        while let Some(sign) = self.peek(0) {
+        while let Some(sign) = self.peek(0).filter(|sign| *sign != '"') {
             self.skip(if sign == '\\' { 2 } else { 1 });
-            if sign == '"' {
-                return;
-            }
         }
+        let text = self.chars.iter().take(self.at).skip(start).collect();
+        self.skip(1);
+        text
     }
 
     /// `"…"` after `r` and any number of `#`; whether there was one.
@@ -301,6 +303,7 @@ mod tests {
             .tokens
             .into_iter()
             .map(|token| token.text)
+            .filter(|text| !text.starts_with('"'))
             .collect();
         assert_eq!(words.join(" "), expected, "{text}");
     }
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_strings_say_nothing() {
+    fn comments_and_strings_are_no_words() {
         check_words("a // crate::b\nc", "a c");
         check_words("/// [`x`](crate::b)\n//! crate::c\nd", "d");
         check_words("a /* b /* crate::c */ d */ e", "a e");

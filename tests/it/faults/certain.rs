@@ -3,7 +3,7 @@
 
 use proctor::metric::CellSummary;
 use proctor::model::ModelKind;
-use proctor::model::fault::{Acts, Fault, Faults, Strike};
+use proctor::model::fault::{Acts, Fault, Strike};
 use proctor::record::{DeathCause, End};
 
 use super::{is_whole, names, review_session, strike, suffer_in};
@@ -46,9 +46,9 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
     let (per_attempt, why) = outcome(fault);
     let session = review_session();
     let before = session.messages().to_vec();
-    let prepared = prepared(session);
+    let mut prepared = prepared(session);
     let session = prepared.session().clone();
-    let prepared = prepared.with_faults(strike(fault, Strike::Probability(1.0)).into());
+    prepared.faults = strike(fault, Strike::Probability(1.0)).into();
     let toml = format!("{STUBBORN}{recovery}");
     let (record, seen) = suffer_in(&prepared, &toml, WINDOW);
     let told = format!("{} with `{recovery}`: {record:#?}", fault.name());
@@ -100,7 +100,7 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
 
 /// Where the whole history is over the window for the first time, and how large it is there.
 fn first_refusal() -> (usize, proctor::units::Tokens) {
-    let prepared = prepared(review_session()).with_faults(Faults::default().into());
+    let prepared = prepared(review_session());
     let record = suffer_in(&prepared, "", 1_000_000).0;
     let mut prompts = record.prompt_tokens.iter().enumerate();
     let (call, prompt) = prompts.find(|(_, prompt)| prompt.0 > WINDOW).unwrap();

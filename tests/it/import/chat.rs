@@ -320,6 +320,7 @@ fn what_is_not_understood_is_kept_and_counted() {
             "warning: a part of the system prompt is no text and is left out: 1",
             "warning: a system message within the conversation is kept as the user's: 1",
             "warning: a timestamp cannot be read: 1",
+            "warning: a usage cannot be read: 1",
         ],
     );
 }

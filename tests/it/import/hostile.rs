@@ -269,7 +269,7 @@ fn damage_to_the_bytes_is_mended_or_told() {
 #[test]
 fn a_file_that_is_cut_or_holds_bad_bytes_anywhere_is_no_panic() {
     for sample in samples() {
-        let step = (sample.bytes.len() / 40).max(1);
+        let step = (sample.bytes.len() / 15).max(1);
         for at in (0..sample.bytes.len()).step_by(step) {
             let _ = sample.read(&format!("cut at {at}"), &sample.bytes[..at]);
             for bad in [0xff, 0, b'"', b'{', b'\n', b'\\'] {

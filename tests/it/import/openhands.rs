@@ -201,12 +201,12 @@ fn odd_events_are_kept_and_counted() {
         outline(&sessions[0]),
         r#"0 model[] shell call-5 {"command":"ls"}
 1 model[] "x", shell c "{"
-2 user[meta] "a", <part>, <Dream>
+2 user[meta] "a", <malformed>, <Dream>
 3 user[meta] <event>
 compaction before 3: - 0: (user[compact_summary] "s"), kept 1..3
 skipped: forgotten event that is not shown: 1
 unknown: block event: 1
-unknown: block part: 1
+unknown: block malformed: 1
 unknown: event Dream: 1
 unknown: event malformed: 1
 warning: a call is told by its action, not by the model's response: 1

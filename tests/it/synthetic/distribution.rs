@@ -1,6 +1,7 @@
 //! How large results are, how many come at once, and how long nobody does anything.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proctor::session::synthetic::{FAMILIES, Generated, Length};
 
@@ -10,12 +11,12 @@ use super::made_in;
 const AWAY: [&str; 3] = ["pause-return", "policy-support", "marathon"];
 
 /// Sessions of one family, long enough for a tail.
-fn sessions(family: &str) -> Vec<Generated> {
+fn sessions(family: &str) -> Vec<Arc<Generated>> {
     let made = |seed| made_in(family, seed, Length::Rounds(200));
     (1..=6).map(made).collect()
 }
 
-fn sizes(made: &[Generated]) -> Vec<usize> {
+fn sizes(made: &[Arc<Generated>]) -> Vec<usize> {
     let messages = made.iter().flat_map(|made| made.session.messages());
     let mut sizes: Vec<usize> = messages
         .flat_map(|message| {
@@ -52,7 +53,7 @@ fn results_are_heavy_tailed_in_every_family() {
 
 #[test]
 fn half_a_megabyte_comes_in_one_result_where_that_is_the_point_or_the_session_is_long() {
-    let largest = |made: &[Generated]| sizes(made).pop().unwrap_or(0);
+    let largest = |made: &[Arc<Generated>]| sizes(made).pop().unwrap_or(0);
     let huge = largest(&sessions("huge-outputs"));
     assert!((400_000..=520_000).contains(&huge), "{huge}");
     let long = largest(&[made_in("marathon", 2, Length::Rounds(2_500))]);

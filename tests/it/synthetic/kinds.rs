@@ -56,7 +56,7 @@ const SHAPES: [&str; 6] = [
     "resumed",
 ];
 
-fn of(family: &str, seed: u64) -> Generated {
+fn of(family: &str, seed: u64) -> Arc<Generated> {
     made_in(family, seed, Length::Rounds(160))
 }
 
@@ -185,8 +185,8 @@ fn only_the_order_tells_which_count_is_the_newest() {
     let (mut largest, mut smallest, mut all) = (0, 0, 0);
     for family in SHAPES {
         for seed in 1..=4 {
-            for fact in of(family, seed).truth.facts {
-                let Fact::Numeric { values, .. } = fact.fact else {
+            for fact in &of(family, seed).truth.facts {
+                let Fact::Numeric { values, .. } = &fact.fact else {
                     continue;
                 };
                 let numbers = values.iter().map(|it| it.value.parse::<u64>().unwrap());
@@ -213,8 +213,8 @@ fn most_of_what_can_be_revised_is_revised() {
     for family in SHAPES {
         let (mut revised, mut all) = (0, 0);
         for seed in 1..=4 {
-            for fact in of(family, seed).truth.facts {
-                if let Fact::Update { values, .. } | Fact::Numeric { values, .. } = fact.fact {
+            for fact in &of(family, seed).truth.facts {
+                if let Fact::Update { values, .. } | Fact::Numeric { values, .. } = &fact.fact {
                     all += 1;
                     revised += usize::from(values.len() > 1);
                 }

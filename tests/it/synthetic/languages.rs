@@ -52,7 +52,7 @@ const ENGLISH: [&str; 8] = ["the", "and", "is", "was", "that", "which", "please"
 fn a_translation_has_the_same_messages_tools_and_facts_and_no_english_sentence() {
     for family in FAMILIES.as_slice() {
         for (language, seed) in Language::ALL.into_iter().skip(1).zip([1, 5]) {
-            for seed in seed..seed + 4 {
+            for seed in seed..seed + 2 {
                 let english = twin(family, seed, Language::English);
                 let other = twin(family, seed, language);
                 let shapes = |session: &PreparedSession| -> Vec<_> {

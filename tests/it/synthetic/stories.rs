@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use proctor::session::Tag;
 use proctor::session::ground_truth::Fact;
@@ -19,7 +20,7 @@ const STORIES: [(&str, u64); 4] = [
     ("marathon", 1_900),
 ];
 
-fn of(family: &str, rounds: u32) -> Generated {
+fn of(family: &str, rounds: u32) -> Arc<Generated> {
     made_in(family, 4, Length::Rounds(rounds))
 }
 
@@ -38,8 +39,17 @@ fn the_bytes_of_stories_are_golden() {
 #[test]
 fn every_story_is_valid_and_its_truth_is_true() {
     for (family, _) in STORIES {
-        for length in [1, 2, 3, 8, 40, 41, 100, 300] {
-            for seed in 1..=2 {
+        for (length, seeds) in [
+            (1, 2),
+            (2, 2),
+            (3, 2),
+            (8, 2),
+            (40, 2),
+            (41, 1),
+            (100, 1),
+            (300, 1),
+        ] {
+            for seed in 1..=seeds {
                 let generated = made_in(family, seed, Length::Rounds(length));
                 assert_eq!(generated.session.calls().len(), length as usize, "{family}");
                 check_validity(&generated.session);
@@ -83,7 +93,7 @@ fn failures(made: &Generated) -> usize {
 #[test]
 fn debugging_is_failures_suspects_and_numbers_that_fall() {
     let (debugging, review) = (of("debugging", 120), of("code-review", 120));
-    let [failing, usual] = [&debugging, &review].map(failures);
+    let [failing, usual] = [&debugging, &review].map(|made| failures(made));
     assert!(failing * 2 > usual * 3, "{failing} {usual}");
     assert!(kinds(&debugging)["rejected-path"] >= 9);
     let mut falls = 0;
@@ -98,7 +108,8 @@ fn debugging_is_failures_suspects_and_numbers_that_fall() {
 
 #[test]
 fn small_talk_is_marked_and_holds_nothing_that_lasts() {
-    let Generated { session, truth } = of("small-talk-start", 120);
+    let made = of("small-talk-start", 120);
+    let Generated { session, truth } = &*made;
     let messages = session.messages();
     let work = messages.iter().position(|it| it.has_tag(Tag::PhaseEnd));
     let work = work.unwrap();
@@ -131,7 +142,8 @@ fn small_talk_is_marked_and_holds_nothing_that_lasts() {
 fn a_help_desk_makes_many_short_calls_and_shows_what_was_changed() {
     let mut shown = 0;
     for seed in 1..=4 {
-        let session = made_in("policy-support", seed, Length::Rounds(200)).session;
+        let made = made_in("policy-support", seed, Length::Rounds(200));
+        let session = &made.session;
         let mut sizes = Vec::new();
         let mut changed: BTreeMap<String, String> = BTreeMap::new();
         for (at, message) in session.messages().iter().enumerate() {

@@ -4,8 +4,8 @@
 //! read; the product wraps it in words of its own, which are not recorded, so that the imported
 //! text is a little shorter than what was sent. One table says which field is read.
 
+use super::super::images::{embedded, image};
 use super::super::prelude::*;
-use crate::session::Image;
 
 /// Types of attachments with the JSON pointers to their texts, one type per line.
 const TYPES: &str = include_str!("attachments.txt");
@@ -80,13 +80,7 @@ fn picture(attachment: &Value) -> Option<ContentBlock> {
     let file = attachment.pointer("/content/file")?;
     let data = file.get("base64")?;
     let media = file.get("type").or_else(|| file.get("mediaType"))?;
-    let source = serde_json::json!({"type": "base64", "media_type": media, "data": data});
-    Some(image(&source))
-}
-
-fn image(source: &Value) -> ContentBlock {
-    let source = JsonText::of(source);
-    ContentBlock::Image(Image { source })
+    Some(image(&embedded(media, data)))
 }
 
 /// A prompt that waited in the queue: typed by a person, unless another origin is recorded.

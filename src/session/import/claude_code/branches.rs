@@ -1,7 +1,6 @@
 //! Where the user went back and asked anew, the recording forks.
 
 use super::super::prelude::*;
-use super::super::product::climb;
 use super::chain::{Entry, Said};
 use super::records::Parents;
 

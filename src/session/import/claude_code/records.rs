@@ -1,19 +1,10 @@
 //! The lines of a Claude Code recording, read as leniently as they are useful.
 
-use serde::Deserialize;
-
 use super::super::prelude::*;
-use super::super::product::is_one_of;
 
 /// Types of records that are no part of the conversation, like any `system` record that is no
 /// compaction.
-const BOOKKEEPING: &str = "agent-color agent-name agent-setting ai-title artifact-autoreact-ledger \
-     artifact-comment-monitor atis-latch attribution-snapshot bridge-session continued-in \
-     cost-state custom-title ended-by-model file-history-delta file-history-snapshot \
-     fork-context-ref frame-link history-suppression isolation-latch last-prompt \
-     marble-origami-reset marble-origami-snapshot mode observer-ref permission-mode pr-link \
-     progress queue-operation relocated speculation-accept summary tag task-summary \
-     worktree-state";
+const BOOKKEEPING: &str = include_str!("bookkeeping.txt");
 
 /// Whether records of that type are no part of the conversation.
 pub(super) fn is_bookkeeping(kind: &str) -> bool {

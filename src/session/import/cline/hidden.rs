@@ -7,8 +7,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
-
 use super::super::prelude::*;
 use super::blocks_of;
 use super::shown::{Compacted, Shown};

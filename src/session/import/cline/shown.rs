@@ -4,8 +4,6 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use serde::Deserialize;
-
 use super::super::file::MAX_FILE;
 use super::super::prelude::*;
 use super::hidden::Marks;
@@ -63,7 +61,7 @@ impl Shown {
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
         let file = File::open(path).map_err(cannot_read(path))?;
         let text = SourceFile::read(path, &mut BufReader::new(file), MAX_FILE)?.text();
-        let (values, _) = text.values()?;
+        let values = text.values(&mut Source::default())?;
         let mut shown = Self::default();
         for value in &values {
             for raw in value.parse::<Vec<&RawValue>>()? {

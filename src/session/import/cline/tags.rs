@@ -9,12 +9,7 @@ use serde_json::Map;
 use super::super::prelude::*;
 
 /// The tools of both products.
-const TOOLS: &str = "access_mcp_resource apply_diff ask_followup_question attempt_completion \
-     browser_action codebase_search condense execute_command fetch_instructions generate_image \
-     insert_content list_code_definition_names list_files load_mcp_documentation new_rule \
-     new_task plan_mode_respond read_file replace_in_file report_bug run_slash_command \
-     search_and_replace search_files summarize_task switch_mode update_todo_list use_mcp_tool \
-     web_fetch web_search write_to_file";
+const TOOLS: &str = include_str!("tools.txt");
 
 /// What every result ends with that the user typed nothing of.
 const ENVIRONMENT: &str = "<environment_details>";
@@ -83,7 +78,7 @@ impl Calls {
 
 /// The first call in a text: its tool, its input, and the text without it.
 fn tagged(text: &str) -> Option<Tagged> {
-    let opened = TOOLS.split(' ').filter_map(|tool| {
+    let opened = TOOLS.split_whitespace().filter_map(|tool| {
         let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
         let (before, rest) = text.split_once(&open)?;
         let (inside, after) = rest.split_once(&close)?;

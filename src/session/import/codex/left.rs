@@ -1,7 +1,6 @@
 //! What a compaction of Codex left of the context, and who wrote what is in it.
 
 use super::super::prelude::*;
-use super::super::product::speaker;
 use crate::session::import::openai_responses::items::{self, Item, item};
 
 /// The beginnings of user messages that the product wrote, one a line.

@@ -4,7 +4,7 @@
 //! they are paired by order.
 
 use super::super::prelude::*;
-use super::{part, response, speaker};
+use super::{part, response, speaker_of};
 use crate::session::import::openai_chat::parts::Unnamed;
 
 /// Whether a value is a checkpoint, or the beginning of one.
@@ -55,7 +55,7 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
                 assembler.assistant(None, record);
             }
             "user" | "function" => {
-                let tags = speaker(&blocks);
+                let tags = speaker_of(&blocks);
                 assembler.hear(None, blocks, None, tags);
             }
             role => keep_unread(role, raw, assembler),
@@ -85,5 +85,5 @@ fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> Co
     {
         return ContentBlock::thinking(text, object.take_text("thoughtSignature"));
     }
-    part(raw, assembler)
+    part(raw, &mut assembler.source)
 }

@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::assemble::Assembler;
-use super::super::common::billed;
 use super::super::file::session_id;
-use super::super::sqlite::reading::{Database, Listed, number, text};
-use super::{FORMAT, Reading};
+use super::super::sqlite::reading::{Database, Listed};
+use super::super::usage::billed;
+use super::Reading;
 use crate::session::{Session, Tag};
 use crate::units::Usage;
 
@@ -34,18 +34,20 @@ pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed
         "SELECT id, {}, {} FROM sessions ORDER BY created_at, id",
         kind?, config?
     );
-    let mut found = Vec::new();
-    database.rows(&query, &[], |row| {
-        let config = text(row, 2).unwrap_or_default();
+    let listed = |[id, kind, config]: [Option<Arc<str>>; 3]| {
+        let config = config.unwrap_or_default();
         let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
-        let model = config.get("model_name").and_then(|it| it.as_str());
-        found.extend(text(row, 0).map(|id| Listed {
-            id,
-            is_child: text(row, 1).as_deref() == Some("sub_agent"),
-            model: model.map(str::to_owned),
-        }));
-    })?;
-    Ok(found)
+        Some(Listed {
+            id: id?,
+            is_child: kind.as_deref() == Some("sub_agent"),
+            model: config["model_name"].as_str().map(str::to_owned),
+        })
+    };
+    Ok(database
+        .rows(&query, &[])?
+        .into_iter()
+        .filter_map(listed)
+        .collect())
 }
 
 /// One session, message by message.
@@ -58,7 +60,7 @@ pub(in crate::session::import) fn read(
         assembler: Assembler::new(tags),
         ..Reading::default()
     };
-    FORMAT.clone_into(&mut reading.assembler.source.format);
+
     if database.has_log {
         reading
             .assembler
@@ -74,18 +76,18 @@ pub(in crate::session::import) fn read(
     );
     let json = |text: Option<Arc<str>>| serde_json::from_str(&text?).ok();
     let mut hasher = Sha256::new();
-    let mut rows = Vec::new();
-    database.rows(&query, &[&*one.id], |row| {
-        let content = text(row, 3);
-        hasher.update(content.as_deref().unwrap_or_default().as_bytes());
-        rows.push(Row {
-            id: text(row, 0),
-            role: text(row, 1),
-            created: number(row, 2),
+    let rows = database.rows(&query, &[&*one.id])?.into_iter();
+    let rows = rows.map(|[id, role, created, content, metadata]| {
+        hasher.update(content.as_deref().unwrap_or_default());
+        Row {
+            id,
+            role,
+            created: number(created),
             content: json(content),
-            metadata: json(text(row, 4)),
-        });
-    })?;
+            metadata: json(metadata),
+        }
+    });
+    let rows: Vec<Row> = rows.collect();
     let bills = bills(database, &one.id, &rows, &mut reading.assembler)?;
     for (at, row) in rows.iter().enumerate() {
         match serde_json::value::to_raw_value(row) {
@@ -121,23 +123,30 @@ fn bills(
     );
     let is_answer = |(_, row): &(usize, &Row)| row.role.as_deref() == Some("assistant");
     let mut answers = rows.iter().enumerate().filter(is_answer).peekable();
-    database.rows(&query, &[session], |row| {
-        let count = |column| number(row, column).unwrap_or_default();
-        if count(5) > 0 {
-            return assembler.skip("call that wrote a summary");
+    for row in database.rows(&query, &[session])? {
+        let [done, input, output, read, written, compaction] = row.map(number);
+        if compaction > Some(0) {
+            assembler.skip("call that wrote a summary");
+            continue;
         }
-        let done = number(row, 0);
         let mut its = None;
         while let Some((at, _)) = answers.next_if(|(_, row)| row.created <= done) {
             its = Some(at);
         }
         let Some(at) = its else {
-            return assembler.skip("usage of a call that is not recorded");
+            assembler.skip("usage of a call that is not recorded");
+            continue;
         };
-        let (input, read, written) = (count(1), count(3), count(4));
+        let [input, output, read, written] =
+            [input, output, read, written].map(Option::unwrap_or_default);
         let cached = read.saturating_add(written);
         let uncached = input.checked_sub(cached).unwrap_or(input);
-        bills.insert(at, billed(uncached, written, read, count(2)));
-    })?;
+        bills.insert(at, billed(uncached, written, read, output));
+    }
     Ok(bills)
+}
+
+/// The number in a column; none if it is negative or no number.
+fn number(text: Option<Arc<str>>) -> Option<u64> {
+    text?.parse().ok()
 }

@@ -4,7 +4,6 @@
 //! is read whole, whatever its directory says.
 
 use std::io::{BufReader, Cursor};
-use std::path::PathBuf;
 
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};

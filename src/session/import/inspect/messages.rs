@@ -19,7 +19,11 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
     let id = message.take_text("id");
     let mut tags = Vec::new();
     let blocks = match role.as_deref() {
-        Some("system") => shown(message.take("content"), assembler),
+        Some("system") => content::blocks(
+            message.take("content"),
+            Speaker::User,
+            &mut assembler.source,
+        ),
         Some("user") => {
             let is_summary = message.inner("metadata").take_flag("summary");
             let source = message.take_text("source");
@@ -29,13 +33,17 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
                 None if assembler.is_empty() => Tag::TypedUser,
                 Some(_) | None => Tag::Meta,
             });
-            shown(message.take("content"), assembler)
+            content::blocks(
+                message.take("content"),
+                Speaker::User,
+                &mut assembler.source,
+            )
         }
         Some("assistant") => answered(&mut message, assembler),
         Some("tool") => vec![result(&mut message, assembler)],
         _ => {
             tags.push(Tag::Meta);
-            vec![content::unknown("message", raw, assembler)]
+            vec![content::unknown("message", raw, &mut assembler.source)]
         }
     };
     Said {
@@ -53,16 +61,6 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
     }
 }
 
-/// A content without what only a model says.
-fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let blocks = content::blocks(raw, assembler, part).into_iter();
-    let shown = blocks.map(|block| match block {
-        ContentBlock::Thinking(thinking) => ContentBlock::Text(thinking.text),
-        block => block,
-    });
-    shown.collect()
-}
-
 fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
@@ -70,10 +68,15 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentB
     if let Some(text) = thought.filter(|text| !text.is_empty()) {
         blocks.push(ContentBlock::thinking(text, None));
     }
-    blocks.extend(content::blocks(message.take("content"), assembler, part));
+    let source = &mut assembler.source;
+    blocks.extend(content::blocks(
+        message.take("content"),
+        Speaker::Assistant,
+        source,
+    ));
     for raw in message.items("tool_calls") {
         let call = flat_call(raw, "function", "arguments");
-        blocks.push(call.unwrap_or_else(|| content::unknown("tool_call", raw, assembler)));
+        blocks.push(call.unwrap_or_else(|| content::unknown("tool_call", raw, source)));
     }
     blocks
 }
@@ -92,33 +95,9 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
             }
             vec![ContentBlock::Text(told)]
         }
-        (Some(text), None) => vec![ContentBlock::Text(text)],
-        (None, None) => shown(raw, assembler),
+        (_, None) => content::blocks(raw, Speaker::Tool, &mut assembler.source),
     };
     let id = message.take_text("tool_call_id");
     let id = id.unwrap_or_else(|| "unnamed".into());
     ContentBlock::tool_result(id, content, is_error)
-}
-
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    let mut part = Object::read(raw).unwrap_or_default();
-    let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
-    let read = match &*kind {
-        "text" => part.take_text("text").map(ContentBlock::Text),
-        "reasoning" => {
-            let is_redacted = part.take_flag("redacted");
-            let summary = part.take_text("summary");
-            let signature = part.take_text("signature");
-            // What is redacted is there for the provider only; its summary may be shown.
-            let told = part.take_text("reasoning").filter(|_| !is_redacted);
-            Some(match told.or(summary) {
-                Some(text) => ContentBlock::thinking(text, signature),
-                None => content::kept("reasoning", raw),
-            })
-        }
-        "image" => part.take("image").map(content::image),
-        "tool_use" | "document" | "audio" | "video" | "data" => Some(content::kept(&kind, raw)),
-        _ => None,
-    };
-    read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))
 }

@@ -7,8 +7,8 @@ use super::super::prelude::*;
 use super::attachments::resolved;
 use super::messages::{Said, said};
 use super::{MAX_SAMPLE, Texts};
+use crate::session::ToolSchema;
 use crate::session::import::kept_context::{Records, Shown};
-use crate::session::{RecordedCompaction, ToolSchema};
 
 /// A sample while it is read.
 #[derive(Default)]

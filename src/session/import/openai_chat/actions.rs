@@ -4,7 +4,6 @@
 //! is the next message of the user's role.
 
 use super::super::prelude::*;
-use crate::session::import::product::is_one_of;
 
 /// SWE-agent's own commands; every other action is the shell's.
 const COMMANDS: &str = "create edit find_file goto insert open scroll_down scroll_up search_dir search_file \

@@ -2,48 +2,8 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
-
 use super::super::prelude::*;
 use crate::session::Opaque;
-use crate::session::import::anthropic::blocks::{self, Speaker};
-use crate::session::import::product::is_one_of;
-
-/// Types of parts that the provider documents and Proctor keeps as they are.
-const KNOWN_OPAQUE: &str = "refusal input_audio file";
-
-/// The blocks of a message's `content`: a string, a list of parts, or nothing.
-pub(in crate::session::import) fn content(
-    raw: Option<&RawValue>,
-    assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
-    content::blocks(raw, assembler, part)
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    r#type: Option<Arc<str>>,
-    text: Option<Arc<str>>,
-    #[serde(borrow)]
-    image_url: Option<&'a RawValue>,
-}
-
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    if let Some(text) = content::text(raw) {
-        return ContentBlock::Text(text);
-    }
-    let Some(part) = lenient::object::<Part<'_>>(raw.get(), assembler) else {
-        return content::unknown("malformed", raw, assembler);
-    };
-    let kind = part.r#type.unwrap_or_else(|| "untyped".into());
-    let read = match &*kind {
-        "text" => part.text.map(ContentBlock::Text),
-        "image_url" => part.image_url.map(content::image),
-        known if is_one_of(KNOWN_OPAQUE, known) => Some(content::kept(&kind, raw)),
-        _ => None,
-    };
-    read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))
-}
 
 /// What the model thought, where a provider shows it: blocks with signatures, or a text.
 pub(in crate::session::import) fn reasoning(
@@ -60,7 +20,7 @@ pub(in crate::session::import) fn reasoning(
     let blocks = object.take("thinking_blocks");
     if let Some(raw) = blocks.filter(|raw| raw.get() != "[]") {
         // The text repeats the blocks.
-        return blocks::blocks(Some(raw), Speaker::Assistant, &mut assembler.source);
+        return content::blocks(Some(raw), Speaker::Assistant, &mut assembler.source);
     }
     let mut text = text.filter(|text| !text.is_empty());
     let mut signature = sealed;
@@ -142,7 +102,7 @@ pub(in crate::session::import) fn tool_uses(
             let function = function.or_else(|| call.take_object("custom"))?;
             tool_use(id, function, unnamed, assembler)
         });
-        let unknown = || content::unknown("tool_call", raw, assembler);
+        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
         uses.push(tool_use.unwrap_or_else(unknown));
     }
     if let Some(function) = object.take_object("function_call") {
@@ -185,32 +145,4 @@ pub(in crate::session::import) fn arguments(
         assembler.warn("a tool call has no arguments");
         JsonText::string("")
     }
-}
-
-/// The counters of a call. The prompt's includes what was read from and written to the cache.
-pub(in crate::session::import) fn usage(
-    raw: &RawValue,
-    assembler: &mut Assembler,
-) -> Option<Usage> {
-    let value = Some(value(raw)).filter(Value::is_object)?;
-    let mut counter = |pointers: &[&str]| {
-        let is_there = |at: &&&str| value.pointer(at).is_some_and(|it| !it.is_null());
-        let at = pointers.iter().find(is_there).copied();
-        let found = at.and_then(|at| counter(&value, at, &mut assembler.source));
-        found.unwrap_or_default()
-    };
-    let prompt = counter(&["/prompt_tokens"]);
-    let read = counter(&[
-        "/prompt_tokens_details/cached_tokens",
-        "/cache_read_input_tokens",
-        "/prompt_cache_hit_tokens",
-    ]);
-    let written = counter(&[
-        "/cache_creation_input_tokens",
-        "/prompt_tokens_details/cache_write_tokens",
-        "/prompt_tokens_details/cache_creation_tokens",
-    ]);
-    let output = counter(&["/completion_tokens"]);
-    let Tokens(uncached) = uncached(prompt, read.saturating_add(written), assembler);
-    Some(billed(uncached, written, read, output))
 }

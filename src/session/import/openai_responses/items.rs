@@ -1,10 +1,7 @@
 //! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
-use serde::Deserialize;
-
 use super::super::prelude::*;
-use crate::session::import::content::{self, kept};
-use crate::session::import::product::is_one_of;
+use crate::session::import::content::kept;
 
 /// What an item adds to the conversation, and who said it.
 #[derive(Debug, PartialEq)]
@@ -64,7 +61,11 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
     };
     match &*kind {
         "message" => {
-            let blocks = parts(item.content, assembler);
+            let speaker = match item.role.as_deref() {
+                Some("assistant") => Speaker::Assistant,
+                _ => Speaker::User,
+            };
+            let blocks = content::blocks(item.content, speaker, &mut assembler.source);
             match item.role.as_deref() {
                 _ if blocks.is_empty() => {
                     assembler.skip("message without content");
@@ -112,14 +113,14 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    assembler.unknown(&format!("item {kind}"));
-    kept(kind, raw)
+    content::unread("item", kind, raw, &mut assembler.source)
 }
 
 /// What the model thought: its text or a summary of it where one is shown, and its encrypted form.
 fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
     let lists = [item.summary, item.content].into_iter().flatten();
-    let blocks = lists.flat_map(|list| parts(Some(list), assembler));
+    let source = &mut assembler.source;
+    let blocks = lists.flat_map(|list| content::blocks(Some(list), Speaker::User, source));
     let texts = blocks.filter_map(|block| block.as_text().cloned());
     let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
     if !text.is_empty() || item.encrypted_content.is_some() {
@@ -178,40 +179,10 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>
 fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Vec<ContentBlock> {
     match raw.get().bytes().next() {
         // An empty result is a result.
-        Some(b'"') => match content::text(raw) {
-            Some(text) => vec![ContentBlock::Text(text)],
-            None => vec![unknown("output", raw, assembler)],
-        },
-        Some(b'[') => parts(Some(raw), assembler),
-        Some(b'{') if raw.get().contains("\"image_url\"") => vec![part(raw, assembler)],
+        Some(b'"' | b'[') => content::blocks(Some(raw), Speaker::Tool, &mut assembler.source),
+        Some(b'{') if raw.get().contains("\"image_url\"") => {
+            vec![content::part(raw, Speaker::Tool, &mut assembler.source)]
+        }
         _ => vec![ContentBlock::Text(raw.get().into())],
     }
-}
-
-/// The parts of a message: a text, or a list.
-fn parts(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    content::blocks(raw, assembler, part)
-}
-
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    #[derive(Deserialize)]
-    struct Part<'a> {
-        r#type: Option<Arc<str>>,
-        text: Option<Arc<str>>,
-        #[serde(borrow)]
-        image_url: Option<&'a RawValue>,
-    }
-    let Some(part) = lenient::object::<Part<'_>>(raw.get(), assembler) else {
-        return content::unknown("malformed", raw, assembler);
-    };
-    let kind = part.r#type.as_deref().unwrap_or("untyped");
-    let read = match kind {
-        "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {
-            part.text.map(ContentBlock::Text)
-        }
-        "input_image" | "computer_screenshot" => part.image_url.map(content::image),
-        "input_file" | "input_audio" | "refusal" => Some(kept(kind, raw)),
-        _ => None,
-    };
-    read.unwrap_or_else(|| content::unknown(kind, raw, assembler))
 }

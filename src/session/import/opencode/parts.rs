@@ -134,7 +134,7 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
             Part::Nothing
         }
         (Some(mime), Some(url)) if mime.starts_with("image/") => {
-            Part::Block(images::addressed(&url))
+            Part::Block(images::image(&images::addressed(&url)))
         }
         (Some(_), Some(_)) => Part::Block(content::kept("document", raw)),
         (None, _) | (_, None) => Part::Block(unknown("file", raw, assembler)),
@@ -192,23 +192,14 @@ fn signature(metadata: &RawValue) -> Option<Arc<str>> {
 /// that it is not.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let (value, source) = (value(raw), &mut assembler.source);
-    let keys = [
-        "/input",
-        "/cache/write",
-        "/cache/read",
-        "/output",
-        "/reasoning",
-    ];
-    let [input, written, read, output, apart] = counters(&value, keys, source);
-    let mut usage = billed(input, written, read, output);
-    let apart = Tokens(apart);
-    if counter(&value, "/total", source).map(Tokens) == Some(usage.total() + apart) {
+    let mut usage = usage_in(&value, Cached::Apart, source);
+    let apart = Tokens(counter(&value, &["/reasoning"], source).unwrap_or_default());
+    if counter(&value, &["/total"], source).map(Tokens) == Some(usage.total() + apart) {
         usage.output += apart;
     }
     unless_zero(usage)
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    assembler.unknown(&format!("part {kind}"));
-    content::kept(kind, raw)
+    content::unread("part", kind, raw, &mut assembler.source)
 }

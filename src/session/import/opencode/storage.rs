@@ -10,12 +10,9 @@
 //! order in time. The very first messages hold their parts themselves: [`upgraded`] gives them
 //! the layout of later ones.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 
 use super::super::prelude::*;
-use super::super::product::is_one_of;
 use super::{Reading, Stored};
 
 /// How the names of sessions begin.
@@ -143,7 +140,11 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
 }
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+pub(super) fn read(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    _: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
     let (trees, only) = match one(folder) {
         Some((tree, session)) => (vec![tree], Some(session)),
         None => (trees(folder), None),
@@ -158,7 +159,7 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sess
             }
         }
     }
-    let mut sessions = some(sessions, folder.path())?;
+
     // The names of sessions begin with the latest.
     sessions.sort_by_key(|it| it.messages().first().and_then(|first| first.timestamp));
     Ok(sessions)
@@ -214,13 +215,9 @@ fn one_value(
     source: &mut Source,
 ) -> Result<Option<Arc<str>>, ImportError> {
     let read = files.read(path).and_then(|documents| {
-        let (values, mended) = documents.values()?;
-        let value = values.into_iter().next();
+        let value = documents.values(source)?.into_iter().next();
         let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
-        // The files are indented, and what the model wrote to a tool was not.
-        let text = value.map(|raw| JsonText::from(raw).as_str().into());
-        add_counts(source, mended);
-        Ok(text)
+        Ok(value.map(|raw| JsonText::from(raw).as_str().into()))
     });
     match read {
         Ok(text) => Ok(text),

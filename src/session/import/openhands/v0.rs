@@ -1,8 +1,8 @@
 //! Events of version 0: actions and observations.
 
 use super::super::prelude::*;
-use super::super::product::{is_one_of, json_object};
-use super::{Call, Event, Reading, TOLD_BY_ACTION, counters, framed};
+use super::super::product::json_object;
+use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::session::import::openai_chat::parts;
 
 /// Keys of an action that are no arguments of its call.
@@ -23,7 +23,7 @@ impl Reading {
             (Some(action), _) => self.action(action, event),
             (None, Some(observation)) => self.observation(observation, event),
             (None, None) => {
-                let block = content::unknown("event", event.raw, &mut self.assembler);
+                let block = content::unknown("event", event.raw, &mut self.assembler.source);
                 self.hear(&event, vec![block], Some(Tag::Meta));
             }
         }
@@ -50,7 +50,8 @@ impl Reading {
             }
             "message" => {
                 let content = args.take("content");
-                let mut blocks = content::blocks(content, &mut self.assembler, text_part);
+                let mut blocks =
+                    content::blocks(content, Speaker::User, &mut self.assembler.source);
                 if is_user {
                     for key in ["image_urls", "images_urls"] {
                         blocks.extend(args.items(key).into_iter().map(content::image));
@@ -115,10 +116,19 @@ impl Reading {
             }
             if is_new {
                 blocks.extend(parts::reasoning(&mut message, &mut self.assembler));
-                blocks.extend(parts::content(message.take("content"), &mut self.assembler));
+                let source = &mut self.assembler.source;
+                blocks.extend(content::blocks(
+                    message.take("content"),
+                    Speaker::Assistant,
+                    source,
+                ));
             }
         } else {
-            blocks.extend(content::blocks(thought, &mut self.assembler, text_part));
+            blocks.extend(content::blocks(
+                thought,
+                Speaker::User,
+                &mut self.assembler.source,
+            ));
         }
         if let Some(wanted) = &wanted {
             self.pairs.unmade.remove(wanted);
@@ -152,13 +162,13 @@ impl Reading {
         recorded: Option<&RawValue>,
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
-        let recorded = recorded.and_then(|raw| parts::usage(raw, &mut self.assembler));
+        let source = &mut self.assembler.source;
+        let recorded = recorded.and_then(|raw| usage(raw, Cached::Within, source));
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
-        let total = metrics.take("accumulated_token_usage").map(value);
-        let total = total.filter(Value::is_object);
-        let total = total.map(|total| counters(&total, &mut self.assembler));
-        let growth = total.map(|total| growth(std::mem::replace(&mut self.spent, total), total));
+        let total = metrics.take("accumulated_token_usage");
+        let total = total.and_then(|raw| usage(raw, Cached::Within, source));
+        let growth = total.map(|total| total - std::mem::replace(&mut self.spent, total));
         recorded.or(known).or(growth)
     }
 
@@ -174,7 +184,8 @@ impl Reading {
             return self.hear(&event, blocks, Some(Tag::Meta));
         }
         let is_error = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
-        let mut blocks = result_content(keys.take("content"), &mut self.assembler, text_part);
+        let source = &mut self.assembler.source;
+        let mut blocks = content::blocks(keys.take("content"), Speaker::Tool, source);
         blocks.extend(extras.items("image_urls").into_iter().map(content::image));
         for key in ["screenshot", "set_of_marks"] {
             if extras.take_text(key).is_some_and(|text| !text.is_empty()) {
@@ -261,16 +272,4 @@ fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
     let known = extras.items("microagent_knowledge").into_iter();
     texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));
     texts.into_iter().map(ContentBlock::Text).collect()
-}
-
-/// The growth of the session's total; nothing if it did not grow.
-fn growth(earlier: Usage, later: Usage) -> Usage {
-    let less = |later: Tokens, earlier: Tokens| Tokens(later.0.saturating_sub(earlier.0));
-    Usage {
-        input_uncached: less(later.input_uncached, earlier.input_uncached),
-        cache_write_5m: less(later.cache_write_5m, earlier.cache_write_5m),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: less(later.cache_read, earlier.cache_read),
-        output: less(later.output, earlier.output),
-    }
 }

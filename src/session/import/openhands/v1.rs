@@ -1,7 +1,6 @@
 //! Events of version 1: each says what it is in its `kind`.
 
 use super::super::prelude::*;
-use super::super::product::is_one_of;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::session::import::openai_chat::parts;
 
@@ -158,7 +157,7 @@ impl Reading {
                 None => shown(Some(said), &mut self.assembler),
             },
             None => raw
-                .map(|raw| content::unknown("observation", raw, &mut self.assembler))
+                .map(|raw| content::unknown("observation", raw, &mut self.assembler.source))
                 .into_iter()
                 .collect(),
         };
@@ -227,9 +226,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock>
         return Vec::new();
     };
     let Some(items) = items(raw) else {
-        return content::blocks(Some(raw), assembler, |raw, assembler| {
-            content::unknown("part", raw, assembler)
-        });
+        return content::blocks(Some(raw), Speaker::User, &mut assembler.source);
     };
     let mut blocks = Vec::new();
     for raw in items {
@@ -237,7 +234,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock>
         match (item.take_text("text"), item.take_list("image_urls")) {
             (Some(text), _) => blocks.push(ContentBlock::Text(text)),
             (None, Some(images)) => blocks.extend(images.into_iter().map(content::image)),
-            (None, None) => blocks.push(content::unknown("part", raw, assembler)),
+            (None, None) => blocks.push(content::unknown("part", raw, &mut assembler.source)),
         }
     }
     blocks

@@ -13,16 +13,23 @@ use crate::session::import::{ImportError, MAX_FILE, goose, opencode};
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let database = Database::open(path)?;
-    let (list, read): (List, Read) = if database.has(&["session", "message", "part"]) {
-        (opencode::database::list, opencode::database::read)
+    let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"]) {
+        (
+            "opencode",
+            opencode::database::list,
+            opencode::database::read,
+        )
     } else if database.has(&["sessions", "messages"]) {
-        (goose::database::list, goose::database::read)
+        ("goose", goose::database::list, goose::database::read)
     } else {
         return Err(ImportError::UnknownFormat(path.to_owned()));
     };
     let mut sessions = Vec::new();
     for one in list(&database)? {
         sessions.extend(read(&database, &one)?);
+    }
+    for session in &mut sessions {
+        format.clone_into(&mut session.parts.source.format);
     }
     if sessions.is_empty() {
         return Err(ImportError::NoConversation(path.to_owned()));
@@ -50,7 +57,7 @@ pub(in crate::session::import) struct Listed {
 pub(in crate::session::import) struct Database {
     path: PathBuf,
     connection: Connection,
-    tables: BTreeSet<String>,
+    tables: BTreeSet<Arc<str>>,
     /// Whether there is a log beside the database that cannot be read with it.
     pub(in crate::session::import) has_log: bool,
 }
@@ -87,11 +94,12 @@ impl Database {
         };
         // Views and virtual tables could run anything.
         let plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
-        let mut tables = BTreeSet::new();
-        database.rows(plain, &[], |row| {
-            tables.extend(text(row, 0).map(|name| name.to_string()));
-        })?;
-        database.tables = tables;
+        database.tables = database
+            .rows::<1>(plain, &[])?
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
         Ok(database)
     }
 
@@ -111,29 +119,26 @@ impl Database {
         table: &str,
         column: &'a str,
     ) -> Result<&'a str, ImportError> {
-        let mut found = false;
-        let query = "SELECT name FROM pragma_table_info(?1)";
-        self.rows(query, &[table], |row| {
-            found |= text(row, 0).as_deref() == Some(column);
-        })?;
-        Ok(if found { column } else { "NULL" })
+        let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
+        let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
+        Ok(if is_there { column } else { "NULL" })
     }
 
-    /// Calls `read` for each row of the query's answer.
-    pub(in crate::session::import) fn rows(
+    /// The query's answer: the columns of each row.
+    pub(in crate::session::import) fn rows<const N: usize>(
         &self,
         query: &str,
         parameters: &[&str],
-        mut read: impl FnMut(&Row<'_>),
-    ) -> Result<(), ImportError> {
+    ) -> Result<Vec<[Option<Arc<str>>; N]>, ImportError> {
         let failed = |error| damaged(&self.path, &error);
         let mut statement = self.connection.prepare(query).map_err(failed)?;
         let parameters = rusqlite::params_from_iter(parameters);
         let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
-            read(row);
+            found.push(std::array::from_fn(|column| text(row, column)));
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -166,7 +171,7 @@ fn address(path: &Path) -> String {
 }
 
 /// The text of a column, whatever type it has; bytes that are no UTF-8 are replaced.
-pub(in crate::session::import) fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
+fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
     match row.get_ref(column).ok()? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string().into()),
@@ -175,9 +180,4 @@ pub(in crate::session::import) fn text(row: &Row<'_>, column: usize) -> Option<A
             Some(String::from_utf8_lossy(bytes).into())
         }
     }
-}
-
-/// The number in a column; none if it is negative or no number.
-pub(in crate::session::import) fn number(row: &Row<'_>, column: usize) -> Option<u64> {
-    text(row, column)?.parse().ok()
 }

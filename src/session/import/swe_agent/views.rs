@@ -9,7 +9,7 @@ use super::super::conversations::Conversation;
 use super::super::kept_context;
 use super::super::openai_chat::{self, Dialect};
 use super::super::prelude::*;
-use crate::session::{RecordedCompaction, ToolUse};
+use crate::session::ToolUse;
 
 /// What the steps of one run store.
 #[derive(Debug, Default)]

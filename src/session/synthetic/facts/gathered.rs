@@ -1,4 +1,4 @@
-//! Joins facts that several messages say, and asks for calls that need several keys.
+//! Drops facts that were not said as a whole, and asks for calls that need several keys.
 
 use std::collections::BTreeSet;
 
@@ -14,47 +14,18 @@ const LEAST_HANDLES: usize = 2;
 /// One call is asked for per this many keys; it needs two or three of them.
 const RECALLS_PER_ACT: usize = 6;
 
-/// Joins the parts of a fact from several messages, in their order, and drops facts whose parts are
-/// incomplete. Adds questions for calls that need several of the keys.
-pub(crate) fn gathered(facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> {
-    let mut gathered: Vec<PlantedFact> = Vec::new();
-    for fact in facts {
-        match gathered.iter_mut().find(|known| known.id == fact.id) {
-            Some(known) => join(known, fact),
-            None => gathered.push(fact),
-        }
-    }
-    for fact in &mut gathered {
-        if let Fact::Order { events, .. } = &mut fact.fact {
-            events.sort_by_key(|event| event.message);
-        }
-        fact.evidence.sort_unstable();
-    }
-    gathered.retain(|fact| match &fact.fact {
+/// The facts that were said, without those whose parts are incomplete. Adds questions for calls that
+/// need several of the keys.
+pub(crate) fn gathered(mut facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> {
+    facts.retain(|fact| match &fact.fact {
         Fact::Order { events, .. } => events.len() >= LEAST_EVENTS,
         Fact::OpenHandle { handles, .. } => handles.len() >= LEAST_HANDLES,
         Fact::Obsolete { .. } | Fact::TwoStep { .. } => fact.evidence.len() == 2,
-        _ => true,
+        Fact::Decoy { .. } => true,
+        _ => !fact.evidence.is_empty(),
     });
-    gathered.extend(acts(&gathered, ways));
-    gathered
-}
-
-/// Adds a later part of the same fact.
-fn join(known: &mut PlantedFact, more: PlantedFact) {
-    match (&mut known.fact, more.fact) {
-        (Fact::Order { events, .. }, Fact::Order { events: more, .. }) => events.extend(more),
-        (Fact::OpenHandle { handles, .. }, Fact::OpenHandle { handles: more, .. }) => {
-            for handle in more {
-                match handles.iter_mut().find(|known| known.name == handle.name) {
-                    Some(known) => known.ended = handle.ended,
-                    None => handles.push(handle),
-                }
-            }
-        }
-        _ => {}
-    }
-    known.evidence.extend(more.evidence);
+    let acts = acts(&facts, ways);
+    facts.into_iter().chain(acts).collect()
 }
 
 /// Calls that need two or three of the keys that were said, each in a message of its own and far

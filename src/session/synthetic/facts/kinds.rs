@@ -2,9 +2,9 @@
 //! those that show whether a memory can be used, and not only searched: what was started and not
 //! ended, what was taken back, a value that is asked for in other words or found by way of another.
 
-use super::{Channel, Content, Planner, unsaid};
-use crate::session::ground_truth::{Fact, Handle, KeyValue, Revision};
-use crate::session::synthetic::grammar::WORDS;
+use super::{Channel, Content, Planner};
+use crate::session::ground_truth::{Fact, KeyValue};
+use crate::session::synthetic::grammar::bank;
 
 /// A key is asked for by itself if at least this many others of its type are beside it.
 const AMONG: usize = 3;
@@ -24,16 +24,12 @@ const SHOWN: [Channel; 3] = [Channel::Config, Channel::Log, Channel::Runbook];
 impl Planner {
     /// Asks for a second key of every other text that names enough of them.
     pub(super) fn bindings(&mut self) {
-        let among = self
-            .planned
-            .iter()
-            .enumerate()
-            .filter_map(|(at, (_, planned))| {
-                let Content::Pairs(pairs) = &planned.content else {
-                    return None;
-                };
-                (pairs.len() > AMONG).then(|| (at, pairs.clone()))
-            });
+        let among = self.planned.iter().enumerate().filter_map(|(at, planned)| {
+            let Content::Pairs(pairs) = &planned.what.content else {
+                return None;
+            };
+            (pairs.len() > AMONG).then(|| (at, pairs.clone()))
+        });
         let among: Vec<(usize, Vec<KeyValue>)> = among.step_by(2).collect();
         for (number, (at, mut others)) in among.into_iter().enumerate() {
             let asked = 1 + self.random.index(others.len() - 1);
@@ -41,7 +37,8 @@ impl Planner {
             others.rotate_left(1);
             let question = self.ask_for(&key);
             let fact = Fact::Binding { key, value, others };
-            self.planned[at].1.beside = Some(unsaid("binding", number + 1, question, fact));
+            let fact = self.add("binding", number + 1, question, fact);
+            self.planned[at].what.beside = Some(fact);
         }
     }
 
@@ -49,10 +46,10 @@ impl Planner {
     pub(super) fn errors(&mut self) {
         let count = self.number("error");
         for at in 0..count {
-            let attempts = WORDS.bank("attempts");
+            let attempts = bank("attempts");
             let attempt = self.key(attempts[at % attempts.len()]);
-            let [code, place, fault] =
-                ["error_code", "error_place", "fault"].map(|it| self.say(it));
+            let rules = ["error_code", "error_place", "fault"];
+            let [code, place, fault] = rules.map(|rule| self.random.draw(rule));
             let slots = [
                 ("place", place.as_str()),
                 ("code", &code),
@@ -60,38 +57,38 @@ impl Planner {
                 ("attempt", &attempt),
             ];
             let due = self.position(at, count);
-            let line = self.line("failed", &slots);
+            let line = self.ways.say(&self.random, bank("failed"), &slots);
             let question = self.ways.ask("error", &slots);
             let fact = Fact::Error {
                 attempt,
                 code,
                 place,
             };
-            let fact = unsaid("error", at + 1, question, fact);
-            self.plant(due, Channel::Failure, line, fact);
+            let fact = self.add("error", at + 1, question, fact);
+            self.plant(due, Channel::Failure, Content::Line(line), fact);
         }
     }
 
-    /// The events of all series, each by itself: they are gathered when all is said.
+    /// The events of all series, each by itself.
     pub(super) fn orders(&mut self) {
         for number in 1..=self.number("order") {
             let series = self.random.pick(&self.words.series);
             let series = self.key(series);
             let count = self.random.count(EVENTS.0, EVENTS.1);
+            let fact = Fact::Order {
+                sequence: series.clone(),
+                events: Vec::new(),
+            };
+            let question = self.ways.ask("order", &[("series", &series)]);
+            let fact = self.add("order", number, question, fact);
             for at in 0..count {
-                let event = self.say("numbered");
+                let event = self.random.draw("numbered");
                 let slots = [("event", event.as_str()), ("series", &series)];
                 let due = self.position(at, count);
                 let channels = [Channel::User, Channel::Log, Channel::Log];
                 let channel = self.random.pick(&channels);
-                let line = self.line("passed", &slots);
-                let question = self.ways.ask("order", &slots);
-                let fact = Fact::Order {
-                    sequence: series.clone(),
-                    events: vec![Revision::new(event, 0)],
-                };
-                let fact = unsaid("order", number, question, fact);
-                self.plant(due, channel, line, fact);
+                let line = self.ways.say(&self.random, bank("passed"), &slots);
+                self.plant(due, channel, Content::Part(line, event), fact);
             }
         }
     }
@@ -106,28 +103,24 @@ impl Planner {
             let ended = self.random.count(ENDED.0, ENDED.1);
             let mut order: Vec<usize> = (0..count).collect();
             self.random.shuffle(&mut order);
+            let fact = Fact::OpenHandle {
+                owner: owner.clone(),
+                handles: Vec::new(),
+            };
+            let question = self.ways.ask("open-handle", &[("owner", &owner)]);
+            let fact = self.add("open-handle", number, question, fact);
             for at in 0..count {
-                let name = self.say("handle");
+                let name = self.random.draw("handle");
                 let slots = [("handle", name.as_str()), ("owner", &owner)];
                 let started = self.position(at, count) * 4 / 5;
                 // Before the last twelfth of the session, so that there is a question behind it.
                 let finished = started + 20 + self.random.below(900 - started);
-                let moments = [(started, "started", None), (finished, "finished", Some(0))];
+                let moments = [(started, "started"), (finished, "finished")];
                 let is_ended = order[..ended].contains(&at);
-                for (due, rule, ended) in moments.into_iter().take(1 + usize::from(is_ended)) {
-                    let line = self.line(rule, &slots);
-                    let question = self.ways.ask("open-handle", &slots);
-                    let handle = Handle {
-                        name: name.clone(),
-                        started: 0,
-                        ended,
-                    };
-                    let fact = Fact::OpenHandle {
-                        owner: owner.clone(),
-                        handles: vec![handle],
-                    };
-                    let fact = unsaid("open-handle", number, question, fact);
-                    self.plant(due, Channel::Log, line, fact);
+                for (due, rule) in moments.into_iter().take(1 + usize::from(is_ended)) {
+                    let line = self.ways.say(&self.random, bank(rule), &slots);
+                    let part = Content::Part(line, name.clone());
+                    self.plant(due, Channel::Log, part, fact);
                 }
             }
         }
@@ -141,11 +134,11 @@ impl Planner {
             let subject = self.random.pick(&self.words.subjects);
             let class = self.random.pick(&self.words.classes);
             let [withdrawn, standing] = [(); 2].map(|()| self.pair(subject, class));
-            let instructed = ways.pick(&mut self.random, WORDS.bank("instructed"));
+            let instructed = ways.pick(&self.random, bank("instructed"));
             let mut given = [&withdrawn, &standing]
                 .map(|pair| ways.fill(instructed, &[("key", &pair.key), ("value", &pair.value)]));
             self.random.shuffle(&mut given);
-            let withdrawal = ways.pair(&mut self.random, WORDS.bank("withdrawn"), &withdrawn);
+            let withdrawal = ways.pair(&self.random, bank("withdrawn"), &withdrawn);
             let [question, standing_question] = [&withdrawn, &standing]
                 .map(|pair| ways.ask("obsolete", &[("key", &pair.key), ("value", &pair.value)]));
             let fact = Fact::Obsolete {
@@ -154,11 +147,11 @@ impl Planner {
                 standing,
                 standing_question,
             };
-            let fact = unsaid("obsolete", number, question, fact);
+            let fact = self.add("obsolete", number, question, fact);
             let first = self.position(number - 1, count) * 2 / 3;
             let second = first + 60 + self.random.below(240);
             for (due, line) in [(first, given.join("\n")), (second, withdrawal)] {
-                self.plant(due, Channel::User, Content::Line(line), fact.clone());
+                self.plant(due, Channel::User, Content::Line(line), fact);
             }
         }
     }
@@ -175,7 +168,7 @@ impl Planner {
             let channel = self.random.pick(&SHOWN);
             let KeyValue { key, value } = pair.clone();
             let question = self.ways.fill(question, &[]);
-            let fact = unsaid("indirect", at + 1, question, Fact::Indirect { key, value });
+            let fact = self.add("indirect", at + 1, question, Fact::Indirect { key, value });
             self.plant(due, channel, Content::Pairs(vec![pair]), fact);
         }
     }
@@ -188,7 +181,7 @@ impl Planner {
         for number in 1..=count {
             let (attribute, class) = self.random.pick(&way.attributes);
             let key = self.key(way.system);
-            let [via, elsewhere] = [(); 2].map(|()| self.say("numbered"));
+            let [via, elsewhere] = [(); 2].map(|()| self.random.draw("numbered"));
             let [pair, other] = [&via, &elsewhere].map(|via| {
                 let slots = [("via", via.as_str()), ("attribute", attribute)];
                 self.valued(ways.fill("{via} {attribute}", &slots), class)
@@ -199,22 +192,18 @@ impl Planner {
                 ("via", &via),
             ];
             let question = ways.fill(way.asked, &slots);
-            let line = Content::Line(ways.say(&mut self.random, &way.led, &slots));
+            let line = Content::Line(ways.say(&self.random, &way.led, &slots));
             let first = KeyValue { key, value: via };
             let steps = vec![first, pair.clone()];
-            let fact = unsaid("two-step", number, question, Fact::TwoStep { steps });
+            let fact = self.add("two-step", number, question, Fact::TwoStep { steps });
             let half = |half| 2 * (number - 1) + half;
             let mut due = [0, 1].map(|at| self.position(half(at), 2 * count));
             // Either may come first.
             self.random.shuffle(&mut due);
-            self.plant(due[0], Channel::Log, line, fact.clone());
+            self.plant(due[0], Channel::Log, line, fact);
             let channel = self.random.pick(&SHOWN);
             self.plant(due[1], channel, Content::Pairs(vec![pair, other]), fact);
         }
-    }
-
-    fn line(&mut self, rule: &str, slots: &[(&str, &str)]) -> Content {
-        Content::Line(self.ways.say(&mut self.random, WORDS.bank(rule), slots))
     }
 }
 
@@ -245,7 +234,7 @@ mod tests {
         let rewordings = REPOSITORY_FACTS.rewordings.iter();
         for (key, _, question) in rewordings.chain(&HELP_DESK_FACTS.rewordings) {
             let asked = words(question);
-            for template in WORDS.bank("said").iter().chain(WORDS.bank("logged")) {
+            for template in bank("said").iter().chain(bank("logged")) {
                 let line = fill(template, &[("key", key), ("value", "v")]);
                 let said = words(&line);
                 let common: Vec<_> = asked.intersection(&said).collect();

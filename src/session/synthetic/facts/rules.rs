@@ -4,12 +4,9 @@
 //! name, and a pair of rules differs in polarity, number or object alone; which of the two the user
 //! sets is drawn. Nothing but the conversation tells them apart.
 
-use std::collections::BTreeSet;
-
 use super::Ways;
 use crate::session::ground_truth::{AllowedCall, RuleForm};
-use crate::session::synthetic::grammar::WORDS;
-use crate::session::synthetic::random::Random;
+use crate::session::synthetic::random::{Random, Unique};
 use crate::session::synthetic::words::RuleWords;
 
 /// The kind of rule that says what must be left alone.
@@ -21,7 +18,7 @@ pub(crate) struct Rules {
     bank: &'static [RuleWords],
     kinds: Vec<usize>,
     decks: Vec<Vec<&'static str>>,
-    names: BTreeSet<String>,
+    names: Unique,
     ways: Ways,
     /// How many rules were made.
     said: usize,
@@ -33,7 +30,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(random: &mut Random, bank: &'static [RuleWords], ways: Ways) -> Self {
+    pub(crate) fn new(random: &Random, bank: &'static [RuleWords], ways: Ways) -> Self {
         let decks = bank
             .iter()
             .map(|kind| {
@@ -42,12 +39,12 @@ impl Rules {
                 deck
             })
             .collect();
-        let mut aside = Random::new(random.clone().below(u64::MAX), "foils");
+        let aside = Random::new(random.forked().below(u64::MAX), "foils");
         Self {
             bank,
             kinds: Vec::new(),
             decks,
-            names: BTreeSet::new(),
+            names: Unique::default(),
             ways,
             said: 0,
             is_first: aside.percent(50),
@@ -55,31 +52,19 @@ impl Rules {
         }
     }
 
-    /// A made-up name that no rule has.
-    fn name(&mut self, random: &mut Random) -> String {
-        loop {
-            let name = WORDS.say(random, "rule_name", &[]);
-            if self.names.insert(name.clone()) {
-                return name;
-            }
-        }
-    }
-
     /// The topic of the next rule, the rule, and the form of its question.
-    pub(crate) fn next(&mut self, random: &mut Random) -> (String, String, RuleForm) {
+    pub(crate) fn next(&mut self, random: &Random) -> (String, String, RuleForm) {
         if self.kinds.is_empty() {
             self.kinds = (0..self.bank.len()).collect();
             random.shuffle(&mut self.kinds);
         }
         let kind = self.kinds.pop().unwrap_or(0);
         let about = self.decks[kind].pop().unwrap_or("remaining work");
-        let name = self.name(random);
-        let mut aside = self.aside.clone();
-        let spare = self.name(&mut aside);
+        let name = self.names.draw(random, "rule_name");
+        let spare = self.names.draw(&self.aside, "rule_name");
         let number = random.between(2, 9);
         // Another number of one digit, all of them equally likely.
-        let other = (number - 2 + aside.between(1, 7)) % 8 + 2;
-        self.aside = aside;
+        let other = (number - 2 + self.aside.between(1, 7)) % 8 + 2;
         let (number, other) = (number.to_string(), other.to_string());
         let slots = [
             ("name", name.as_str()),

@@ -1,16 +1,15 @@
 //! When things happen: decisions, revisions, counts, failures and steps, each with its moment.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::{Happening, Item, Kind, Timeline};
+use super::{Item, Timeline};
 use crate::session::ground_truth::{Fact, PlanItem};
 use crate::session::synthetic::Recipe;
 use crate::session::synthetic::facts::{self, Ways};
-use crate::session::synthetic::family::{Counts, Family, Phrases, TimelinePlan};
-use crate::session::synthetic::grammar::WORDS;
-use crate::session::synthetic::random::Random;
-use crate::session::synthetic::schedule::Schedule;
+use crate::session::synthetic::family::{Counts, Family, TimelinePlan};
+use crate::session::synthetic::grammar::Grammar;
+use crate::session::synthetic::random::{Random, Unique, whole};
+use crate::session::synthetic::schedule::{Event, Schedule};
 
 /// A part of a session, in thousandths.
 type Span = (u64, u64);
@@ -22,7 +21,7 @@ type Share = (u64, u64);
 struct Planner {
     random: Random,
     plan: &'static TimelinePlan,
-    phrases: &'static Phrases,
+    phrases: &'static Grammar,
     ways: Ways,
     /// Rounds of a chapter.
     rounds: u64,
@@ -34,13 +33,18 @@ struct Planner {
     items: Vec<Item>,
     /// How many items there are of each kind; revised values and counts are numbered together.
     numbers: BTreeMap<&'static str, usize>,
-    events: Vec<(u64, Happening)>,
-    names: BTreeSet<String>,
+    events: Vec<Event<usize>>,
+    names: Unique,
 }
 
 impl Timeline {
-    /// A timeline for that number of rounds.
-    pub(crate) fn new(family: &'static Family, recipe: &Recipe, rounds: u64) -> Self {
+    /// A timeline for that number of rounds, told with these draws.
+    pub(crate) fn new(
+        family: &'static Family,
+        recipe: &Recipe,
+        rounds: u64,
+        random: &Random,
+    ) -> Self {
         let plan = &family.timeline;
         let chapters = (rounds / plan.rounds_per_chapter).clamp(1, plan.most_chapters);
         let mut planner = Planner {
@@ -55,7 +59,7 @@ impl Timeline {
             items: Vec::new(),
             numbers: BTreeMap::new(),
             events: Vec::new(),
-            names: BTreeSet::new(),
+            names: Unique::default(),
         };
         for chapter in 0..chapters {
             // All that is planted falls into the first 92 %.
@@ -66,14 +70,13 @@ impl Timeline {
             let revisions = planner.random.between(6, 14);
             planner.add_series(false, revisions, (0, 920), (0, 100));
         }
-        let mut events = planner.events;
-        events.sort_by_key(|(due, event)| Reverse((*due, event.kind, event.item)));
         Self {
+            random: random.clone(),
             phrases: planner.phrases,
             ways: planner.ways,
             chapters: planner.chapters,
             items: planner.items,
-            events: Schedule::new(events),
+            events: Schedule::new(planner.events),
             failed: Vec::new(),
         }
     }
@@ -89,12 +92,12 @@ impl Planner {
         let plan = self.plan;
         let chapter = self.name("short_name");
         self.chapters.push(chapter.clone());
-        let mut aspects = self.phrases.aspects.clone();
+        let mut aspects = self.phrases.bank("aspects").to_vec();
         self.random.shuffle(&mut aspects);
         let decisions = self.scaled(plan.decisions);
         for (part, aspect) in (0..decisions).zip(aspects.iter().cycle()) {
             let item = self.add_decision(&chapter, aspect);
-            self.schedule(Kind::Decide, item, span, (10, 60), (part, decisions));
+            self.schedule(item, span, (10, 60), (part, decisions));
         }
         let (settings, suites) = (self.scaled(plan.settings), self.scaled(plan.suites));
         for at in 0..settings + suites {
@@ -106,38 +109,42 @@ impl Planner {
         let attempts = self.scaled(plan.attempts);
         for part in 0..attempts {
             let item = self.add_attempt();
-            self.schedule(Kind::Fail, item, span, (15, 80), (part, attempts));
+            self.schedule(item, span, (15, 80), (part, attempts));
         }
         if self.rounds >= 12 && self.percent > 0 {
             let steps = (self.rounds / plan.steps.0).clamp(4, plan.steps.1);
             let item = self.add_plan(chapter, steps);
-            self.schedule(Kind::Step, item, span, (32, 40), (0, 1));
+            self.schedule(item, span, (32, 40), (0, 1));
             // Two steps are left for later.
             for part in 0..steps - 2 {
-                self.schedule(Kind::Step, item, span, (45, 98), (part, steps - 2));
+                self.schedule(item, span, (45, 98), (part, steps - 2));
             }
         }
     }
 
-    /// Adds an event somewhere in the `part`-th of `parts` equal parts of a share of the span.
-    fn schedule(
-        &mut self,
-        kind: Kind,
-        item: usize,
-        span: Span,
-        share: Share,
-        (part, parts): (u64, u64),
-    ) {
+    /// Adds an event of an item somewhere in the `part`-th of `parts` equal parts of a share of the
+    /// span.
+    fn schedule(&mut self, item: usize, span: Span, share: Share, (part, parts): (u64, u64)) {
         let (from, to) = (share.0 * 1_000, share.1 * 1_000);
         let width = (to - from) / parts.max(1);
         let at = from + part * width + self.random.below(width.max(1));
         let due = span.0 + (span.1 - span.0) * at / 100_000;
-        let event = Happening {
-            kind,
-            item,
-            is_typed: kind == Kind::Revise && self.random.percent(self.plan.typed),
+        let fact = &self.items[item].fact.fact;
+        // The order in which kinds happen at the same moment.
+        let kind = match fact {
+            Fact::Decision { .. } => 0,
+            Fact::Update { .. } => 1,
+            Fact::Numeric { .. } => 2,
+            Fact::RejectedPath { .. } => 3,
+            _ => 4,
         };
-        self.events.push((due * self.said_by / 1_000, event));
+        let is_revised = matches!(fact, Fact::Update { .. });
+        self.events.push(Event {
+            due: due * self.said_by / 1_000,
+            key: format!("{kind} {item:06}"),
+            is_typed: is_revised && self.random.percent(self.plan.typed),
+            what: item,
+        });
     }
 
     /// Adds an item, and asks for it. Its index.
@@ -158,17 +165,12 @@ impl Planner {
 
     /// A made-up name that no other thing has.
     fn name(&mut self, rule: &str) -> String {
-        loop {
-            let name = WORDS.say(&mut self.random, rule, &[]);
-            if self.names.insert(name.clone()) {
-                return name;
-            }
-        }
+        self.names.draw(&self.random, rule)
     }
 
     fn add_decision(&mut self, chapter: &str, aspect: &str) -> usize {
         let (ways, phrases) = (self.ways, self.phrases);
-        let design = self.random.pick(&phrases.designs);
+        let design = self.random.pick(phrases.bank("designs"));
         let count = self.random.count(3, 4);
         let options = (0..count).map(|_| {
             let name = self.name("long_name");
@@ -179,7 +181,10 @@ impl Planner {
         let name = self.name("short_name");
         let slots = [("chapter", chapter), ("aspect", aspect)];
         let key = ways.fill("{chapter} {aspect}", &slots);
-        let reason = ways.fill(self.random.pick(&phrases.grounds), &[("name", &name)]);
+        let reason = ways.fill(
+            self.random.pick(phrases.bank("grounds")),
+            &[("name", &name)],
+        );
         let question = ways.ask("decision", &[("key", &key)]);
         let fact = Fact::Decision {
             key,
@@ -195,17 +200,13 @@ impl Planner {
         const COUNTS: (u64, u64) = (1_000_003, 7_999_999);
         let (ways, phrases) = (self.ways, self.phrases);
         let name = self.name("short_name");
-        let bank = if is_count {
-            &phrases.suites
-        } else {
-            &phrases.settings
-        };
+        let bank = phrases.bank(if is_count { "suites" } else { "settings" });
         let slots = [("name", name.as_str()), ("setting", self.random.pick(bank))];
         let key = ways.fill("{name} {setting}", &slots);
         let mut count = self.random.between(COUNTS.0, COUNTS.1);
         let values = (0..revisions).map(|_| {
             if !is_count {
-                return WORDS.say(&mut self.random, "revision", &[]);
+                return self.random.draw("revision");
             }
             count = match self.plan.counts {
                 Counts::Grow => count + self.random.between(1_009, 90_007),
@@ -215,41 +216,41 @@ impl Planner {
         });
         let mut ahead: Vec<String> = values.collect();
         ahead.reverse();
-        let unit = ways.language.say(phrases.unit);
+        let unit = ways.language.say(phrases.one("unit"));
         let kind = if is_count { "numeric" } else { "update" };
         let question = ways.ask(kind, &[("unit", unit), ("key", &key)]);
         let (unit, values) = (unit.to_owned(), Vec::new());
-        let (event, fact) = if is_count {
-            (Kind::Count, Fact::Numeric { key, unit, values })
+        let fact = if is_count {
+            Fact::Numeric { key, unit, values }
         } else {
-            (Kind::Revise, Fact::Update { key, values })
+            Fact::Update { key, values }
         };
         let item = self.add(kind, question, fact, ahead);
         for part in 0..revisions {
-            self.schedule(event, item, span, share, (part, revisions));
+            self.schedule(item, span, share, (part, revisions));
         }
     }
 
     fn add_attempt(&mut self) -> usize {
         let (ways, phrases) = (self.ways, self.phrases);
-        let method = self.random.pick(&phrases.methods);
+        let method = self.random.pick(phrases.bank("methods"));
         let name = self.name("short_name");
         let slots = [("method", method), ("name", name.as_str())];
-        let approach = ways.fill(phrases.approach, &slots);
-        let reason = WORDS.say(&mut self.random, "reason_code", &[]);
-        let question = ways.fill(phrases.tried, &[("approach", &approach)]);
+        let approach = ways.fill(phrases.one("approach"), &slots);
+        let reason = self.random.draw("reason_code");
+        let question = ways.fill(phrases.one("tried"), &[("approach", &approach)]);
         let fact = Fact::RejectedPath { approach, reason };
         self.add("rejected-path", question, fact, Vec::new())
     }
 
     fn add_plan(&mut self, plan: String, steps: u64) -> usize {
         let ways = self.ways;
-        let mut templates = self.phrases.steps.clone();
+        let mut templates = self.phrases.bank("steps").to_vec();
         self.random.shuffle(&mut templates);
-        templates.truncate(usize::try_from(steps).unwrap_or(4));
+        templates.truncate(whole(steps));
         let items = templates.into_iter().map(|template| {
             let name = self.name("long_name");
-            let noun = WORDS.pick(&mut self.random, "nouns");
+            let noun = self.random.word("nouns");
             PlanItem {
                 item: ways.fill(template, &[("name", &name), ("noun", noun)]),
                 done: None,

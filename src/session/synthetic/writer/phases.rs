@@ -6,11 +6,10 @@ use serde_json::json;
 
 use super::Writer;
 use crate::session::Tag;
-use crate::session::synthetic::facts::Planned;
 use crate::session::synthetic::family::Phases;
 use crate::session::synthetic::random::Random;
 use crate::session::synthetic::timeline;
-use crate::session::synthetic::workspace::{Action, Choice, Limits};
+use crate::session::synthetic::workspace::{Action, Choice};
 
 /// So many calls pass between two times that the agent marks results as not needed.
 const SNIP_EVERY: (u64, u64) = (9, 17);
@@ -32,7 +31,7 @@ pub(super) struct PhaseState {
 }
 
 impl PhaseState {
-    pub(super) fn new(rounds: u64, random: &mut Random) -> Self {
+    pub(super) fn new(rounds: u64, random: &Random) -> Self {
         Self {
             rounds,
             snip_at: random.between(SNIP_EVERY.0, SNIP_EVERY.1),
@@ -43,13 +42,12 @@ impl PhaseState {
 
 impl Writer<'_> {
     pub(super) fn write_phases(&mut self, phases: &Phases) {
-        let words = &self.family.phrases.phases;
         let mut opening = None;
         if phases.small_talk && self.phases.rounds >= LEAST_ROUNDS {
             self.small_talk();
             opening = Some("");
         }
-        self.request(&words.openings, opening);
+        self.request("openings", opening);
         if opening.is_some() {
             self.snip_all();
         }
@@ -62,7 +60,9 @@ impl Writer<'_> {
             let stage = self.stage_now(phases);
             if closing {
                 self.report_phase();
-                self.close();
+                let said = self.say("farewells");
+                let said = self.ask(said);
+                self.type_in(said, closing, Some(self.hint(3)));
                 is_fresh = true;
             } else if is_fresh {
                 self.work(phases);
@@ -70,19 +70,20 @@ impl Writer<'_> {
             } else if stage != self.phases.stage {
                 self.report_phase();
                 let ended = self.phases.stage.1;
-                self.request(&words.turns[ended], Some(words.hints[ended]));
+                self.request(&format!("turns.{}", ended + 1), Some(self.hint(ended)));
                 // A phase that one long result passed over is passed over.
                 self.phases.stage = stage;
                 is_fresh = true;
             } else if self.is_typed_due() {
                 self.report_phase();
                 // A remark asks for nothing.
-                self.workspace.turn(&mut self.out.random);
-                let said = self.say(&words.remarks);
-                self.type_with_due(said, None);
+                self.workspace.turn();
+                let said = self.say("remarks");
+                self.type_in(said, closing, None);
                 is_fresh = true;
             } else if self.is_compaction_due() {
-                let (said, focus) = self.out.random.pick(&words.condensing);
+                let text = self.out.random.pick(self.bank("condensing"));
+                let (said, focus) = text.split_once('\n').unwrap_or((text, ""));
                 let focus = self.about(focus);
                 self.compact(self.recipe.language.say(said).to_owned(), &focus);
             } else if self.out.calls >= self.phases.snip_at && self.phases.spent.len() > 2 {
@@ -92,6 +93,16 @@ impl Writer<'_> {
             }
         }
         self.report_phase();
+    }
+
+    /// The templates of a rule of sessions in phases.
+    fn bank(&self, rule: &str) -> &'static [&'static str] {
+        self.family.phrases.bank(&format!("phases.{rule}"))
+    }
+
+    /// What a compaction at the end of a phase is to keep; empty for nothing in particular.
+    fn hint(&self, phase: usize) -> &'static str {
+        self.bank("hints").get(phase).unwrap_or(&"")
     }
 
     /// The chapter and the phase that the session has come to.
@@ -109,83 +120,63 @@ impl Writer<'_> {
     }
 
     /// The template about the topic and the chapter.
-    fn about(&mut self, template: &str) -> String {
-        let topic = self.workspace.topic(&mut self.out.random);
-        timeline::about(template, &topic, self.timeline.chapter(self.phases.stage.0))
+    fn about(&self, template: &str) -> String {
+        let chapter = self.timeline.chapter(self.phases.stage.0);
+        timeline::about(template, &self.workspace.topic(), chapter)
     }
 
-    fn say(&mut self, bank: &[&'static str]) -> String {
-        let template = self.out.random.pick(bank);
-        self.about(template)
+    fn say(&self, rule: &str) -> String {
+        self.about(self.out.random.pick(self.bank(rule)))
     }
 
-    /// The user asks for something by one of these templates, which may end a phase.
-    fn request(&mut self, bank: &[&'static str], phase_end: Option<&str>) {
-        self.workspace.turn(&mut self.out.random);
-        let said = self.say(bank);
-        let said = self.requests.ask(said, self.out.next());
-        self.type_with_due(said, phase_end);
+    /// The user asks for something, which may end a phase.
+    fn request(&mut self, rule: &str, phase_end: Option<&str>) {
+        self.workspace.turn();
+        let said = self.say(rule);
+        let said = self.ask(said);
+        self.type_in(said, false, phase_end);
     }
 
-    /// The user types this, and all that is due to be said now.
-    fn type_with_due(&mut self, said: String, phase_end: Option<&str>) {
+    /// The user types this and all that is due to be said now; at the close, what was not said yet.
+    fn type_in(&mut self, said: String, closing: bool, phase_end: Option<&str>) {
         let (progress, message) = (self.out.progress(), self.out.next());
         let mut parts = vec![said];
-        parts.extend(self.timeline.typed(&mut self.out.random, progress, message));
-        let planned = self.pending.take(progress, usize::MAX, true);
-        self.type_in(parts, planned, phase_end);
-    }
-
-    /// The user ends the session, and says what was not said yet.
-    fn close(&mut self) {
-        let words = &self.family.phrases.phases;
-        let said = self.say(&words.farewells);
-        let parts = vec![self.requests.ask(said, self.out.next())];
-        let planned = self.pending.rest();
-        self.type_in(parts, planned, Some(words.hints[3]));
-    }
-
-    fn type_in(&mut self, mut parts: Vec<String>, planned: Vec<Planned>, phase_end: Option<&str>) {
+        let planned = if closing {
+            self.pending.rest()
+        } else {
+            parts.extend(self.timeline.typed(progress, message));
+            self.pending.take(progress, usize::MAX, true)
+        };
         for fact in planned {
             parts.push(self.type_fact(fact));
         }
         self.out.pass(self.family.away_percent);
-        let text = parts.join("\n\n");
         let slots = [("chapter", self.timeline.chapter(self.phases.stage.0))];
-        match phase_end {
-            None => self.out.typed(text, &[]),
-            Some("") => self.out.typed(text, &[Tag::PhaseEnd]),
-            Some(hint) => self
-                .out
-                .phase_ends(text, &self.recipe.language.fill(hint, &slots)),
-        }
+        let hint = phase_end.map(|hint| self.recipe.language.fill(hint, &slots));
+        self.out.typed(parts.join("\n\n"), hint);
     }
 
     fn report_phase(&mut self) {
-        let report = self.say(&self.family.phrases.phases.reports);
+        let report = self.say("reports");
         self.report(report);
     }
 
     /// One round of work: the agent uses tools, and the tools answer.
     fn work(&mut self, phases: &Phases) {
-        let limits = Limits::up_to(self.out.largest_result());
-        let limits = self.out.lean(limits);
-        let moment = self.moment(limits);
+        let moment = self.out.moment(self.out.largest_result());
+        let moment = self.out.lean(moment);
         let weights = Choice::Weighted(&phases.weights[self.phases.stage.1]);
-        let random = &mut self.out.random;
-        let round = self.workspace.round(random, weights, moment.now, limits);
-        let mut actions = round.actions;
-        let mut paragraphs = self.timeline.conclusions(random, moment.asking);
-        let revealed = self.reveal(moment, 1, limits);
-        let random = &mut self.out.random;
-        let told = self.timeline.shown(random, moment, &*self.workspace);
+        let mut round = self.workspace.round(weights, moment);
+        let concluded = self.timeline.conclusions(moment.asking);
+        let revealed = self.reveal(moment, 1);
+        let told = self.timeline.shown(moment, &*self.workspace);
         let is_spent = revealed.is_empty() && told.is_none();
         let told = told.unwrap_or_default();
-        actions.extend(revealed);
-        actions.extend(told.actions);
-        paragraphs.extend(told.paragraphs);
-        paragraphs.push(round.text);
-        let ids = self.act(round.thought, &paragraphs, actions);
+        round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
+        round
+            .actions
+            .extend(revealed.into_iter().chain(told.actions));
+        let ids = self.act(round);
         if is_spent {
             self.phases.spent.push((moment.asking + 1, ids));
         }
@@ -194,8 +185,8 @@ impl Writer<'_> {
     /// The agent marks results as not needed: all but the newest of those that told it nothing that
     /// lasts.
     fn snip(&mut self) {
-        let random = &mut self.out.random;
-        self.phases.snip_at = self.out.calls + random.between(SNIP_EVERY.0, SNIP_EVERY.1);
+        let next = self.out.random.between(SNIP_EVERY.0, SNIP_EVERY.1);
+        self.phases.snip_at = self.out.calls + next;
         let newest = self.phases.spent.split_off(self.phases.spent.len() - 2);
         self.snip_all();
         self.phases.spent = newest;
@@ -207,14 +198,11 @@ impl Writer<'_> {
             self.out.tag(message, Tag::Snip);
             ids.extend(own);
         }
-        let said = self.out.random.pick(&self.family.phrases.phases.snipping);
+        let said = self.out.random.pick(self.bank("snipping"));
         let said = self.recipe.language.say(said).to_owned();
         let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let answer = format!("{} results are marked.", ids.len());
-        self.act(
-            None,
-            &[said],
-            vec![Action::new("snip", json!({ "results": ids }), answer)],
-        );
+        let action = Action::new("snip", json!({ "results": ids }), answer);
+        self.say_and_act(said, action);
     }
 }

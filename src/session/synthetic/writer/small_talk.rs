@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Writer;
 use crate::session::ContentBlock;
 use crate::session::synthetic::files::numbered;
-use crate::session::synthetic::grammar::WORDS;
+use crate::session::synthetic::grammar::bank;
 use crate::session::synthetic::workspace::Action;
 
 const FILE: &str = "hello.py";
@@ -15,11 +15,11 @@ const FILE: &str = "hello.py";
 impl Writer<'_> {
     /// The talk: two requests about the script, and one about nothing.
     pub(super) fn small_talk(&mut self) {
-        let random = &mut self.out.random;
-        let mut greeted = WORDS.bank("talk.greeted").to_vec();
+        let random = &self.out.random;
+        let mut greeted = bank("talk.greeted").to_vec();
         random.shuffle(&mut greeted);
         let [first, second] = [0, 1].map(|at| format!("print(\"Hello, {}!\")", greeted[at]));
-        let asked = WORDS.say(random, "talk.first", &[("file", FILE)]);
+        let asked = random.say("talk.first", &[("file", FILE)]);
         self.chat(asked);
         let content = format!("{first}\n");
         let output = format!("Created {FILE}: 1 line, {} bytes.", content.len());
@@ -27,11 +27,7 @@ impl Writer<'_> {
         self.use_tool("create", "Write", input, output);
         self.run_script(&greeted[..1]);
         self.reply();
-        let asked = WORDS.say(
-            &mut self.out.random,
-            "talk.second",
-            &[("other", greeted[1])],
-        );
+        let asked = self.out.random.say("talk.second", &[("other", greeted[1])]);
         self.chat(asked);
         let new = format!("{first}\n{second}");
         let input = json!({"file_path": FILE, "old_string": first, "new_string": new});
@@ -41,7 +37,7 @@ impl Writer<'_> {
         self.run_script(&greeted[..2]);
         self.use_tool("show", "Read", json!({"file_path": FILE}), shown);
         self.reply();
-        let chat = WORDS.pick(&mut self.out.random, "talk.chat");
+        let chat = self.out.random.word("talk.chat");
         let (asked, answered) = chat.split_once('\n').unwrap_or((chat, ""));
         self.chat(asked.to_owned());
         self.out.respond(vec![ContentBlock::Text(answered.into())]);
@@ -49,11 +45,11 @@ impl Writer<'_> {
 
     fn chat(&mut self, text: String) {
         self.out.pass(0);
-        self.out.typed(text, &[]);
+        self.out.typed(text, None);
     }
 
     fn reply(&mut self) {
-        let text = WORDS.say(&mut self.out.random, "talk.done", &[("file", FILE)]);
+        let text = self.out.random.say("talk.done", &[("file", FILE)]);
         self.out.respond(vec![ContentBlock::Text(text.into())]);
     }
 
@@ -66,11 +62,9 @@ impl Writer<'_> {
 
     /// The agent uses one tool, whose result is not needed later.
     fn use_tool(&mut self, said: &str, tool: &'static str, input: Value, output: String) {
-        let text = WORDS
-            .pick(&mut self.out.random, &format!("talk.{said}"))
-            .to_owned();
+        let text = self.out.random.word(&format!("talk.{said}")).to_owned();
         let asking = self.out.next();
-        let ids = self.act(None, &[text], vec![Action::new(tool, input, output)]);
+        let ids = self.say_and_act(text, Action::new(tool, input, output));
         self.phases.spent.push((asking + 1, ids));
     }
 }

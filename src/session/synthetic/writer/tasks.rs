@@ -2,10 +2,10 @@
 
 use super::Writer;
 use crate::session::synthetic::family::Tasks;
-use crate::session::synthetic::grammar::WORDS;
+use crate::session::synthetic::grammar::bank;
 use crate::session::synthetic::prose;
 use crate::session::synthetic::transcript::LARGE;
-use crate::session::synthetic::workspace::{Choice, Limits};
+use crate::session::synthetic::workspace::{Choice, Intent, Moment};
 
 /// Files that are read in one go.
 const READS_AT_ONCE: usize = 5;
@@ -29,10 +29,8 @@ impl Writer<'_> {
                 continue;
             }
             if task > 0 && self.is_compaction_due() {
-                let random = &mut self.out.random;
-                let topic = self.workspace.topic(random);
-                let [said, focus] =
-                    ["compacting", "focus"].map(|it| topic.say(random, &[WORDS.bank(it)]));
+                let topic = self.workspace.topic();
+                let [said, focus] = ["compacting", "focus"].map(|it| topic.say(&[bank(it)]));
                 self.compact(said, &focus);
             } else {
                 self.work_on(tasks, task == 0);
@@ -48,87 +46,77 @@ impl Writer<'_> {
     }
 
     fn end_task(&mut self) {
-        let topic = self.workspace.topic(&mut self.out.random);
-        let report = prose::report(&mut self.out.random, &topic);
-        self.report(report);
+        let topic = self.workspace.topic();
+        self.report(prose::report(&topic));
     }
 
     /// The user types: a new request, and whatever else is to be said now.
     fn next_task(&mut self, closing: bool) {
-        let progress = self.out.progress();
-        let message = self.out.next();
-        let random = &mut self.out.random;
+        let (progress, message) = (self.out.progress(), self.out.next());
         let (planned, text) = if closing {
-            let wrap_up = self.recipe.language.say(WORDS.pick(random, "wrap_ups"));
-            (self.pending.rest(), wrap_up.to_owned())
-        } else {
-            let topic = self.workspace.turn(random);
-            let text = topic.map(|topic| prose::request(random, &topic));
+            let wrap_up = self.out.random.word("wrap_ups");
             (
-                self.pending.take(progress, usize::MAX, true),
-                text.unwrap_or_default(),
+                self.pending.rest(),
+                self.recipe.language.say(wrap_up).to_owned(),
             )
+        } else {
+            let topic = self.workspace.turn();
+            let text = topic.map(|topic| prose::request(&topic));
+            let planned = self.pending.take(progress, usize::MAX, true);
+            (planned, text.unwrap_or_default())
         };
-        let mut parts = vec![self.requests.ask(text, message)];
+        let mut parts = vec![self.ask(text)];
         for fact in planned {
             let part = self.type_fact(fact);
-            let at = if self.out.random.percent(35) {
-                0
-            } else {
-                parts.len()
-            };
-            parts.insert(at, part);
+            let is_first = self.out.random.percent(35);
+            parts.insert(if is_first { 0 } else { parts.len() }, part);
         }
         // A revised setting does not interrupt a task: the next request says it.
-        parts.extend(self.timeline.typed(&mut self.out.random, progress, message));
+        parts.extend(self.timeline.typed(progress, message));
         self.out.pass(self.family.away_percent);
-        self.out.typed(parts.join("\n\n"), &[]);
+        self.out.typed(parts.join("\n\n"), None);
     }
 
-    /// The limits of a round: it may be one of a huge result, or of many files in one go.
-    fn limits(&mut self, tasks: &Tasks) -> Limits {
+    /// The next round: it may be one of a huge result, or of many files in one go.
+    fn moment(&self, tasks: &Tasks) -> Moment {
         let (large, at_once) = (tasks.large_percent, tasks.at_once_percent);
-        let mut limits = Limits::up_to(if large > 0 {
+        let random = &self.out.random;
+        let mut moment = self.out.moment(if large > 0 {
             self.out.largest_huge_result()
         } else {
             self.out.largest_result()
         });
-        let random = &mut self.out.random;
         if large > 0 && random.percent(large) {
-            limits.least = random.between(LARGE.0, LARGE.1);
+            moment.least = random.count(LARGE.0, LARGE.1);
         } else if at_once > 0 && random.percent(at_once) {
-            limits.reads = READS_AT_ONCE;
+            moment.reads = READS_AT_ONCE;
         }
-        self.out.lean(limits)
+        self.out.lean(moment)
     }
 
     /// One round of work: the agent uses tools, and the tools answer.
     fn work_on(&mut self, tasks: &Tasks, is_first: bool) {
-        let limits = self.limits(tasks);
-        let moment = self.moment(limits);
-        let random = &mut self.out.random;
-        let mut paragraphs = self.timeline.conclusions(random, moment.asking);
-        let told = self.timeline.shown(random, moment, &*self.workspace);
+        let moment = self.moment(tasks);
+        let concluded = self.timeline.conclusions(moment.asking);
+        let told = self.timeline.shown(moment, &*self.workspace);
         let told = told.unwrap_or_default();
-        let is_usual = limits.least == 0 && limits.reads == 0;
+        let is_usual = moment.least == 0 && moment.reads == 0;
         let choice = if !told.actions.is_empty() && is_usual {
             // It takes the place of the work of this round, as one tool is mostly used at a time.
-            Choice::Aside
-        } else if limits.reads > 0 {
-            Choice::ReadOnly
+            Choice::Only(Intent::Aside)
+        } else if moment.reads > 0 {
+            Choice::Only(Intent::Read)
         } else if is_first {
-            Choice::First
+            Choice::Only(Intent::Orient)
         } else {
             Choice::Weighted(&tasks.weights)
         };
-        let round = self.workspace.round(random, choice, moment.now, limits);
-        paragraphs.extend(told.paragraphs);
-        paragraphs.push(round.text);
-        let mut actions = round.actions;
-        actions.extend(told.actions);
+        let mut round = self.workspace.round(choice, moment);
+        round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
+        round.actions.extend(told.actions);
         // Families that say all facts early need room for them.
         let most = if self.family.said_by < 1_000 { 3 } else { 2 };
-        actions.extend(self.reveal(moment, most, limits));
-        self.act(round.thought, &paragraphs, actions);
+        round.actions.extend(self.reveal(moment, most));
+        self.act(round);
     }
 }

@@ -1,0 +1,61 @@
+//! Templates: the text of a result, filled in from the facts that `--json` prints.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use crate::report::escape::short;
+use crate::report::figure::{many, percent, tokens};
+use crate::units::Usd;
+
+/// Fills a template with facts. A name that the facts do not have is a mistake.
+pub(super) fn fill(template: &str, facts: impl Serialize) -> anyhow::Result<String> {
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true);
+    let mut templates = Environment::new();
+    templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
+    templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    templates.add_filter("grouped", grouped);
+    templates.add_filter("left", |text: &Value, columns| {
+        format!("{:columns$}", text.to_string())
+    });
+    templates.add_filter("many", |count, one: &str, more: &str| {
+        many(count, one, more)
+    });
+    templates.add_filter("percent", percent);
+    templates.add_filter("right", |text: &Value, columns| {
+        format!("{:>columns$}", text.to_string())
+    });
+    templates.add_filter("short", short);
+    templates.add_filter("tokens", tokens);
+    templates.add_filter("usd", |nano_dollars: u64| Usd(nano_dollars).to_string());
+    Ok(templates.render_str(template, Serde(facts))?)
+}
+
+/// `183,616`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        for (number, text) in [
+            (0, "0"),
+            (12, "12"),
+            (999, "999"),
+            (1_234, "1,234"),
+            (123_456, "123,456"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

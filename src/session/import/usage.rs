@@ -1,0 +1,118 @@
+//! What a call cost, under the names that products give to its counters.
+
+use std::sync::LazyLock;
+
+use super::prelude::*;
+
+static PLACES: LazyLock<Places> =
+    LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
+
+/// Where the counters of a usage stand, by the names that products give them.
+#[derive(Default, Deserialize)]
+struct Places {
+    prompt: Vec<String>,
+    read: Vec<String>,
+    written: Vec<String>,
+    for_minutes: Vec<String>,
+    for_hours: Vec<String>,
+    output: Vec<String>,
+}
+
+/// Where a product counts the tokens of a prompt that were read from the cache or written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cached {
+    /// Within the prompt.
+    Within,
+    /// Apart from the prompt.
+    Apart,
+}
+
+/// The counters of a call; none if the value is no object.
+pub(super) fn usage(raw: &RawValue, cached: Cached, source: &mut Source) -> Option<Usage> {
+    let value = value(raw);
+    if !value.is_object() {
+        source.warn("a usage cannot be read");
+        return None;
+    }
+    Some(usage_in(&value, cached, source))
+}
+
+/// The counters of a call.
+///
+/// Cache writes are split by lifetime where the record says so; otherwise they are of the
+/// five-minute kind, the only one there was.
+pub(super) fn usage_in(value: &Value, cached: Cached, source: &mut Source) -> Usage {
+    let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
+    let (prompt, read, written) = (
+        count(&PLACES.prompt),
+        count(&PLACES.read),
+        count(&PLACES.written),
+    );
+    let (minutes, hours) = (count(&PLACES.for_minutes), count(&PLACES.for_hours));
+    let output = count(&PLACES.output);
+    let written = written.max(minutes.saturating_add(hours));
+    let uncached = match cached {
+        Cached::Apart => prompt,
+        Cached::Within => {
+            let uncached = prompt.checked_sub(read.saturating_add(written));
+            uncached.unwrap_or_else(|| {
+                source.warn("a usage counts cached tokens apart from the prompt");
+                prompt
+            })
+        }
+    };
+    Usage {
+        cache_write_1h: Tokens(hours),
+        ..billed(uncached, written - hours, read, output)
+    }
+}
+
+/// The counters at some places of a usage; those that are not there are zero.
+pub(super) fn counters<const N: usize>(
+    value: &Value,
+    at: [&str; N],
+    source: &mut Source,
+) -> [u64; N] {
+    at.map(|at| counter(value, &[at], source).unwrap_or_default())
+}
+
+/// The first counter that is there, or `None` where none is, or it is no count.
+pub(super) fn counter(
+    value: &Value,
+    places: &[impl AsRef<str>],
+    source: &mut Source,
+) -> Option<u64> {
+    let mut found = places.iter().filter_map(|at| value.pointer(at.as_ref()));
+    let found = found.find(|found| !found.is_null())?;
+    let read = found.as_u64();
+    if read.is_none() {
+        source.warn("a usage counter is no count and was taken as zero");
+    }
+    read
+}
+
+/// A bill that counts the cached tokens apart.
+pub(super) fn billed(uncached: u64, written: u64, read: u64, output: u64) -> Usage {
+    Usage {
+        input_uncached: Tokens(uncached),
+        cache_write_5m: Tokens(written),
+        cache_write_1h: Tokens::ZERO,
+        cache_read: Tokens(read),
+        output: Tokens(output),
+    }
+}
+
+/// The usage, unless it counts nothing.
+pub(super) fn unless_zero(usage: Usage) -> Option<Usage> {
+    (usage != Usage::default()).then_some(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_of_counters_are_read() {
+        assert!(!PLACES.prompt.is_empty() && !PLACES.output.is_empty());
+    }
+}
