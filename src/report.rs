@@ -16,7 +16,6 @@ use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
 
-pub mod arm;
 mod bmf;
 mod build;
 mod columns;
@@ -38,6 +37,7 @@ mod parquet;
 mod plot;
 mod section;
 mod sections;
+pub mod strategy_summary;
 pub(crate) mod sweep;
 mod table;
 pub mod terminal;

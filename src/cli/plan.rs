@@ -10,7 +10,7 @@ use super::graded::Graded;
 use super::inputs::Inputs;
 use super::{Exit, print, prose, read_run, show, stop_with, template, terminal, walk};
 use crate::metric::cost::{AS_BILLED, Bill};
-use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
+use crate::metric::forecast::{Asking, Forecast, Span, Spend, StrategyForecast, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "counter": manifest.counter,
             "sessions": sessions,
             "cells": cells,
-            "strategies": forecast.arms,
+            "strategies": forecast.strategies,
             "spend": forecast.spend,
             "noise": noise,
             "detectable": Detectable::of(&plan.planted_items()),
@@ -185,12 +185,12 @@ pub(super) fn detectable_in_words(plan: &Plan) -> anyhow::Result<String> {
     template::fill(include_str!("text/detectable.txt"), json!({ "seen": seen }))
 }
 
-fn row(arm: &ArmForecast, cells: Vec<Cell>) -> Row {
-    let mark = || format!("ends early in {} of {}", arm.broken, arm.cells);
+fn row(strategy: &StrategyForecast, cells: Vec<Cell>) -> Row {
+    let mark = || format!("ends early in {} of {}", strategy.broken, strategy.cells);
     Row {
-        name: arm.strategy.clone(),
+        name: strategy.strategy.clone(),
         role: Role::Other,
-        marks: (arm.broken > 0).then(mark).into_iter().collect(),
+        marks: (strategy.broken > 0).then(mark).into_iter().collect(),
         ranked: false,
         cells,
     }
@@ -203,20 +203,23 @@ fn tokens(span: Span<Tokens>) -> Cell {
 
 /// The calls and tokens of each strategy.
 fn calls(forecast: &Forecast) -> Section {
-    let rows = forecast.arms.iter().map(|arm| {
-        let cost = arm.costs.first();
+    let rows = forecast.strategies.iter().map(|strategy| {
+        let cost = strategy.costs.first();
         let known = |of: Option<Tokens>| of.map_or(Cell::NOT_MEASURED, Cell::tokens);
         let cells = vec![
-            Cell::count(arm.agent_calls),
-            Cell::count(arm.strategy_calls),
-            tokens(arm.input_range),
+            Cell::count(strategy.agent_calls),
+            Cell::count(strategy.strategy_calls),
+            tokens(strategy.input_range),
             known(cost.map(|cost| cost.cache_read)),
             known(cost.map(|cost| cost.cache_written)),
-            tokens(arm.strategy_output),
+            tokens(strategy.strategy_output),
         ];
-        row(arm, cells)
+        row(strategy, cells)
     });
-    let scheme = forecast.arms.iter().find_map(|arm| arm.costs.first());
+    let scheme = forecast
+        .strategies
+        .iter()
+        .find_map(|strategy| strategy.costs.first());
     let scheme = match scheme.map_or("no scheme", |cost| cost.scheme.as_str()) {
         AS_BILLED => "the scheme of each session's bill".to_owned(),
         scheme => format!("`{scheme}`"),
@@ -228,12 +231,12 @@ fn calls(forecast: &Forecast) -> Section {
 fn costs(forecast: &Forecast) -> Section {
     let all = || {
         forecast
-            .arms
+            .strategies
             .iter()
-            .flat_map(|arm| arm.costs.iter().map(move |cost| (arm, cost)))
+            .flat_map(|strategy| strategy.costs.iter().map(move |cost| (strategy, cost)))
     };
     let is_priced = all().any(|(_, cost)| cost.dollars.is_some());
-    let rows = all().filter_map(|(arm, cost)| {
+    let rows = all().filter_map(|(strategy, cost)| {
         let bill = match &cost.bill {
             // It is one of the placements.
             Bill::Shown => return None,
@@ -249,7 +252,7 @@ fn costs(forecast: &Forecast) -> Section {
             tokens(cost.input_equivalents),
             Cell::text(dollars.unwrap_or("unknown".to_owned())),
         ];
-        Some(row(arm, cells))
+        Some(row(strategy, cells))
     });
     let unpriced =
         "dollars: unknown, for no price file knows the sessions' models (`cache.model` names one)";

@@ -91,7 +91,7 @@ fn add_money<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
 
 /// The requests and costs of one strategy, over all its cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct ArmForecast {
+pub struct StrategyForecast {
     /// The strategy's name, or `full`.
     pub strategy: String,
     /// Cells.
@@ -138,7 +138,7 @@ pub struct CostForecast {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
     /// `full` first, then the strategies in the order of the manifest.
-    pub arms: Vec<ArmForecast>,
+    pub strategies: Vec<StrategyForecast>,
     /// The requests to live models of the run itself.
     pub spend: Spend,
 }
@@ -147,19 +147,22 @@ impl Forecast {
     /// Sums cells up. `asking` says what the models of the run itself cost and may write.
     pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
-        let arm = |name| ArmForecast::of(manifest, name, cells, &asking.thinking);
+        let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &asking.thinking);
         Self {
-            arms: std::iter::once("full").chain(names).map(arm).collect(),
+            strategies: std::iter::once("full")
+                .chain(names)
+                .map(of_strategy)
+                .collect(),
             spend: Spend::of(manifest, cells, asking),
         }
     }
 }
 
-impl ArmForecast {
+impl StrategyForecast {
     fn of(manifest: &Manifest, name: &str, all: &[ForecastCell], thinking: &Thinking) -> Self {
         let own = || all.iter().filter(|cell| cell.record.strategy == name);
         let writes = writes(manifest, thinking);
-        let mut arm = Self {
+        let mut total = Self {
             strategy: name.to_owned(),
             cells: own().count(),
             ..Self::default()
@@ -170,13 +173,13 @@ impl ArmForecast {
             let carry = Carry::of(cell, writes);
             let requests = carry.requests.iter();
             let input = prompts + requests.map(|it| it.usage.prompt()).sum();
-            arm.broken += usize::from(record.end != crate::record::End::Completed);
-            arm.agent_calls += record.prompt_tokens.len();
-            arm.strategy_calls += carry.requests.len();
-            arm.input_tokens += input;
-            arm.input_range += carry.total().around(input);
+            total.broken += usize::from(record.end != crate::record::End::Completed);
+            total.agent_calls += record.prompt_tokens.len();
+            total.strategy_calls += carry.requests.len();
+            total.input_tokens += input;
+            total.input_range += carry.total().around(input);
             for request in &carry.requests {
-                arm.strategy_output += request.output;
+                total.strategy_output += request.output;
             }
             let is_full = |other: &&CellRecord| {
                 other.arm == Arm::Reference && other.session == record.session
@@ -185,7 +188,7 @@ impl ArmForecast {
                 continue;
             };
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
-            arm.agent_output += sent.copied().sum();
+            total.agent_output += sent.copied().sum();
             let price = price_of_session(manifest, &record.session);
             let costs = SchemeCost::of(record, full);
             for bill in Bill::all(std::iter::once(&*costs)) {
@@ -193,14 +196,14 @@ impl ArmForecast {
                     continue;
                 };
                 let forecast = CostForecast::of(cell, &carry, bill, cost, price);
-                let mut known = arm.costs.iter_mut();
+                let mut known = total.costs.iter_mut();
                 match known.find(|known| known.bill == forecast.bill) {
                     Some(sum) => sum.add(&forecast),
-                    None => arm.costs.push(forecast),
+                    None => total.costs.push(forecast),
                 }
             }
         }
-        arm
+        total
     }
 }
 

@@ -6,7 +6,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{Beside, was_asked};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
-use crate::report::arm::{Anchors, ArmSummary};
+use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
     controls::ControlFailure, figure, sections,
@@ -44,30 +44,34 @@ pub(super) struct Material<'a> {
     /// Their metrics, in the same order.
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
-    pub(super) arms: Vec<(Arm, ArmSummary)>,
+    pub(super) strategies: Vec<(Arm, StrategySummary)>,
 }
 
 impl<'a> Material<'a> {
     /// The rows of every strategy, of full history and of an empty context.
     pub(super) fn rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
-        cells: impl Fn(Arm, &'s ArmSummary) -> C,
+        cells: impl Fn(Arm, &'s StrategySummary) -> C,
     ) -> Vec<Row> {
-        let of_arm = |(kind, arm): &'s (Arm, ArmSummary)| {
-            let rows = cells(*kind, arm).into_iter();
-            rows.map(|cells| sections::row(&arm.strategy, sections::role(*kind), cells))
+        let rows_of = |(kind, strategy): &'s (Arm, StrategySummary)| {
+            let rows = cells(*kind, strategy).into_iter();
+            rows.map(|cells| sections::row(&strategy.name, sections::role(*kind), cells))
         };
-        self.arms.iter().flat_map(of_arm).collect()
+        self.strategies.iter().flat_map(rows_of).collect()
     }
 
     /// The same, with a mark at strategies that are broken.
     pub(super) fn marked_rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
-        cells: impl Fn(Arm, &'s ArmSummary) -> C,
+        cells: impl Fn(Arm, &'s StrategySummary) -> C,
     ) -> Vec<Row> {
         let mut rows = self.rows(cells);
-        for (_, arm) in self.arms.iter().filter(|(_, arm)| arm.broken().is_some()) {
-            let own = rows.iter_mut().filter(|row| row.name == arm.strategy);
+        for (_, strategy) in self
+            .strategies
+            .iter()
+            .filter(|(_, strategy)| strategy.broken().is_some())
+        {
+            let own = rows.iter_mut().filter(|row| row.name == strategy.name);
             own.for_each(|row| row.marks.push("broken".to_owned()));
         }
         rows
@@ -275,15 +279,15 @@ fn material<'a>(
                 .iter()
                 .map(|strategy| (Arm::Strategy, strategy.name.as_str())),
         );
-    let arms = names
-        .map(|(arm, name)| (arm, ArmSummary::of(name, &cells_of(name), anchors)))
+    let strategies = names
+        .map(|(arm, name)| (arm, StrategySummary::of(name, &cells_of(name), anchors)))
         .collect();
     Material {
         manifest,
         cells,
         unmeasured,
         summaries,
-        arms,
+        strategies,
     }
 }
 
@@ -295,8 +299,8 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
-    let mut arms = material.arms.iter();
-    let has_calls = arms.any(|(_, arm)| arm.model_calls.total().calls > 0);
+    let mut strategies = material.strategies.iter();
+    let has_calls = strategies.any(|(_, strategy)| strategy.model_calls.total().calls > 0);
     let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
     let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
     let of_cells = |count: usize, what: &str| {

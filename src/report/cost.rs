@@ -8,7 +8,7 @@ use crate::units::{Tokens, median};
 
 /// What a strategy costs over all its sessions, under one bill.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ArmCost {
+pub struct StrategyCost {
     /// Which costs are summed up.
     pub bill: Bill,
     /// The costs of its cells, added up; the scheme is `as billed` where sessions have different ones.
@@ -30,7 +30,7 @@ pub struct ArmCost {
     pub by_call: Option<[Tokens; 4]>,
 }
 
-impl ArmCost {
+impl StrategyCost {
     /// The costs of a strategy under each bill, the one of the comparison first.
     pub(super) fn all(cells: &[&CellSummary]) -> Vec<Self> {
         let bills = Bill::all(cells.iter().map(|cell| &*cell.costs));

@@ -143,7 +143,7 @@ fn piece_end(word: &str, longest: usize) -> usize {
 
 /// A column to be laid out.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct ColumnSpec {
     /// Columns with a higher rank go first, among equals the last; [`Self::NEVER`] never comes in.
     pub(crate) rank: u8,
     /// The narrowest it may get.
@@ -152,15 +152,15 @@ pub(crate) struct Wish {
     pub(crate) widest: usize,
 }
 
-impl Wish {
+impl ColumnSpec {
     /// Rank of a column that takes no room.
     pub(crate) const NEVER: u8 = u8::MAX;
 }
 
 /// Whether all columns of rank 0 fit `limit`: what nobody should have to do without.
-pub(crate) fn fits(wishes: &[Wish], limit: usize) -> bool {
-    let needed = wishes.iter().filter(|wish| wish.rank == 0);
-    let sum: usize = needed.map(|wish| wish.narrowest + GAP).sum();
+pub(crate) fn fits(specs: &[ColumnSpec], limit: usize) -> bool {
+    let needed = specs.iter().filter(|spec| spec.rank == 0);
+    let sum: usize = needed.map(|spec| spec.narrowest + GAP).sum();
     sum <= limit + GAP
 }
 
@@ -170,28 +170,28 @@ pub(crate) fn fits(wishes: &[Wish], limit: usize) -> bool {
 /// among equals, each with its narrowest width. Where one did not fit, none of a higher rank comes in:
 /// what matters less never stands where what matters more is missing. What is left goes to those that
 /// would like more, from the left.
-pub(crate) fn columns(wishes: &[Wish], limit: usize) -> Vec<Option<usize>> {
-    let mut order: Vec<usize> = (0..wishes.len()).collect();
-    order.sort_by_key(|at| (*at > 0, wishes[*at].rank));
-    let mut widths: Vec<Option<usize>> = vec![None; wishes.len()];
+pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> {
+    let mut order: Vec<usize> = (0..specs.len()).collect();
+    order.sort_by_key(|at| (*at > 0, specs[*at].rank));
+    let mut widths: Vec<Option<usize>> = vec![None; specs.len()];
     let mut used = 0;
-    let mut highest = Wish::NEVER - 1;
+    let mut highest = ColumnSpec::NEVER - 1;
     for at in order {
-        let wish = wishes[at];
+        let spec = specs[at];
         if at == 0 {
             // Names that are wider than everything break.
-            used = wish.narrowest.min(limit);
+            used = spec.narrowest.min(limit);
             widths[at] = Some(used);
-        } else if wish.rank <= highest && used + GAP + wish.narrowest <= limit {
-            widths[at] = Some(wish.narrowest);
-            used += GAP + wish.narrowest;
+        } else if spec.rank <= highest && used + GAP + spec.narrowest <= limit {
+            widths[at] = Some(spec.narrowest);
+            used += GAP + spec.narrowest;
         } else {
-            highest = highest.min(wish.rank);
+            highest = highest.min(spec.rank);
         }
     }
-    for (width, wish) in widths.iter_mut().zip(wishes) {
+    for (width, spec) in widths.iter_mut().zip(specs) {
         if let Some(width) = width {
-            let more = wish
+            let more = spec
                 .widest
                 .saturating_sub(*width)
                 .min(limit.saturating_sub(used));
@@ -204,20 +204,20 @@ pub(crate) fn columns(wishes: &[Wish], limit: usize) -> Vec<Option<usize>> {
 
 /// Columns that do not stand in the first table, in their order, as further tables of at most `limit`: each
 /// takes as many as fit beside the names, and one at least.
-pub(crate) fn further(wishes: &[Wish], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
-    let names = wishes.first().map_or(0, |wish| wish.narrowest);
+pub(crate) fn further(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
+    let names = specs.first().map_or(0, |spec| spec.narrowest);
     let mut tables: Vec<Vec<usize>> = Vec::new();
     let mut used = limit + 1;
-    for (at, wish) in wishes.iter().enumerate().skip(1) {
+    for (at, spec) in specs.iter().enumerate().skip(1) {
         if shown.get(at).copied().unwrap_or(true) {
             continue;
         }
-        used += GAP + wish.narrowest;
+        used += GAP + spec.narrowest;
         match tables.last_mut() {
             Some(table) if used <= limit => table.push(at),
             Some(_) | None => {
                 tables.push(vec![at]);
-                used = names + GAP + wish.narrowest;
+                used = names + GAP + spec.narrowest;
             }
         }
     }
@@ -267,41 +267,41 @@ mod tests {
 
     #[test]
     fn columns_of_a_high_rank_make_room() {
-        let wish = |rank, narrowest, widest| Wish {
+        let spec = |rank, narrowest, widest| ColumnSpec {
             rank,
             narrowest,
             widest,
         };
-        let wishes = [wish(0, 10, 20), wish(2, 10, 10), wish(1, 10, 10)];
-        assert_eq!(columns(&wishes, 34), [Some(10), Some(10), Some(10)]);
-        assert_eq!(columns(&wishes, 33), [Some(20), None, Some(10)]);
-        assert_eq!(columns(&wishes, 5), [Some(5), None, None]);
+        let specs = [spec(0, 10, 20), spec(2, 10, 10), spec(1, 10, 10)];
+        assert_eq!(columns(&specs, 34), [Some(10), Some(10), Some(10)]);
+        assert_eq!(columns(&specs, 33), [Some(20), None, Some(10)]);
+        assert_eq!(columns(&specs, 5), [Some(5), None, None]);
         // Of equals the last goes, also of those that matter most.
-        let wishes = [wish(0, 10, 20), wish(0, 10, 10), wish(0, 10, 10)];
-        assert!(fits(&wishes, 34) && !fits(&wishes, 33));
-        assert_eq!(columns(&wishes, 33), [Some(20), Some(10), None]);
+        let specs = [spec(0, 10, 20), spec(0, 10, 10), spec(0, 10, 10)];
+        assert!(fits(&specs, 34) && !fits(&specs, 33));
+        assert_eq!(columns(&specs, 33), [Some(20), Some(10), None]);
         // What matters less does not come in where what matters more did not fit.
-        let wishes = [
-            wish(0, 10, 10),
-            wish(1, 20, 20),
-            wish(2, 5, 5),
-            wish(1, 6, 6),
+        let specs = [
+            spec(0, 10, 10),
+            spec(1, 20, 20),
+            spec(2, 5, 5),
+            spec(1, 6, 6),
         ];
-        assert_eq!(columns(&wishes, 20), [Some(10), None, None, Some(6)]);
-        let wishes = [wish(0, 10, 10), wish(Wish::NEVER, 1, 1)];
-        assert_eq!(columns(&wishes, 90), [Some(10), None]);
+        assert_eq!(columns(&specs, 20), [Some(10), None, None, Some(6)]);
+        let specs = [spec(0, 10, 10), spec(ColumnSpec::NEVER, 1, 1)];
+        assert_eq!(columns(&specs, 90), [Some(10), None]);
     }
 
     #[test]
     fn what_the_first_table_does_not_hold_stands_in_further_ones() {
-        let wish = |narrowest| Wish {
+        let spec = |narrowest| ColumnSpec {
             rank: 0,
             narrowest,
             widest: narrowest,
         };
-        let wishes = [wish(10), wish(5), wish(30), wish(6), wish(6), wish(6)];
+        let specs = [spec(10), spec(5), spec(30), spec(6), spec(6), spec(6)];
         let shown = [true, true, false, false, false, false];
-        assert_eq!(further(&wishes, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
-        assert!(further(&wishes, &[true; 6], 26).is_empty());
+        assert_eq!(further(&specs, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
+        assert!(further(&specs, &[true; 6], 26).is_empty());
     }
 }

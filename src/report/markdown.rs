@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::layout::{self, Wish};
+use crate::report::layout::{self, ColumnSpec};
 use crate::report::{
     Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, escape, figure,
 };
@@ -145,15 +145,15 @@ impl<'a> Columns<'a> {
                 shown.push(at);
             }
         }
-        let wishes: Vec<Wish> = shown.iter().map(|at| wish(table, *at)).collect();
-        let widths = layout::columns(&wishes, WIDTH);
+        let specs: Vec<ColumnSpec> = shown.iter().map(|at| spec(table, *at)).collect();
+        let widths = layout::columns(&specs, WIDTH);
         let fits: Vec<bool> = widths.iter().map(Option::is_some).collect();
         let fitting = shown.iter().zip(&fits).skip(1);
         found.first = fitting
             .filter(|(_, fits)| **fits)
             .map(|(at, _)| *at)
             .collect();
-        let further = layout::further(&wishes, &fits, WIDTH).into_iter();
+        let further = layout::further(&specs, &fits, WIDTH).into_iter();
         found.further = further
             .map(|table| table.into_iter().map(|at| shown[at]).collect())
             .collect();
@@ -162,7 +162,7 @@ impl<'a> Columns<'a> {
 }
 
 /// How wide a column is where headings and prose wrap and numbers do not.
-fn wish(table: &Table, at: usize) -> Wish {
+fn spec(table: &Table, at: usize) -> ColumnSpec {
     let column = &table.columns[at];
     let shared = table.shared_n(at);
     let names = table.rows.iter().filter(|_| at == 0);
@@ -179,9 +179,9 @@ fn wish(table: &Table, at: usize) -> Wish {
     let head = layout::narrowest(&column.label, PROSE, PROSE);
     let n = shared.map_or(0, |n| layout::width(&figure::n(n)));
     let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
-    Wish {
+    ColumnSpec {
         // Here nothing is too long to come last.
-        rank: column.rank.min(Wish::NEVER - 1),
+        rank: column.rank.min(ColumnSpec::NEVER - 1),
         narrowest: widest,
         widest,
     }

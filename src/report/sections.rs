@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::metric::{Direction, METRICS};
 use crate::probe::ProbeKind;
 use crate::record::Arm;
-use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
+use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Cell, Column, Role, Row, Section, columns, figure};
 
 pub(super) mod answers;
@@ -108,15 +108,15 @@ fn kinds(material: &Material<'_>) -> Section {
     // A kind that no session asks about gets no column.
     let mut asked = ProbeKind::ALL.to_vec();
     asked.retain(|kind| {
-        let mut arms = material.arms.iter();
+        let mut strategies = material.strategies.iter();
         matches!(kind, Recall | Constraint | Artifact | Decoy)
-            || arms.any(|(_, arm)| arm.survival_by_kind.contains_key(kind.name()))
+            || strategies.any(|(_, strategy)| strategy.survival_by_kind.contains_key(kind.name()))
     });
-    let rows = material.rows(|_, arm| {
-        let of_kind = |kind: &ProbeKind| arm.survival_by_kind.get(kind.name()).copied();
-        let all = [arm.survival_uncorrected, arm.survival];
+    let rows = material.rows(|_, strategy| {
+        let of_kind = |kind: &ProbeKind| strategy.survival_by_kind.get(kind.name()).copied();
+        let all = [strategy.survival_uncorrected, strategy.survival];
         let cells = asked.iter().map(of_kind).chain(all).map(Cell::estimate);
-        (!arm.survival_by_kind.is_empty()).then(|| cells.collect())
+        (!strategy.survival_by_kind.is_empty()).then(|| cells.collect())
     });
     let of_kinds = asked.iter().map(|kind| match kind {
         Decoy => Column::new("decoy", "decoy (f)", 0),
@@ -137,8 +137,8 @@ fn kinds(material: &Material<'_>) -> Section {
 }
 
 fn stages(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        arm.stages.iter().map(|(stage, total)| {
+    let rows = material.rows(|_, strategy| {
+        strategy.stages.iter().map(|(stage, total)| {
             vec![
                 Cell::text(stage.as_str()),
                 Cell::count(total.patches),
@@ -152,8 +152,8 @@ fn stages(material: &Material<'_>) -> Section {
 }
 
 fn model_calls(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let purposes = arm.model_calls.by_purpose().into_iter();
+    let rows = material.rows(|_, strategy| {
+        let purposes = strategy.model_calls.by_purpose().into_iter();
         purposes
             .filter(|(_, total)| total.calls > 0)
             .map(|(purpose, total)| {
@@ -170,9 +170,9 @@ fn model_calls(material: &Material<'_>) -> Section {
 
 /// Violations by strategy, level and rule.
 fn findings(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
+    let rows = material.rows(|_, strategy| {
         let mut rules = BTreeMap::new();
-        for cell in material.cells_of(&arm.strategy) {
+        for cell in material.cells_of(&strategy.name) {
             for violation in &cell.violations {
                 let key = (Reverse(violation.level), violation.rule.as_str());
                 let (count, sessions, first) =
@@ -213,7 +213,7 @@ fn definitions(_: &Material<'_>) -> Section {
     Section::new("metrics", rows)
 }
 
-/// Whether any cell of the arm was recorded.
-fn is_measured(arm: &ArmSummary) -> bool {
-    arm.cells > 0
+/// Whether any cell of the strategy was recorded.
+fn is_measured(strategy: &StrategySummary) -> bool {
+    strategy.cells > 0
 }

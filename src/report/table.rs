@@ -124,7 +124,7 @@ pub enum Value {
 impl Column {
     /// Rank of a column that a terminal does not show: too long, or measured by nobody, which a
     /// note then says.
-    pub const FILES_ONLY: u8 = layout::Wish::NEVER;
+    pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
 
     /// A column of shares of which more is better.
     pub(crate) fn share(id: &'static str, label: impl Into<String>, rank: u8) -> Self {

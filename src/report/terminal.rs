@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::layout::{self, GAP, Wish, wrap};
+use crate::report::layout::{self, ColumnSpec, GAP, wrap};
 use crate::report::{
     Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, escape, figure,
 };
@@ -192,8 +192,8 @@ impl Terminal {
             .take(section.most_rows)
             .map(of_row)
             .collect();
-        let wishes = self.wishes(&table.columns, &heads, &rows);
-        let widths = layout::columns(&wishes, self.width);
+        let specs = self.specs(&table.columns, &heads, &rows);
+        let widths = layout::columns(&specs, self.width);
         let is_text: Vec<bool> = columns.map(|at| table.is_text(at)).collect();
         self.write_row(out, &heads, &widths, &is_text);
         let total: usize = widths.iter().flatten().map(|width| width + GAP).sum();
@@ -221,17 +221,17 @@ impl Terminal {
 
     /// How wide the columns may get. Where those that matter most do not fit, long words break at their
     /// signs sooner, and only then columns go.
-    fn wishes(self, columns: &[Column], heads: &[Lines], rows: &[Vec<Lines>]) -> Vec<Wish> {
-        let of = |longest: usize| -> Vec<Wish> {
-            let wishes = columns.iter().enumerate();
-            wishes
-                .map(|(at, column)| wish(column.rank, at, heads, rows, longest))
+    fn specs(self, columns: &[Column], heads: &[Lines], rows: &[Vec<Lines>]) -> Vec<ColumnSpec> {
+        let of = |longest: usize| -> Vec<ColumnSpec> {
+            let specs = columns.iter().enumerate();
+            specs
+                .map(|(at, column)| spec(column.rank, at, heads, rows, longest))
                 .collect()
         };
         [layout::LONGEST_WORD, layout::LONGEST_NAME]
             .into_iter()
             .map(of)
-            .find(|wishes| layout::fits(wishes, self.width))
+            .find(|specs| layout::fits(specs, self.width))
             .unwrap_or_else(|| of(layout::SHORTEST))
     }
 
@@ -329,7 +329,7 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     lines
 }
 
-fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usize) -> Wish {
+fn spec(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usize) -> ColumnSpec {
     let lines = || {
         heads
             .get(at)
@@ -355,7 +355,7 @@ fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usiz
         .max()
         .unwrap_or(0);
     let widest = values().map(layout::width).max().unwrap_or(0);
-    Wish {
+    ColumnSpec {
         rank,
         narrowest,
         widest: if at == 0 {

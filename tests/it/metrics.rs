@@ -19,9 +19,11 @@ use proctor::record::{
     PlaceInPrompt, ProbeRecord, SessionEntry, SessionSizes, StrategyEntry, SurvivalRecord,
     UnseenResults, Violation,
 };
-use proctor::report::arm::{Anchors, ArmAccuracy, ArmAnswers, ArmSummary};
 use proctor::report::json;
 use proctor::report::markdown;
+use proctor::report::strategy_summary::{
+    Anchors, StrategyAccuracy, StrategyAnswers, StrategySummary,
+};
 use proctor::report::terminal::Terminal;
 use proctor::report::{self, BannerLevel, Cell, Controls, Kind, Report, Value};
 use proctor::session::ground_truth::Importance;
@@ -511,7 +513,7 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         probe("d2", ProbeKind::Decoy, 7, 0.0, Outcome::Right),
     ];
     let summary = CellSummary::of(&half, None, OFFLINE);
-    let arm = ArmSummary::of("x", &[&summary], Anchors::default());
+    let arm = StrategySummary::of("x", &[&summary], Anchors::default());
     close(arm.survival_uncorrected.unwrap().point_estimate, 0.75);
     // (0.75 − 0.5) / (1 − 0.5)
     close(arm.survival.unwrap().point_estimate, 0.5);
@@ -523,7 +525,7 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         }
     );
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
-    let Some(ArmAnswers::Extract(outcomes)) = arm.answers else {
+    let Some(StrategyAnswers::Extract(outcomes)) = arm.answers else {
         panic!("no extract");
     };
     close(outcomes.right_share().unwrap(), 0.25);
@@ -560,8 +562,8 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
             empty: Some(0.0)
         }
     );
-    let arm = |anchors| ArmSummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
-    let Some(ArmAnswers::Accuracy(ArmAccuracy {
+    let arm = |anchors| StrategySummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
+    let Some(StrategyAnswers::Accuracy(StrategyAccuracy {
         accuracy,
         bounds,
         fidelity,
@@ -592,7 +594,7 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
             full: Some(full),
             empty: Some(empty),
         };
-        let Some(ArmAnswers::Accuracy(found)) = arm(anchors) else {
+        let Some(StrategyAnswers::Accuracy(found)) = arm(anchors) else {
             panic!("no accuracy");
         };
         assert_eq!(found.fidelity, Err(refusal));
@@ -632,8 +634,8 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
             .each_ref()
             .map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
         let anchors = Anchors::of(&full, &empty);
-        match ArmSummary::of("x", &cells, anchors).answers {
-            Some(ArmAnswers::Accuracy(found)) => (found.fidelity, found.normalised),
+        match StrategySummary::of("x", &cells, anchors).answers {
+            Some(StrategyAnswers::Accuracy(found)) => (found.fidelity, found.normalised),
             other => panic!("{other:?}"),
         }
     };

@@ -138,7 +138,7 @@ fn only_what_a_live_model_writes_is_a_range() {
     use ModelKind::{Deterministic, Live};
     let offline = forecast(Deterministic, Deterministic);
     let live = forecast(Live, Deterministic);
-    let output = |forecast: &Forecast| forecast.arms[1].strategy_output;
+    let output = |forecast: &Forecast| forecast.strategies[1].strategy_output;
     assert_eq!(output(&offline), Span::exact(Tokens(40)));
     // The recorded answer is what it is; the other one may be empty, or as long as allowed.
     let range = Span {
@@ -147,7 +147,7 @@ fn only_what_a_live_model_writes_is_a_range() {
         high: Tokens(130),
     };
     assert_eq!(output(&live), range);
-    assert_eq!(offline.arms[1].input_tokens, Tokens(3_000 + 500));
+    assert_eq!(offline.strategies[1].input_tokens, Tokens(3_000 + 500));
     check(&offline.spend, 0, 0, [0, 0, 0]);
     check(&live.spend, 1, 200, [200, 300, 1_200]);
 }

@@ -15,15 +15,15 @@ pub(super) fn tables(report: &Report) -> Option<Json> {
     // The floor has no history to forget.
     let rows = report.compared().iter();
     let rows = rows.filter(|row| row.role != Role::Floor);
-    let arms = rows.map(|row| (&*row.name, report.retention(&row.name)));
-    let arms: Vec<(&str, Retention)> = arms.collect();
-    if arms.iter().all(|(_, items)| items.0.is_empty()) {
+    let strategies = rows.map(|row| (&*row.name, report.retention(&row.name)));
+    let strategies: Vec<(&str, Retention)> = strategies.collect();
+    if strategies.iter().all(|(_, items)| items.0.is_empty()) {
         return None;
     }
     let picture = |kind| picture(&curves::scene(report, kind)).ok();
     let kinds = ProbeKind::ALL.into_iter().filter_map(|kind| {
         let has_items = |items: &Retention| items.0.iter().any(|it| it.kind == kind);
-        let own = arms.iter().filter(|(_, items)| has_items(items));
+        let own = strategies.iter().filter(|(_, items)| has_items(items));
         let rows = own.map(|(name, items)| {
             let tokens = items.by_tokens(|item| item.kind == kind);
             let compactions = items.by_compactions(|item| item.kind == kind);

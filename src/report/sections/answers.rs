@@ -8,8 +8,8 @@ use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord};
-use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
+use crate::report::strategy_summary::{Fidelity, StrategyAnswers, StrategySummary};
 use crate::report::{Cell, Role, Section, figure};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
@@ -69,18 +69,22 @@ pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
 
 /// Outcomes of a reader without a model, or what stands beside accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
-    let mut arms = material.arms.iter();
-    let is_extract = arms.any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract(_))));
-    let is_open = material.arms.iter().any(|(_, arm)| is_open(arm));
-    let mut rows = material.rows(|_, arm| {
-        Some(match arm.answers.as_ref()? {
-            ArmAnswers::Extract(outcomes) => {
-                let mut cells = extracts(material, &arm.strategy);
+    let mut strategies = material.strategies.iter();
+    let is_extract = strategies
+        .any(|(_, strategy)| matches!(strategy.answers, Some(StrategyAnswers::Extract(_))));
+    let is_open = material
+        .strategies
+        .iter()
+        .any(|(_, strategy)| is_open(strategy));
+    let mut rows = material.rows(|_, strategy| {
+        Some(match strategy.answers.as_ref()? {
+            StrategyAnswers::Extract(outcomes) => {
+                let mut cells = extracts(material, &strategy.name);
                 cells.push(between(outcomes.right_bounds()));
                 cells.push(Cell::count(outcomes.unscored));
                 cells
             }
-            ArmAnswers::Accuracy(found) => {
+            StrategyAnswers::Accuracy(found) => {
                 let mut cells = vec![
                     Cell::estimate(found.accuracy),
                     between(found.bounds),
@@ -99,9 +103,9 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         if row.role == Role::Reference {
             row.marks.extend(ceiling_mark(material));
         }
-        let mut arms = material.arms.iter();
-        let own = arms.find(|(_, arm)| arm.strategy == row.name);
-        let normalised = own.and_then(|(_, arm)| arm.accuracy()?.normalised);
+        let mut strategies = material.strategies.iter();
+        let own = strategies.find(|(_, strategy)| strategy.name == row.name);
+        let normalised = own.and_then(|(_, strategy)| strategy.accuracy()?.normalised);
         let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
         row.marks.extend(above.map(str::to_owned));
     }
@@ -120,10 +124,10 @@ const BOUNDS: &str = "Items without a score may be right or wrong: at least coun
      most as right. Where many need a judge, shares of the others say little by themselves.";
 
 /// Whether planted items of this strategy have no score.
-fn is_open(arm: &ArmSummary) -> bool {
-    match &arm.answers {
-        Some(ArmAnswers::Extract(outcomes)) => outcomes.open > 0,
-        Some(ArmAnswers::Accuracy(found)) => found.bounds.or(found.fidelity_bounds).is_some(),
+fn is_open(strategy: &StrategySummary) -> bool {
+    match &strategy.answers {
+        Some(StrategyAnswers::Extract(outcomes)) => outcomes.open > 0,
+        Some(StrategyAnswers::Accuracy(found)) => found.bounds.or(found.fidelity_bounds).is_some(),
         None => false,
     }
 }
@@ -141,7 +145,10 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
 
 /// How many answers of a model need a judge, in a sentence; nothing where none does.
 pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let models = material.arms.iter().filter_map(|(_, arm)| arm.accuracy());
+    let models = material
+        .strategies
+        .iter()
+        .filter_map(|(_, strategy)| strategy.accuracy());
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
@@ -179,8 +186,8 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
 
 /// What a model made of the summaries alone: fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let Some(ArmAnswers::Accuracy(found)) = &arm.summary_answers else {
+    let rows = material.rows(|_, strategy| {
+        let Some(StrategyAnswers::Accuracy(found)) = &strategy.summary_answers else {
             return None;
         };
         let mut cells = vec![Cell::estimate(found.accuracy), in_table(found.fidelity)];

@@ -6,8 +6,8 @@ use crate::report::{Cell, Section};
 
 /// One row per strategy, under the scheme of the comparison.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, arm| {
-        let shown = arm.costs.first()?;
+    let rows = material.marked_rows(|kind, strategy| {
+        let shown = strategy.costs.first()?;
         let calls = shown.by_call?;
         let saved = shown.saved.into_iter().chain([shown.savings]);
         let saved = saved.map(|saved| super::of_strategy(kind, Cell::savings(saved)));

@@ -7,8 +7,8 @@ use crate::metric::{self, Direction, Mark, Metric, Pooled};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
 use crate::record::{Arm, CellRecord};
-use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
+use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Banner, Cell, Column, Measure, Role, Row, Section, Value};
 use crate::units::Tokens;
 
@@ -18,14 +18,18 @@ use written::{banner, of_offline, twins, writers};
 
 /// The comparison, and a banner on strategies that only a model could tell apart.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
-    let most = material.arms.iter().map(|(_, arm)| arm.sessions).max();
+    let most = material
+        .strategies
+        .iter()
+        .map(|(_, strategy)| strategy.sessions)
+        .max();
     let most = most.unwrap_or(0);
     let mut rows: Vec<Row> = material
-        .arms
+        .strategies
         .iter()
         // Where no probe is asked there is no floor: a control without a cell says nothing.
-        .filter(|(kind, arm)| *kind == Arm::Strategy || super::is_measured(arm))
-        .map(|(kind, arm)| row(material, *kind, arm, most))
+        .filter(|(kind, strategy)| *kind == Arm::Strategy || super::is_measured(strategy))
+        .map(|(kind, strategy)| row(material, *kind, strategy, most))
         .collect();
     for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
@@ -40,7 +44,10 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
             mark_best(&mut rows, at, metric, &twins, writers);
         }
     }
-    let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
+    let has_cells = material
+        .strategies
+        .iter()
+        .any(|(_, strategy)| super::is_measured(strategy));
     let column = |(at, metric): (usize, &'static Metric)| {
         let is_known = metric.name != "cost_savings_edge" || has_edges(material);
         let is_strain = metric.is(Mark::Strain);
@@ -88,7 +95,10 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
 
 /// Whether any strategy names the lowest entry that it changes next.
 fn has_edges(material: &Material<'_>) -> bool {
-    let mut costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
+    let mut costs = material
+        .strategies
+        .iter()
+        .flat_map(|(_, strategy)| &strategy.costs);
     costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 
@@ -134,8 +144,8 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
     column
 }
 
-fn row(material: &Material<'_>, kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
-    let own = |cell: &&&CellRecord| cell.strategy == arm.strategy;
+fn row(material: &Material<'_>, kind: Arm, strategy: &StrategySummary, sessions: usize) -> Row {
+    let own = |cell: &&&CellRecord| cell.strategy == strategy.name;
     let unmeasured = material.unmeasured.iter().filter(own);
     let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
     let unmeasured = unmeasured.len();
@@ -148,22 +158,22 @@ fn row(material: &Material<'_>, kind: Arm, arm: &ArmSummary, sessions: usize) ->
     };
     let over: usize = cells().map(over).sum();
     let mut marks = Vec::new();
-    let broken = arm.broken();
+    let broken = strategy.broken();
     match kind {
         Arm::Reference => marks.push("reference".to_owned()),
         Arm::Floor => marks.push("floor".to_owned()),
-        Arm::Strategy if !super::is_measured(arm) && unmeasured > 0 => {}
-        Arm::Strategy if !super::is_measured(arm) => marks.push("no cells yet".to_owned()),
-        Arm::Strategy if arm.fired == 0 => marks.push("never fired".to_owned()),
+        Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
+        Arm::Strategy if !super::is_measured(strategy) => marks.push("no cells yet".to_owned()),
+        Arm::Strategy if strategy.fired == 0 => marks.push("never fired".to_owned()),
         Arm::Strategy => {}
     }
-    let is_short = arm.sessions + unmeasured < sessions;
-    if super::is_measured(arm) && kind == Arm::Strategy && is_short {
-        marks.push(format!("{} of {sessions} sessions", arm.sessions));
+    let is_short = strategy.sessions + unmeasured < sessions;
+    if super::is_measured(strategy) && kind == Arm::Strategy && is_short {
+        marks.push(format!("{} of {sessions} sessions", strategy.sessions));
     }
     match unmeasured {
         0 => {}
-        _ if arm.sessions == 0 => marks.push("not measurable".to_owned()),
+        _ if strategy.sessions == 0 => marks.push("not measurable".to_owned()),
         some => marks.push(format!("not measurable in {some} of {sessions} sessions")),
     }
     if over > 0 {
@@ -175,34 +185,34 @@ fn row(material: &Material<'_>, kind: Arm, arm: &ArmSummary, sessions: usize) ->
         marks.push(format!("broken ({reason})"));
     }
     Row {
-        name: arm.strategy.clone(),
+        name: strategy.name.clone(),
         role: super::role(kind),
         marks,
         ranked: kind == Arm::Strategy
             && broken.is_none()
             && over == 0
-            && arm.fired > 0
-            && arm.sessions == sessions,
+            && strategy.fired > 0
+            && strategy.sessions == sessions,
         cells: metric::columns()
             .into_iter()
-            .map(|metric| cell(kind, arm, metric))
+            .map(|metric| cell(kind, strategy, metric))
             .collect(),
     }
 }
 
-fn cell(kind: Arm, arm: &ArmSummary, metric: &Metric) -> Cell {
+fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
     let applies = match kind {
         Arm::Strategy => true,
         Arm::Reference => metric.is(Mark::Reference) || metric.is(Mark::Controls),
         Arm::Floor => metric.is(Mark::Controls),
     };
-    let pooled = arm.values.get(metric.name);
+    let pooled = strategy.values.get(metric.name);
     // Where no summary was written there is nothing to make up.
-    let is_written = !metric.is(Mark::WhereWritten) || arm.estimate(metric.name).is_some();
+    let is_written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
     if !applies || !is_written {
         return Cell::exact(Value::NotApplicable);
     }
-    let value = match pooled.filter(|_| super::is_measured(arm)) {
+    let value = match pooled.filter(|_| super::is_measured(strategy)) {
         Some(Pooled::Estimate(estimate)) if metric.is(Mark::Savings) => {
             return Cell::savings(*estimate);
         }

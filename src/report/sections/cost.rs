@@ -7,30 +7,34 @@ use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::price::Placement;
 use crate::record::{Arm, PriceEntry};
-use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
-use crate::report::cost::ArmCost;
+use crate::report::cost::StrategyCost;
 use crate::report::figure::{self, many};
+use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Cell, Column, Role, Section, Table, Value};
 use crate::units::{Tokens, Usage, Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, arm| {
-        let shown = arm.costs.first()?;
+    let rows = material.marked_rows(|kind, strategy| {
+        let shown = strategy.costs.first()?;
         let placed = Placement::ALL.map(|placement| {
-            let cost = ArmCost::placed(&arm.costs, placement);
+            let cost = StrategyCost::placed(&strategy.costs, placement);
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
-        let savings = std::iter::once(Cell::savings(arm.estimate("token_savings"))).chain(placed);
+        let savings =
+            std::iter::once(Cell::savings(strategy.estimate("token_savings"))).chain(placed);
         let mut cells: Vec<Cell> = savings.map(|cell| super::of_strategy(kind, cell)).collect();
         cells.push(Cell::estimate(shown.read_share));
         cells.extend(break_even(kind, shown));
-        let [dollars, ..] = priced(material, arm, shown);
+        let [dollars, ..] = priced(material, strategy, shown);
         cells.push(dollars);
         Some(cells)
     });
-    let costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
+    let costs = material
+        .strategies
+        .iter()
+        .flat_map(|(_, strategy)| &strategy.costs);
     let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
     let columns = ["savings_usual", "savings_edge", "savings_ideal"];
     let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
@@ -43,7 +47,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
 }
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
-fn break_even(kind: Arm, cost: &ArmCost) -> [Cell; 2] {
+fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
     let call = cost.break_even_call.map(Value::Count);
     let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
     let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
@@ -52,24 +56,24 @@ fn break_even(kind: Arm, cost: &ArmCost) -> [Cell; 2] {
 
 /// Savings under one scheme for all sessions: one row per strategy, one column per scheme.
 pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
-    let fixed = |arm: &'a ArmSummary| {
-        arm.costs.iter().filter_map(|cost| match &cost.bill {
+    let fixed = |strategy: &'a StrategySummary| {
+        strategy.costs.iter().filter_map(|cost| match &cost.bill {
             Bill::Fixed(scheme) => Some((scheme, cost)),
             Bill::Shown | Bill::Own(_) => None,
         })
     };
-    let rows = material.marked_rows(|kind, arm| {
-        let cells: Vec<Cell> = fixed(arm)
+    let rows = material.marked_rows(|kind, strategy| {
+        let cells: Vec<Cell> = fixed(strategy)
             .map(|(_, cost)| Cell::savings(cost.savings))
             .collect();
         (kind == Arm::Strategy && !cells.is_empty()).then_some(cells)
     });
-    let mut arms = material
-        .arms
+    let mut strategies = material
+        .strategies
         .iter()
         .filter(|(kind, _)| *kind == Arm::Strategy);
-    let first = arms.find(|(_, arm)| fixed(arm).next().is_some());
-    let schemes = first.into_iter().flat_map(|(_, arm)| fixed(arm));
+    let first = strategies.find(|(_, strategy)| fixed(strategy).next().is_some());
+    let schemes = first.into_iter().flat_map(|(_, strategy)| fixed(strategy));
     let of_schemes = schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0));
     Section::new("cost_fixed", rows).more_columns(of_schemes)
 }
@@ -112,8 +116,8 @@ fn column_of(scheme: &str) -> &'static str {
 
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, arm| {
-        arm.costs.iter().filter_map(move |cost| {
+    let rows = material.marked_rows(|kind, strategy| {
+        strategy.costs.iter().filter_map(move |cost| {
             let (bill, placement) = match &cost.bill {
                 // It is one of the placements.
                 Bill::Shown => return None,
@@ -143,7 +147,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 sum.elsewhere.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
-            cells.extend(priced(material, arm, cost));
+            cells.extend(priced(material, strategy, cost));
             Some(cells)
         })
     });
@@ -196,9 +200,9 @@ fn prices(material: &Material<'_>) -> Vec<String> {
 
 /// What the calls of a strategy cost: dollars, and the modelled time in which the agent waits and in
 /// which it does not. `NotMeasured` unless every session has prices.
-fn priced(material: &Material<'_>, arm: &ArmSummary, of: &ArmCost) -> [Cell; 3] {
+fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
     let cells = material.summaries.iter();
-    let cells = cells.filter(|cell| cell.strategy == arm.strategy);
+    let cells = cells.filter(|cell| cell.strategy == strategy.name);
     let costs = cells.filter_map(|cell| {
         let mut sessions = material.manifest.sessions.iter();
         let session = sessions.find(|session| session.id == cell.session);
@@ -234,8 +238,8 @@ fn priced(material: &Material<'_>, arm: &ArmSummary, of: &ArmCost) -> [Cell; 3] 
 
 /// What broke the cache, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let breaks = arm
+    let rows = material.rows(|_, strategy| {
+        let breaks = strategy
             .costs
             .first()
             .into_iter()
@@ -253,8 +257,8 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
 
 /// The scheme and the breakpoints of the comparison, in words.
 pub(super) fn shown(material: &Material<'_>) -> Option<String> {
-    let mut arms = material.arms.iter();
-    let cost = arms.find_map(|(_, arm)| arm.costs.first())?;
+    let mut strategies = material.strategies.iter();
+    let cost = strategies.find_map(|(_, strategy)| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),

@@ -3,33 +3,36 @@
 
 use crate::metric::generations::{Generation, MomentTotals, STUCK_RULE, generations};
 use crate::record::{Arm, CellRecord};
-use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::figure::many;
+use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Banner, Cell, Section};
 use crate::units::Tokens;
 
 /// From this compaction on, the later ones share a row.
 const SHOWN: usize = 6;
 
-fn cells<'a>(material: &Material<'a>, arm: &ArmSummary) -> impl Iterator<Item = &'a CellRecord> {
-    let own = material.cells_of(&arm.strategy);
+fn cells<'a>(
+    material: &Material<'a>,
+    strategy: &StrategySummary,
+) -> impl Iterator<Item = &'a CellRecord> {
+    let own = material.cells_of(&strategy.name);
     own.filter(|cell| cell.arm == Arm::Strategy)
 }
 
 /// The compactions of each cell that has any.
-fn of_cells(material: &Material<'_>, arm: &ArmSummary) -> Vec<Vec<Generation>> {
-    let of_cells = cells(material, arm).map(generations);
+fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Generation>> {
+    let of_cells = cells(material, strategy).map(generations);
     of_cells.filter(|of| !of.is_empty()).collect()
 }
 
 /// The strategies that got stuck, in one line.
 pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
-    let stuck = material.arms.iter().filter_map(|(_, arm)| {
-        let all = of_cells(material, arm);
+    let stuck = material.strategies.iter().filter_map(|(_, strategy)| {
+        let all = of_cells(material, strategy);
         let stuck = all.iter().filter(|of| of.iter().any(Generation::is_stuck));
         let (stuck, all) = (stuck.count(), many(all.len(), "cell", "cells"));
-        (stuck > 0).then(|| format!("`{}` in {stuck} of {all}", arm.strategy))
+        (stuck > 0).then(|| format!("`{}` in {stuck} of {all}", strategy.name))
     });
     let stuck: Vec<String> = stuck.collect();
     (!stuck.is_empty()).then(|| {
@@ -42,8 +45,8 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
 
 /// What the first, second, third compaction of a cell does.
 pub(super) fn by_number(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let of_cells = of_cells(material, arm);
+    let rows = material.rows(|_, strategy| {
+        let of_cells = of_cells(material, strategy);
         let most = of_cells.iter().map(Vec::len).max().unwrap_or(0);
         (0..most.min(SHOWN)).map(move |at| {
             let shares_row = at + 1 == SHOWN && most > SHOWN;
@@ -92,9 +95,9 @@ fn figures(same: &[&Generation]) -> [Cell; 7] {
 pub(super) fn moments(material: &Material<'_>) -> Section {
     // Folders of older builds do not say.
     let is_known = material.cells.iter().any(|cell| !cell.moments.is_empty());
-    let rows = material.rows(|_, arm| {
+    let rows = material.rows(|_, strategy| {
         let mut totals = MomentTotals::default();
-        cells(material, arm).for_each(|cell| totals.add(cell));
+        cells(material, strategy).for_each(|cell| totals.add(cell));
         let counts = [
             totals.user_turn,
             totals.phase_end,

@@ -23,10 +23,10 @@ struct Loss<'a> {
 pub(super) fn section(material: &Material<'_>) -> Section {
     // For each item the cells that were asked for it, and where those that lost it did.
     let mut items: BTreeMap<(&str, &str), (usize, Vec<Loss<'_>>)> = BTreeMap::new();
-    let arms = material.arms.iter();
-    for (_, arm) in arms.filter(|(kind, _)| *kind == Arm::Strategy) {
-        let is_broken = arm.broken().is_some();
-        for cell in material.cells_of(&arm.strategy) {
+    let strategies = material.strategies.iter();
+    for (_, strategy) in strategies.filter(|(kind, _)| *kind == Arm::Strategy) {
+        let is_broken = strategy.broken().is_some();
+        for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
             let mut asked: BTreeMap<&str, Option<&LostAt>> = BTreeMap::new();
             let probes = cell.probes.iter();
@@ -83,9 +83,9 @@ pub(super) fn section(material: &Material<'_>) -> Section {
 /// Of what strategies that summarise lost: what their summariser had been sent, and what was gone
 /// before.
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
+    let rows = material.rows(|_, strategy| {
         let probes = material
-            .cells_of(&arm.strategy)
+            .cells_of(&strategy.name)
             .flat_map(|cell| &cell.probes);
         let seen: Vec<bool> = probes
             .filter_map(|probe| probe.survival.lost_at.as_ref()?.seen_by_summariser)

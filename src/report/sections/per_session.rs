@@ -24,8 +24,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             .summaries
             .iter()
             .filter(|it| it.session == session.id);
-        for (kind, arm) in &material.arms {
-            for cell in of_session.clone().filter(|it| it.strategy == arm.strategy) {
+        for (kind, strategy) in &material.strategies {
+            for cell in of_session.clone().filter(|it| it.strategy == strategy.name) {
                 let mut row = super::row(&session.id, super::role(*kind), cells(cell));
                 row.marks
                     .extend(cell.is_broken().then(|| "broken".to_owned()));
@@ -73,10 +73,10 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
 
 /// Cells that died or failed, with the reason.
 pub(super) fn ended_early(material: &Material<'_>) -> Section {
-    let mut rows = material.rows(|_, arm| {
+    let mut rows = material.rows(|_, strategy| {
         let unmeasured = material.unmeasured.iter().copied();
-        let unmeasured = unmeasured.filter(|cell| cell.strategy == arm.strategy);
-        let all = material.cells_of(&arm.strategy).chain(unmeasured);
+        let unmeasured = unmeasured.filter(|cell| cell.strategy == strategy.name);
+        let all = material.cells_of(&strategy.name).chain(unmeasured);
         let rows = all.filter_map(|cell| {
             let (call, why) = match &cell.end {
                 End::Completed => return None,
@@ -140,12 +140,16 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 
 /// Prompts that were refused as too long, and what became of them.
 pub(super) fn overflows(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let cells = || material.cells_of(&arm.strategy).map(|cell| &cell.overflows);
-        let deaths = arm.deaths.len();
+    let rows = material.rows(|_, strategy| {
+        let cells = || {
+            material
+                .cells_of(&strategy.name)
+                .map(|cell| &cell.overflows)
+        };
+        let deaths = strategy.deaths.len();
         let counts = [
-            arm.overflows,
-            arm.overflows.saturating_sub(deaths),
+            strategy.overflows,
+            strategy.overflows.saturating_sub(deaths),
             deaths,
             cells().filter(|of_cell| !of_cell.is_empty()).count(),
             cells()
@@ -153,7 +157,7 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
                 .min()
                 .map_or(0, |first| *first),
         ];
-        (arm.overflows > 0).then(|| counts.map(Cell::count).into())
+        (strategy.overflows > 0).then(|| counts.map(Cell::count).into())
     });
     Section::new("overflows", rows).with_notes(refused_by_limits(material))
 }

@@ -1,4 +1,4 @@
-//! The recovery arm: what a search over removed text brings back.
+//! Recovery: what a search over removed text brings back.
 
 use crate::record::RecoveryRecord;
 use crate::report::build::Material;
@@ -47,8 +47,8 @@ fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
 /// One line over all strategies.
 pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
     let record = first(material)?;
-    let arms = material.arms.iter();
-    let cells = arms.flat_map(|(_, arm)| material.cells_of(&arm.strategy));
+    let strategies = material.strategies.iter();
+    let cells = strategies.flat_map(|(_, strategy)| material.cells_of(&strategy.name));
     let all = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
     (all.lost > 0).then(|| Banner::note(format!(
             "recovery: a search over what was removed ({}) finds {} of {} lost items, for {} tokens \
@@ -62,8 +62,8 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
 
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
-        let cells = material.cells_of(&arm.strategy);
+    let rows = material.rows(|_, strategy| {
+        let cells = material.cells_of(&strategy.name);
         let totals = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
         (totals.lost > 0).then(|| {
             vec![

@@ -55,8 +55,8 @@ fn rate(sessions: &Sessions<'_>, is_meant: &dyn Fn(&Aged) -> bool) -> Cell {
 
 /// By compactions survived, with half-life, cliff and drift.
 pub(super) fn by_age(material: &Material<'_>) -> Section {
-    let rows = material.rows(|kind, arm| {
-        let sessions = by_session(material, &arm.strategy);
+    let rows = material.rows(|kind, strategy| {
+        let sessions = by_session(material, &strategy.name);
         let items = Retention(sessions.values().flatten().copied().collect());
         if kind != Arm::Strategy || items.0.is_empty() {
             return None;
@@ -85,12 +85,12 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
 
 /// The whole grid: kind × age × place.
 pub(super) fn grid(material: &Material<'_>) -> Section {
-    let rows = material.rows(|arm_kind, arm| {
+    let rows = material.rows(|kind_of_arm, strategy| {
         let mut rows = Vec::new();
-        if arm_kind != Arm::Strategy {
+        if kind_of_arm != Arm::Strategy {
             return rows;
         }
-        let sessions = by_session(material, &arm.strategy);
+        let sessions = by_session(material, &strategy.name);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
                 let is_meant =
@@ -121,10 +121,10 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
 
 /// Unhealthy summaries, by their problems.
 pub(super) fn health(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
+    let rows = material.rows(|_, strategy| {
         let own = || {
             material
-                .cells_of(&arm.strategy)
+                .cells_of(&strategy.name)
                 .map(|cell| &cell.summary_health)
         };
         let summaries = own().map(|health| health.summaries).sum();
@@ -144,8 +144,8 @@ pub(super) fn health(material: &Material<'_>) -> Section {
 
 /// The first of these summaries, with their text.
 pub(super) fn unhealthy(material: &Material<'_>) -> Section {
-    let mut rows = material.rows(|_, arm| {
-        let cells = material.cells_of(&arm.strategy);
+    let mut rows = material.rows(|_, strategy| {
+        let cells = material.cells_of(&strategy.name);
         let all = cells.flat_map(|cell| {
             let unhealthy = cell.summary_health.unhealthy.iter();
             unhealthy.map(move |summary| (&cell.session, summary))

@@ -8,15 +8,15 @@ use crate::stats::SampleSize;
 
 /// The artifact trail, by strategy and verb.
 pub(super) fn by_verb(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, arm| {
+    let rows = material.rows(|_, strategy| {
         let verbs = VERBS.into_iter().filter_map(|(verb, name)| {
-            let counts = arm.trail.as_ref()?.get(&verb).copied()?;
+            let counts = strategy.trail.as_ref()?.get(&verb).copied()?;
             (counts.touched > 0 || counts.told > 0).then_some((name, counts))
         });
         verbs.map(|(verb, counts)| {
             let share = |share: Option<f64>, items: u64| Cell {
                 n: Some(SampleSize {
-                    sessions: arm.sessions,
+                    sessions: strategy.sessions,
                     items: usize::try_from(items).unwrap_or(usize::MAX),
                 }),
                 ..Cell::share(share)
@@ -34,8 +34,8 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
 
 /// Unsupported names in summaries, with examples.
 pub(super) fn unsupported(material: &Material<'_>) -> Section {
-    let rows = material.rows(|kind, arm| {
-        let cells = material.cells_of(&arm.strategy);
+    let rows = material.rows(|kind, strategy| {
+        let cells = material.cells_of(&strategy.name);
         let found: Vec<&SummaryAtoms> = cells
             .filter_map(|cell| cell.summary_atoms.as_ref())
             .collect();

@@ -12,16 +12,16 @@ use crate::metric::trail;
 use crate::metric::{CellSummary, METRICS, Pooled, estimate, sessions};
 use crate::probe::ProbeKind;
 use crate::record::ArtifactTrail;
-use crate::report::cost::ArmCost;
+use crate::report::cost::StrategyCost;
 use crate::stats::Estimate;
 
 /// Every metric of one strategy over all its sessions.
 ///
 /// Repeats of a session are averaged first, so that each session weighs the same.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ArmSummary {
+pub struct StrategySummary {
     /// The strategy's name, or `full` or `empty`.
-    pub strategy: String,
+    pub name: String,
     /// Cells.
     pub cells: usize,
     /// Sessions these cells are of.
@@ -37,7 +37,7 @@ pub struct ArmSummary {
     /// Prompts refused as too long, recovered or not.
     pub overflows: usize,
     /// What it costs under each bill, the one of the comparison first.
-    pub costs: Vec<ArmCost>,
+    pub costs: Vec<StrategyCost>,
     /// All planted items, corrected for chance.
     pub survival: Option<Estimate>,
     /// The same before the correction.
@@ -45,9 +45,9 @@ pub struct ArmSummary {
     /// By kind, uncorrected; that of `decoy` is the chance rate.
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
     /// What the reader made of it; nothing where nobody was asked.
-    pub answers: Option<ArmAnswers>,
+    pub answers: Option<StrategyAnswers>,
     /// What the reader made of the summaries in it alone; nothing where it was not asked.
-    pub summary_answers: Option<ArmAnswers>,
+    pub summary_answers: Option<StrategyAnswers>,
     /// By stage.
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
@@ -64,16 +64,16 @@ pub type Fidelity = Result<Estimate, Refusal>;
 /// What a reader made of a strategy's prompts.
 #[expect(clippy::large_enum_variant, reason = "there is one for each strategy")]
 #[derive(Debug, Clone, PartialEq)]
-pub enum ArmAnswers {
+pub enum StrategyAnswers {
     /// The reader is no language model: outcomes over all cells.
     Extract(Extract),
     /// The reader is a model.
-    Accuracy(ArmAccuracy),
+    Accuracy(StrategyAccuracy),
 }
 
 /// What a model made of a strategy's prompts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ArmAccuracy {
+pub struct StrategyAccuracy {
     /// Mean score.
     pub accuracy: Option<Estimate>,
     /// The least and the most it may be, where items have no score.
@@ -83,7 +83,7 @@ pub struct ArmAccuracy {
     /// The least and the most it may be, where items have no score here or under full history.
     pub fidelity_bounds: Option<(f64, f64)>,
     /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
-    /// nothing where fidelity is refused, and without an empty arm.
+    /// `None` where fidelity is refused, and without the floor.
     pub normalised: Option<Estimate>,
     /// In which ways answers are wrong, in the order of [`Failings`].
     pub failings: [Option<Estimate>; 8],
@@ -95,9 +95,9 @@ pub struct ArmAccuracy {
     pub unqualified: usize,
 }
 
-impl ArmSummary {
+impl StrategySummary {
     /// Sums up the cells of one strategy.
-    pub fn of(strategy: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
+    pub fn of(name: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
         let ends = |of: fn(&CellSummary) -> Option<usize>| {
             let mut calls: Vec<usize> = cells.iter().filter_map(|cell| of(cell)).collect();
             calls.sort_unstable();
@@ -115,7 +115,7 @@ impl ArmSummary {
             .iter()
             .map(|metric| (metric.name, metric.over(cells, anchors)));
         Self {
-            strategy: strategy.to_owned(),
+            name: name.to_owned(),
             cells: cells.len(),
             sessions: sessions(cells, |_| true),
             fired: sessions(cells, CellSummary::fired),
@@ -123,7 +123,7 @@ impl ArmSummary {
             failures: ends(|cell| cell.completion.failed_at),
             rejected: cells.iter().map(|cell| cell.findings.rejected).sum(),
             overflows: cells.iter().map(|cell| cell.findings.overflows).sum(),
-            costs: ArmCost::all(cells),
+            costs: StrategyCost::all(cells),
             survival: survival::corrected(cells),
             survival_uncorrected: survival::uncorrected(cells),
             survival_by_kind: survival_by_kind.collect(),
@@ -137,10 +137,10 @@ impl ArmSummary {
     }
 
     /// What the reader made of it, where it is a model.
-    pub(crate) fn accuracy(&self) -> Option<&ArmAccuracy> {
+    pub(crate) fn accuracy(&self) -> Option<&StrategyAccuracy> {
         match self.answers.as_ref()? {
-            ArmAnswers::Accuracy(found) => Some(found),
-            ArmAnswers::Extract(_) => None,
+            StrategyAnswers::Accuracy(found) => Some(found),
+            StrategyAnswers::Extract(_) => None,
         }
     }
 
@@ -176,11 +176,11 @@ impl ArmSummary {
     }
 }
 
-fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<ArmAnswers> {
+fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<StrategyAnswers> {
     match cells.iter().find_map(|cell| cell.answers_in(scope))? {
         Answers::Extract(_) => {
             let extracts = cells.iter().filter_map(|cell| cell.extract(scope).copied());
-            Some(ArmAnswers::Extract(extracts.sum()))
+            Some(StrategyAnswers::Extract(extracts.sum()))
         }
         Answers::Accuracy(_) => {
             let part = |part: &dyn Fn(&Accuracy) -> Score| {
@@ -190,7 +190,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 let models = cells.iter().filter_map(|cell| cell.accuracy(scope));
                 models.map(count).sum()
             };
-            Some(ArmAnswers::Accuracy(ArmAccuracy {
+            Some(StrategyAnswers::Accuracy(StrategyAccuracy {
                 accuracy: part(&|accuracy| accuracy.score),
                 bounds: between(
                     part(&|accuracy| accuracy.bounds.worst),
