@@ -25,56 +25,8 @@ mod selection;
 pub mod survival;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
+pub use kind::ProbeKind;
 pub use selection::Selection;
-
-/// What a probe asks about.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ProbeKind {
-    /// A value that was said once.
-    Recall,
-    /// A rule the user set.
-    Constraint,
-    /// Which files were read, created, modified or deleted.
-    Artifact,
-    /// A choice between options, and its reason.
-    Decision,
-    /// The newest value of a key that was revised.
-    Update,
-    /// The newest of counts that change.
-    Numeric,
-    /// Something that was tried and failed, and why.
-    RejectedPath,
-    /// What is left of a plan.
-    Continuation,
-    /// The code and the place of a failure.
-    Error,
-    /// One value among others of its type.
-    Binding,
-    /// In which order things happened.
-    Order,
-    /// What the user asked for last.
-    LastRequest,
-    /// What was started and not ended.
-    OpenHandle,
-    /// An instruction that was taken back, beside one that is in force.
-    Obsolete,
-    /// A value that is asked for in other words than it was said in.
-    Indirect,
-    /// A value that is found by way of another.
-    TwoStep,
-    /// A tool call that needs values said at different places.
-    Act,
-    /// A question whose answer has to be put together, in words that only a judge can grade.
-    Open,
-    /// Something that was never said.
-    Decoy,
-    /// A person's question that the conversation does not answer.
-    Unanswerable,
-}
 
 /// Whether a word is one of a list, which are parted by spaces.
 fn holds(list: &str, word: &str) -> bool {

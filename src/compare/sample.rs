@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::CellSummary;
 use crate::metric::cost::SchemeCost;
-use crate::metric::survival::{is_planted, is_searched};
+use crate::metric::survival::is_planted;
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
 use crate::record::{CellRecord, Importance, Level, StrategyEntry};
@@ -164,7 +164,7 @@ impl SessionSample {
                     answers: Vec::new(),
                     lost_at: None,
                 });
-            if is_searched(probe.kind) {
+            if probe.kind.is_searched() {
                 item.survival.push(probe.survival.score);
             }
             if item.lost_at.is_none() {

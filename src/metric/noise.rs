@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::survival::{is_planted, is_searched};
+use crate::metric::survival::is_planted;
 use crate::model::ModelKind;
 use crate::record::{AnswerRecord, Arm, CellRecord, Manifest, ProbeRecord};
 use crate::stats::components::{Item, Levels};
@@ -39,7 +39,7 @@ impl Repeated {
         let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<f64>>>> = BTreeMap::new();
         for cell in cells.into_iter().filter(|cell| cell.arm == Arm::Strategy) {
             let is_meant = |item: &&ProbeRecord| {
-                is_searched(item.kind) || is_answered && is_planted(item.kind)
+                item.kind.is_searched() || is_answered && is_planted(item.kind)
             };
             for item in cell.probes.iter().filter(is_meant) {
                 let scores = if is_answered {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::survival::{Score, is_searched};
+use super::survival::Score;
 use crate::probe::ProbeKind;
 use crate::record::{CellRecord, PlaceInPrompt, ProbeRecord};
 use crate::units::Tokens;
@@ -63,7 +63,7 @@ impl Retention {
         let size = |call: usize| reference?.prompt_tokens.get(call).copied();
         let reached = |item: &&ProbeRecord| item.call < cell.reached_calls;
         let aged = cell.probes.iter().filter(reached);
-        let aged = aged.filter(|item| is_searched(item.kind));
+        let aged = aged.filter(|item| item.kind.is_searched());
         let aged = aged.filter_map(|item| {
             let said = item.said_at?;
             let since = changed

@@ -67,13 +67,7 @@ pub struct Survival {
 /// Whether items of this kind ask about something that was planted. Decoys do not: they measure
 /// what chance reaches.
 pub fn is_planted(kind: ProbeKind) -> bool {
-    !matches!(kind, ProbeKind::Decoy | ProbeKind::Unanswerable)
-}
-
-/// Whether what items of this kind ask about is searched in prompts, so that it can survive. Of open
-/// questions only the evidence can be seen to be there; it is in no share of planted items.
-pub fn is_searched(kind: ProbeKind) -> bool {
-    is_planted(kind) && kind != ProbeKind::Open
+    !kind.is_never_said()
 }
 
 impl Survival {
@@ -90,11 +84,11 @@ impl Survival {
             }
             let of_kind = survival.kinds.entry(kind.name()).or_default();
             of_kind.add(found.score);
-            if is_searched(kind) {
+            if kind.is_searched() {
                 survival.reachable.count(found.fate == Fate::Reachable);
             }
             if let Some(score) = found.compacted_score {
-                if is_searched(kind) {
+                if kind.is_searched() {
                     survival.compacted.add(score);
                 } else {
                     survival.compacted_decoys.add(score);
@@ -113,7 +107,7 @@ impl Survival {
     pub fn planted(&self) -> Score {
         ProbeKind::ALL
             .into_iter()
-            .filter(|kind| is_searched(*kind))
+            .filter(|kind| kind.is_searched())
             .map(|kind| self.of_kind(kind))
             .sum()
     }

@@ -2,8 +2,8 @@
 //! answers and when, how it is asked for, and how an answer is graded.
 //!
 //! Everything else follows from that: what survival searches, where a probe can be asked, what a
-//! judge is shown, and which mistakes a file of facts may hold. A new kind needs its file, its arm
-//! in [`Fact::spec`] and its line in [`KINDS`].
+//! judge is shown, and which mistakes a file of facts may hold. A new kind is a variant of
+//! [`Fact`], a file and a line in `kinds!`, beside its `mod`.
 
 use super::grade::call::Call;
 use super::grade::exact::{Around, BECAUSE, has_phrase, words};
@@ -11,11 +11,13 @@ use super::grade::lists::{self, f1, listed, outcome};
 use super::grade::{Answer, RIGHT, Score, abstains_in_one_order, abstention, normalise};
 use super::grade::{trim_punctuation, wrong};
 use super::survival::canonical_path;
-use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Pattern, Probe, ProbeKind, holds};
+use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Pattern, Probe, holds};
 use crate::model::AnswerFormat;
 use crate::session::ground_truth::{
     Fact, GroundTruth, Handle, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 mod act;
@@ -39,29 +41,85 @@ mod two_step;
 mod unanswerable;
 mod update;
 
-/// Every kind with its name, in the order of [`ProbeKind`] and of tables.
-const KINDS: [(ProbeKind, &str); 20] = [
-    (ProbeKind::Recall, "recall"),
-    (ProbeKind::Constraint, "constraint"),
-    (ProbeKind::Artifact, "artifact"),
-    (ProbeKind::Decision, "decision"),
-    (ProbeKind::Update, "update"),
-    (ProbeKind::Numeric, "numeric"),
-    (ProbeKind::RejectedPath, "rejected-path"),
-    (ProbeKind::Continuation, "continuation"),
-    (ProbeKind::Error, "error"),
-    (ProbeKind::Binding, "binding"),
-    (ProbeKind::Order, "order"),
-    (ProbeKind::LastRequest, "last-request"),
-    (ProbeKind::OpenHandle, "open-handle"),
-    (ProbeKind::Obsolete, "obsolete"),
-    (ProbeKind::Indirect, "indirect"),
-    (ProbeKind::TwoStep, "two-step"),
-    (ProbeKind::Act, "act"),
-    (ProbeKind::Open, "open"),
-    (ProbeKind::Decoy, "decoy"),
-    (ProbeKind::Unanswerable, "unanswerable"),
-];
+/// Makes [`ProbeKind`] and [`Fact::spec`] of the kinds: the variant of both, its name in files, and the
+/// fields of the fact that the kind's file takes.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $file:ident($($field:ident),*);)*) => {
+        /// What a probe asks about.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum ProbeKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ProbeKind {
+            /// All kinds, in the order of tables.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// The name in tables and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+
+        impl Fact {
+            pub(crate) fn spec(&self) -> Spec<'_> {
+                match self {
+                    $(Self::$kind { $($field,)* .. } => $file::spec($($field),*),)*
+                }
+            }
+        }
+    };
+}
+
+// The order is that of tables.
+kinds! {
+    /// A value that was said once.
+    Recall = "recall", recall(key, value);
+    /// A rule the user set.
+    Constraint = "constraint", constraint(topic, statement, form);
+    /// Which files were read, created, modified or deleted.
+    Artifact = "artifact", artifact(files, optional);
+    /// A choice between options, and its reason.
+    Decision = "decision", decision(key, choice, reason, rejected);
+    /// The newest value of a key that was revised.
+    Update = "update", update(key, values);
+    /// The newest of counts that change.
+    Numeric = "numeric", numeric(key, unit, values);
+    /// Something that was tried and failed, and why.
+    RejectedPath = "rejected-path", rejected_path(approach, reason);
+    /// What is left of a plan.
+    Continuation = "continuation", continuation(items);
+    /// The code and the place of a failure.
+    Error = "error", error(attempt, code, place);
+    /// One value among others of its type.
+    Binding = "binding", binding(key, value, others);
+    /// In which order things happened.
+    Order = "order", order(sequence, events);
+    /// What the user asked for last.
+    LastRequest = "last-request", last_request(requests);
+    /// What was started and not ended.
+    OpenHandle = "open-handle", open_handle(owner, handles);
+    /// An instruction that was taken back, beside one that is in force.
+    Obsolete = "obsolete", obsolete(withdrawn, withdrawal, standing, standing_question);
+    /// A value that is asked for in other words than it was said in.
+    Indirect = "indirect", indirect(key, value);
+    /// A value that is found by way of another.
+    TwoStep = "two-step", two_step(steps);
+    /// A tool call that needs values said at different places.
+    Act = "act", act(arguments);
+    /// A question whose answer has to be put together, in words that only a judge can grade.
+    Open = "open", open(answer);
+    /// Something that was never said.
+    Decoy = "decoy", decoy(key, value);
+    /// A person's question that the conversation does not answer.
+    Unanswerable = "unanswerable", unanswerable();
+}
 
 /// The reference answer where nothing was ever said.
 pub const NEVER_SAID: &str =
@@ -340,74 +398,19 @@ impl<'a> Spec<'a> {
 }
 
 impl ProbeKind {
-    /// All kinds, in the order of tables.
-    pub const ALL: [Self; 20] = {
-        let mut all = [Self::Recall; 20];
-        let mut at = 0;
-        while at < all.len() {
-            all[at] = KINDS[at].0;
-            at += 1;
-        }
-        all
-    };
-
     /// Whether nothing that answers was ever said: right is to say so.
     pub fn is_never_said(self) -> bool {
         matches!(self, Self::Decoy | Self::Unanswerable)
     }
 
-    /// The name in tables and files.
-    pub fn name(self) -> &'static str {
-        KINDS[self as usize].1
+    /// Whether the answer is searched for in prompts, so that it can survive. Of open questions only the
+    /// evidence can be found; it is in no share of planted items.
+    pub fn is_searched(self) -> bool {
+        !self.is_never_said() && self != Self::Open
     }
 }
 
 impl Fact {
-    pub(crate) fn spec(&self) -> Spec<'_> {
-        match self {
-            Self::Recall { key, value } => recall::spec(key, value),
-            Self::Constraint {
-                topic,
-                statement,
-                form,
-            } => constraint::spec(topic, statement, form),
-            Self::Artifact {
-                files, optional, ..
-            } => artifact::spec(files, optional),
-            Self::Decision {
-                key,
-                choice,
-                reason,
-                rejected,
-            } => decision::spec(key, choice, reason, rejected),
-            Self::Update { key, values } => update::spec(key, values),
-            Self::Numeric { key, unit, values } => numeric::spec(key, unit, values),
-            Self::RejectedPath { approach, reason } => rejected_path::spec(approach, reason),
-            Self::Continuation { items, .. } => continuation::spec(items),
-            Self::Error {
-                attempt,
-                code,
-                place,
-            } => error::spec(attempt, code, place),
-            Self::Binding { key, value, others } => binding::spec(key, value, others),
-            Self::Order { sequence, events } => order::spec(sequence, events),
-            Self::LastRequest { requests } => last_request::spec(requests),
-            Self::OpenHandle { owner, handles } => open_handle::spec(owner, handles),
-            Self::Obsolete {
-                withdrawn,
-                withdrawal,
-                standing,
-                standing_question,
-            } => obsolete::spec(withdrawn, withdrawal, standing, standing_question),
-            Self::Indirect { key, value } => indirect::spec(key, value),
-            Self::TwoStep { steps } => two_step::spec(steps),
-            Self::Act { arguments } => act::spec(arguments),
-            Self::Open { answer } => open::spec(answer),
-            Self::Unanswerable => unanswerable::spec(),
-            Self::Decoy { key, value } => decoy::spec(key, value),
-        }
-    }
-
     /// The kind of probe that asks for it.
     pub fn kind(&self) -> ProbeKind {
         self.spec().kind

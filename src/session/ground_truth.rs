@@ -57,6 +57,46 @@ pub struct PlantedFact {
     pub importance: Importance,
 }
 
+impl PlantedFact {
+    /// All messages that a fact names.
+    pub(super) fn messages(&self) -> Vec<usize> {
+        let mut named = self.evidence.clone();
+        match &self.fact {
+            Fact::Artifact {
+                files, optional, ..
+            } => {
+                let files = files.iter().chain(optional);
+                named.extend(files.map(|file| file.message));
+            }
+            Fact::Update { values, .. }
+            | Fact::Numeric { values, .. }
+            | Fact::Order { events: values, .. }
+            | Fact::LastRequest { requests: values } => {
+                named.extend(values.iter().map(|value| value.message));
+            }
+            Fact::OpenHandle { handles, .. } => {
+                named.extend(handles.iter().map(|handle| handle.started));
+                named.extend(handles.iter().filter_map(|handle| handle.ended));
+            }
+            Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
+            Fact::Recall { .. }
+            | Fact::Constraint { .. }
+            | Fact::Decision { .. }
+            | Fact::RejectedPath { .. }
+            | Fact::Error { .. }
+            | Fact::Binding { .. }
+            | Fact::Obsolete { .. }
+            | Fact::Indirect { .. }
+            | Fact::TwoStep { .. }
+            | Fact::Act { .. }
+            | Fact::Open { .. }
+            | Fact::Unanswerable
+            | Fact::Decoy { .. } => {}
+        }
+        named
+    }
+}
+
 /// What was planted.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

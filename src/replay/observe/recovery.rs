@@ -11,7 +11,6 @@ use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
 use crate::context::Origin;
 use crate::model::offline::bm25::search::Snippets;
-use crate::probe::ProbeKind;
 use crate::probe::recovery::Recovery;
 use crate::probe::survival::{Strength, WrittenBy};
 use crate::record::{CellRecord, RecoveredItem, RecoveryRecord};
@@ -91,7 +90,7 @@ impl Observer for RecoveryArm {
         for index in due {
             let item = survival.items[index];
             let probe = &survival.probes[item.probe];
-            if probe.kind().is_never_said() || probe.kind() == ProbeKind::Open {
+            if !probe.kind().is_searched() {
                 continue;
             }
             let best = plan

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::ImportError;
 use crate::session::Session;
-use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
+use crate::session::ground_truth::GroundTruth;
 
 /// A session, and what is known about it.
 #[derive(Debug)]
@@ -98,7 +98,11 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
     let messages = session.messages().len();
     let outside = truth.facts.iter().find(|fact| {
         let is_sorted = fact.evidence.is_sorted();
-        !is_sorted || named(fact).into_iter().any(|message| message >= messages)
+        !is_sorted
+            || fact
+                .messages()
+                .into_iter()
+                .any(|message| message >= messages)
     });
     outside.map(|fact| {
         format!(
@@ -106,42 +110,4 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
             fact.id
         )
     })
-}
-
-/// All messages that a fact names.
-fn named(fact: &PlantedFact) -> Vec<usize> {
-    let mut named = fact.evidence.clone();
-    match &fact.fact {
-        Fact::Artifact {
-            files, optional, ..
-        } => {
-            let files = files.iter().chain(optional);
-            named.extend(files.map(|file| file.message));
-        }
-        Fact::Update { values, .. }
-        | Fact::Numeric { values, .. }
-        | Fact::Order { events: values, .. }
-        | Fact::LastRequest { requests: values } => {
-            named.extend(values.iter().map(|value| value.message));
-        }
-        Fact::OpenHandle { handles, .. } => {
-            named.extend(handles.iter().map(|handle| handle.started));
-            named.extend(handles.iter().filter_map(|handle| handle.ended));
-        }
-        Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
-        Fact::Recall { .. }
-        | Fact::Constraint { .. }
-        | Fact::Decision { .. }
-        | Fact::RejectedPath { .. }
-        | Fact::Error { .. }
-        | Fact::Binding { .. }
-        | Fact::Obsolete { .. }
-        | Fact::Indirect { .. }
-        | Fact::TwoStep { .. }
-        | Fact::Act { .. }
-        | Fact::Open { .. }
-        | Fact::Unanswerable
-        | Fact::Decoy { .. } => {}
-    }
-    named
 }

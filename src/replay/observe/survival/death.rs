@@ -34,7 +34,7 @@ pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
         fate: Fate::Lost,
         score: 0.0,
         place: None,
-        compacted_score: (!kind.is_never_said() && kind != ProbeKind::Open).then_some(0.0),
+        compacted_score: kind.is_searched().then_some(0.0),
         lost_at,
     }
 }
