@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::cassette::CassetteError;
-use crate::needles::NeedlesError;
+use crate::patterns::PatternsError;
 use crate::record::journal::{JournalError, Run, write_whole};
 use crate::report::escape;
 use crate::report::terminal::Terminal;
@@ -240,8 +240,8 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         };
         Some((exit, None))
     } else {
-        let needles = cause.downcast_ref::<NeedlesError>();
-        needles.map(|_| (Exit::Invalid, None))
+        let error = cause.downcast_ref::<PatternsError>();
+        error.map(|_| (Exit::Invalid, None))
     }
 }
 

@@ -84,7 +84,7 @@ pub mod settings;
 pub mod window;
 pub mod tokens;
 pub mod session;
-pub mod needles;
+pub mod patterns;
 pub mod context;
 pub mod bill;
 pub mod model;

@@ -53,7 +53,7 @@ pub use failure::failed;
 pub use fitness::Fitness;
 pub use meter::Booked;
 pub use prepared::PreparedSession;
-pub use reader::{Panel, Times};
+pub use reader::{Judges, Times};
 pub use unanswered::Unanswered;
 
 /// The models a cell may ask.
@@ -64,7 +64,7 @@ pub struct Models {
     /// Answers probes; without one no probe is asked.
     pub reader: Option<Arc<dyn Model>>,
     /// Judges answers; without it rules alone do.
-    pub judge: Option<Panel>,
+    pub judge: Option<Judges>,
     /// How often each is asked the same.
     pub times: Times,
 }
@@ -111,7 +111,7 @@ pub struct Replay {
     /// Processor time of the whole cell: strategy, observers, probes.
     pub cell_cpu: Duration,
     /// What the stages put aside: path in the prompt, and content.
-    pub vault: BTreeMap<String, Arc<str>>,
+    pub offloaded: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
     pub unanswered: Option<Unanswered>,
 }
@@ -189,7 +189,7 @@ struct Cell<'a> {
     context: Context,
     record: CellRecord,
     answers: Answers,
-    vault: BTreeMap<String, Arc<str>>,
+    offloaded: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
     started: Duration,
@@ -218,7 +218,7 @@ impl<'a> Cell<'a> {
             context: Context::default(),
             record: CellRecord::default(),
             answers: Vec::new(),
-            vault: BTreeMap::new(),
+            offloaded: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
             started: clock.now(),
@@ -328,7 +328,7 @@ impl<'a> Cell<'a> {
                     .iter_mut()
                     .for_each(|it| it.shortened(applied));
             }
-            self.vault.extend(appended.saved);
+            self.offloaded.extend(appended.saved);
             appended.outcome.map_err(|error| stopped(cx.call, &error))?;
             entry = appended.context.into_entries().pop().unwrap_or(entry);
         }
@@ -377,7 +377,7 @@ impl<'a> Cell<'a> {
         for applied in &compacted.applied {
             self.observers.iter_mut().for_each(|it| it.patched(applied));
         }
-        self.vault.extend(compacted.saved);
+        self.offloaded.extend(compacted.saved);
         compacted.outcome.map_err(|error| stopped(call, &error))
     }
 
@@ -468,7 +468,7 @@ impl<'a> Cell<'a> {
             let mut questioner = Questioner {
                 view,
                 prepared,
-                panel: self.meter.models.judge.as_ref(),
+                judges: self.meter.models.judge.as_ref(),
                 times: self.meter.models.times,
                 arm: self.record.arm,
                 meter: &mut self.meter,
@@ -481,10 +481,10 @@ impl<'a> Cell<'a> {
     fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
-        if let (Some(panel), Arm::Reference) = (&self.meter.models.judge, record.arm)
+        if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
             && !self.answers.is_empty()
         {
-            record.sentinels = reader::sentinels(panel, &mut self.meter);
+            record.sentinels = reader::known_answers(judges, &mut self.meter);
         }
         prepared.session.id().clone_into(&mut record.session);
         record.strategy = name.strategy;
@@ -497,7 +497,7 @@ impl<'a> Cell<'a> {
         record.model_calls = self.meter.log;
         record.lost_calls = self.meter.lost;
         record.faults = self.meter.injector.injected;
-        record.saved_texts = self.vault.len() as u64;
+        record.saved_texts = self.offloaded.len() as u64;
         for observer in self.observers {
             observer.finish(&mut record);
         }
@@ -509,7 +509,7 @@ impl<'a> Cell<'a> {
             record,
             strategy_cpu: self.strategy_cpu,
             cell_cpu: self.meter.clock.now().saturating_sub(self.started),
-            vault: self.vault,
+            offloaded: self.offloaded,
             unanswered: self.meter.unanswered,
         }
     }

@@ -18,7 +18,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
 
 use crate::model::price::{Client, Prices};
-use crate::needles::NeedlesError;
+use crate::patterns::PatternsError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{
@@ -501,7 +501,7 @@ fn prepare(
     plan: &Plan,
     loaded: &LoadedSession,
     probes: Vec<Probe>,
-) -> Result<PreparedSession, NeedlesError> {
+) -> Result<PreparedSession, PatternsError> {
     let (scenario, prices) = (&plan.scenario, &plan.prices);
     let agent = prices::model(&scenario.cache, &loaded.session);
     let prepared = PreparedSession::selecting(
@@ -531,7 +531,7 @@ fn prepare(
 #[derive(Debug, thiserror::Error)]
 enum Unrun<'a> {
     #[error("the session's planted values cannot be searched: {0}")]
-    NotReady(&'a NeedlesError),
+    NotReady(&'a PatternsError),
     #[error("the cell it follows was not replayed")]
     NothingToFollow,
     #[error("its models were not connected")]

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{Exit, Stop, models, read_run, report, say, stop_with};
 use crate::bill::Scale;
 use crate::model::{CallFailure, Model, ModelKind, Request};
-use crate::probe::judge::sentinel::{self, Sentinel};
+use crate::probe::judge::known_answer::{self, KnownAnswer};
 use crate::probe::judge::{self, Judge};
 use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
@@ -87,7 +87,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let connected = args.judges.connect(&args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
-    let known: Vec<Grading> = sentinel::sentinels().iter().map(of_sentinel).collect();
+    let known: Vec<Grading> = known_answer::known_answers()
+        .iter()
+        .map(of_sentinel)
+        .collect();
     let answers = answers(&run.cells, &texts);
     let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
     let all = known.iter().chain(&gradings);
@@ -209,7 +212,7 @@ impl Answer<'_> {
 }
 
 /// An answer whose verdict is known. It is put to a judge first, so that the judge is known by it.
-fn of_sentinel(sentinel: &Sentinel) -> Grading {
+fn of_sentinel(sentinel: &KnownAnswer) -> Grading {
     Grading {
         request: sentinel.request(),
         is_never_said: sentinel.brief.is_never_said(),
@@ -256,7 +259,7 @@ fn is_met(given: &GivenVerdict) -> bool {
 /// Whether a judge misses too many of the answers whose verdict is known.
 fn is_unfit(given: &[GivenVerdict], judge: &str) -> bool {
     let of_judge = given.iter().filter(|one| one.judge == judge);
-    sentinel::is_unfit(of_judge.filter_map(|one| Some((one.sentinel?, is_met(one)))))
+    known_answer::is_unfit(of_judge.filter_map(|one| Some((one.sentinel?, is_met(one)))))
 }
 
 /// The judges who grade together.

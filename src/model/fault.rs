@@ -1,8 +1,8 @@
-//! What may go wrong between an agent and its provider, on purpose and by a seed.
+//! Faults between an agent and its provider, injected on purpose and by a seed.
 //!
-//! A fault strikes at calls that are named, or with a probability. Whether it does is a hash of
-//! seed, fault, session, repeat, call and attempt: no fault moves another, and all strategies of
-//! a session meet the same weather at the same call.
+//! A fault is injected at named calls, or with a probability. A hash of seed, fault, session,
+//! repeat, call and attempt decides: no fault depends on another, and all strategies of a session
+//! meet the same faults at the same call.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ const FAULTS: &str = include_str!("fault/faults.tsv");
 
 /// Where a fault acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acts {
+pub enum FaultTarget {
     /// On the size check of the agent's prompt.
     Prompt,
     /// On a request of the strategy.
@@ -54,7 +54,7 @@ pub enum Acts {
 }
 
 impl Fault {
-    /// All faults; where several strike one request, the first of them does.
+    /// All faults. If several are due at one request, the first of them is injected.
     pub const ALL: [Self; 12] = [
         Self::OverflowAt,
         Self::SummaryError,
@@ -86,18 +86,18 @@ impl Fault {
     }
 
     /// Where it acts.
-    pub fn acts(self) -> Acts {
+    pub fn target(self) -> FaultTarget {
         match self.column(1) {
-            "prompt" => Acts::Prompt,
-            "summary" => Acts::Summary,
-            _ => Acts::Agent,
+            "prompt" => FaultTarget::Prompt,
+            "summary" => FaultTarget::Summary,
+            _ => FaultTarget::Agent,
         }
     }
 }
 
-/// When a fault strikes.
+/// When a fault is injected.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub enum Strike {
+pub enum FaultSchedule {
     /// Each attempt by itself, with this probability from 0 to 1.
     Probability(f64),
     /// The first `attempts` attempts at each of these calls of the agent, counted from 0.
@@ -112,12 +112,13 @@ pub enum Strike {
 /// What goes wrong in a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Faults {
-    /// Decides where probabilities strike.
+    /// The seed that decides which attempts a probability hits.
     pub seed: u64,
     /// How often the agent's own call is sent again before the session is given up.
     pub agent_retries: u32,
     /// The faults.
-    pub strikes: BTreeMap<Fault, Strike>,
+    #[serde(rename = "strikes")]
+    pub schedules: BTreeMap<Fault, FaultSchedule>,
 }
 
 impl Default for Faults {
@@ -127,7 +128,7 @@ impl Default for Faults {
         Self {
             seed: 1,
             agent_retries: 2,
-            strikes: BTreeMap::new(),
+            schedules: BTreeMap::new(),
         }
     }
 }
@@ -148,22 +149,24 @@ pub struct Attempt<'a> {
 impl Faults {
     /// Whether nothing ever goes wrong.
     pub fn is_empty(&self) -> bool {
-        self.strikes.is_empty()
+        self.schedules.is_empty()
     }
 
-    /// The fault that strikes an attempt, if any.
-    pub fn struck(&self, acts: Acts, attempt: Attempt<'_>) -> Option<Fault> {
-        let mut faults = self.strikes.iter();
-        let strikes = |(fault, strike): &(&Fault, &Strike)| {
-            fault.acts() == acts && self.strikes(**fault, strike, attempt)
+    /// The fault that is injected into an attempt, if any.
+    pub fn injected(&self, target: FaultTarget, attempt: Attempt<'_>) -> Option<Fault> {
+        let mut faults = self.schedules.iter();
+        let is_due = |(fault, schedule): &(&Fault, &FaultSchedule)| {
+            fault.target() == target && self.is_due(**fault, schedule, attempt)
         };
-        faults.find(strikes).map(|(fault, _)| *fault)
+        faults.find(is_due).map(|(fault, _)| *fault)
     }
 
-    fn strikes(&self, fault: Fault, strike: &Strike, at: Attempt<'_>) -> bool {
-        match strike {
-            Strike::Calls { calls, attempts } => at.attempt < *attempts && calls.contains(&at.call),
-            Strike::Probability(probability) => {
+    fn is_due(&self, fault: Fault, schedule: &FaultSchedule, at: Attempt<'_>) -> bool {
+        match schedule {
+            FaultSchedule::Calls { calls, attempts } => {
+                at.attempt < *attempts && calls.contains(&at.call)
+            }
+            FaultSchedule::Probability(probability) => {
                 let parts = [
                     &self.seed.to_le_bytes()[..],
                     fault.name().as_bytes(),
@@ -178,7 +181,7 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Strike {
+impl fmt::Display for FaultSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Probability(probability) => write!(f, "with probability {probability}"),
@@ -196,8 +199,8 @@ impl fmt::Display for Strike {
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = self.strikes.iter();
-        let listed = listed.map(|(fault, strike)| format!("{} {strike}", fault.name()));
+        let listed = self.schedules.iter();
+        let listed = listed.map(|(fault, schedule)| format!("{} {schedule}", fault.name()));
         let listed: Vec<String> = listed.collect();
         write!(
             f,
@@ -213,9 +216,9 @@ impl fmt::Display for Faults {
 mod tests {
     use super::*;
 
-    fn faults(strikes: &[(Fault, Strike)]) -> Faults {
+    fn faults(schedules: &[(Fault, FaultSchedule)]) -> Faults {
         Faults {
-            strikes: strikes.iter().cloned().collect(),
+            schedules: schedules.iter().cloned().collect(),
             ..Faults::default()
         }
     }
@@ -232,9 +235,13 @@ mod tests {
     #[test]
     fn a_probability_strikes_as_often_as_it_says_and_the_same_each_time() {
         let often = |probability| {
-            let faults = faults(&[(Fault::SummaryError, Strike::Probability(probability))]);
-            let strikes = |call| faults.struck(Acts::Summary, at("s", call, 0)).is_some();
-            (0..10_000).filter(|call| strikes(*call)).count()
+            let faults = faults(&[(Fault::SummaryError, FaultSchedule::Probability(probability))]);
+            let is_injected = |call| {
+                faults
+                    .injected(FaultTarget::Summary, at("s", call, 0))
+                    .is_some()
+            };
+            (0..10_000).filter(|call| is_injected(*call)).count()
         };
         assert_eq!(often(0.0), 0);
         assert_eq!(often(1.0), 10_000);
@@ -247,16 +254,20 @@ mod tests {
 
     #[test]
     fn neither_another_fault_nor_another_session_moves_a_strike() {
-        let half = || Strike::Probability(0.5);
+        let half = || FaultSchedule::Probability(0.5);
         let alone = faults(&[(Fault::SummaryEmpty, half())]);
         let both = faults(&[
             (Fault::SummaryEmpty, half()),
             (Fault::ServerError, half()),
-            (Fault::SummaryTruncated, Strike::Probability(0.0)),
+            (Fault::SummaryTruncated, FaultSchedule::Probability(0.0)),
         ]);
         let calls = |faults: &Faults, session: &str| -> Vec<bool> {
             (0..64)
-                .map(|call| faults.struck(Acts::Summary, at(session, call, 0)).is_some())
+                .map(|call| {
+                    faults
+                        .injected(FaultTarget::Summary, at(session, call, 0))
+                        .is_some()
+                })
                 .collect()
         };
         assert_eq!(calls(&alone, "a"), calls(&both, "a"));
@@ -269,18 +280,18 @@ mod tests {
     }
 
     #[test]
-    fn named_calls_are_struck_for_so_many_attempts() {
-        let strike = Strike::Calls {
+    fn a_fault_at_named_calls_affects_the_given_number_of_attempts() {
+        let schedule = FaultSchedule::Calls {
             calls: [3, 5].into(),
             attempts: 2,
         };
-        let faults = faults(&[(Fault::RateLimited, strike)]);
-        let struck = |acts, call, attempt| faults.struck(acts, at("s", call, attempt));
-        assert_eq!(struck(Acts::Agent, 3, 0), Some(Fault::RateLimited));
-        assert_eq!(struck(Acts::Agent, 3, 1), Some(Fault::RateLimited));
-        assert_eq!(struck(Acts::Agent, 3, 2), None);
-        assert_eq!(struck(Acts::Agent, 4, 0), None);
-        assert_eq!(struck(Acts::Summary, 3, 0), None);
+        let faults = faults(&[(Fault::RateLimited, schedule)]);
+        let injected = |target, call, attempt| faults.injected(target, at("s", call, attempt));
+        assert_eq!(injected(FaultTarget::Agent, 3, 0), Some(Fault::RateLimited));
+        assert_eq!(injected(FaultTarget::Agent, 3, 1), Some(Fault::RateLimited));
+        assert_eq!(injected(FaultTarget::Agent, 3, 2), None);
+        assert_eq!(injected(FaultTarget::Agent, 4, 0), None);
+        assert_eq!(injected(FaultTarget::Summary, 3, 0), None);
         assert_eq!(
             faults.to_string(),
             "rate_limited at calls 3, 5, 2 attempts each; seed 1, agent's calls sent again 2 times"

@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::units::{ContentHash, Tokens};
 
 mod brief;
-pub mod sentinel;
+pub mod known_answer;
 mod word;
 
 pub use brief::Brief;

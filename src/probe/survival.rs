@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use super::kind::{Answers, Search};
 use super::{Fact, Probe};
-use crate::needles::{Boundary, Hit, Needles, NeedlesError, Pattern, PerText};
+use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 
 mod order;
 mod statement;
@@ -74,7 +74,7 @@ pub enum WrittenBy {
 
 /// Whether a match preserves the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strength {
+pub enum MatchStrength {
     /// Something is left, but not the fact: unbound or distorted.
     Weak,
     /// The fact is there.
@@ -83,12 +83,14 @@ pub enum Strength {
 
 impl Match {
     /// The strength of the match in a text; `None` where it does not count as one.
-    pub fn strength(self, written_by: WrittenBy) -> Option<Strength> {
+    pub fn strength(self, written_by: WrittenBy) -> Option<MatchStrength> {
         match (self, written_by) {
             (Self::Bound | Self::Stated, _) | (Self::Paraphrased, WrittenBy::Compaction) => {
-                Some(Strength::Strong)
+                Some(MatchStrength::Strong)
             }
-            (Self::Unbound, _) | (Self::Distorted, WrittenBy::Compaction) => Some(Strength::Weak),
+            (Self::Unbound, _) | (Self::Distorted, WrittenBy::Compaction) => {
+                Some(MatchStrength::Weak)
+            }
             (Self::Paraphrased | Self::Distorted, WrittenBy::Session) => None,
         }
     }
@@ -114,7 +116,7 @@ pub struct Survival {
     slots: Vec<std::ops::Range<usize>>,
     /// For each slot, how it is searched for.
     searches: Vec<Search>,
-    needles: Needles,
+    patterns: Patterns,
     /// The target of each pattern.
     targets: Vec<Target>,
     rules: statement::Rules,
@@ -137,7 +139,7 @@ struct Target {
 
 impl Survival {
     /// Prepares the search for what `probes` ask about.
-    pub fn new(probes: &[Probe]) -> Result<Self, NeedlesError> {
+    pub fn new(probes: &[Probe]) -> Result<Self, PatternsError> {
         let mut slots = Vec::with_capacity(probes.len());
         let mut searches = Vec::new();
         let (mut patterns, mut targets) = (Vec::new(), Vec::new());
@@ -188,7 +190,7 @@ impl Survival {
         Ok(Self {
             slots,
             searches,
-            needles: Needles::new(patterns)?,
+            patterns: Patterns::new(patterns)?,
             targets,
             rules: statement::Rules::new(rules),
             rule_slots,
@@ -249,10 +251,10 @@ impl Survival {
         let mut seen = vec![0_usize; self.targets.len()];
         let mut versions: BTreeMap<usize, Vec<order::Version>> = BTreeMap::new();
         let mut requests: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
-        for hit in self.needles.search(text) {
+        for hit in self.patterns.search(text) {
             let pattern = hit.pattern as usize;
             seen[pattern] += 1;
-            let length = self.needles.patterns()[pattern].text.len();
+            let length = self.patterns.patterns()[pattern].text.len();
             let place = hit.start..hit.start + length;
             let Target {
                 slot,

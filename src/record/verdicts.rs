@@ -11,7 +11,7 @@ use super::{
     SentinelRecord,
 };
 use crate::model::{ModelKind, Purpose};
-use crate::probe::judge::{self, sentinel};
+use crate::probe::judge::{self, known_answer};
 use crate::probe::{Unscored, Verdict};
 use crate::units::Usage;
 
@@ -211,7 +211,7 @@ pub fn by_judge<'a>(
 /// Whether the verdicts of a judge that met these sentinels do not count.
 pub fn is_unfit(sentinels: &[&SentinelRecord]) -> bool {
     let met = |record: &&SentinelRecord| (record.is_right, record.is_met() == Some(true));
-    sentinel::is_unfit(sentinels.iter().map(met))
+    known_answer::is_unfit(sentinels.iter().map(met))
 }
 
 /// Removes the verdicts of judges that miss too many answers whose verdict is known. The other judges
@@ -309,7 +309,7 @@ mod tests {
             of_evidence: false,
         }];
         for (name, missed) in judges {
-            for (at, sentinel) in sentinel::sentinels().into_iter().enumerate() {
+            for (at, sentinel) in known_answer::known_answers().into_iter().enumerate() {
                 let says_right = sentinel.is_right == (at >= *missed);
                 cell.sentinels.push(SentinelRecord {
                     judge: (*name).to_owned(),

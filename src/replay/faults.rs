@@ -1,15 +1,15 @@
-//! Faults, as they strike a cell: what the loop and the meter are told instead of the truth.
+//! Injects faults into a cell: the loop and the meter get failures and altered answers.
 
 use std::sync::Arc;
 
-use crate::model::fault::{Acts, Attempt, Fault, Faults};
+use crate::model::fault::{Attempt, Fault, FaultTarget, Faults};
 use crate::model::{CallFailure, Response, Stop};
 use crate::record::FaultEvent;
 use crate::step::Answer;
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
-/// What goes wrong in one cell, and what has.
+/// The faults of one cell, and those that were injected so far.
 #[derive(Debug)]
 pub(super) struct FaultInjector {
     pub(super) faults: Arc<Faults>,
@@ -36,14 +36,14 @@ impl FaultInjector {
     }
 
     /// The fault that the strategy's next request at this call meets.
-    pub(super) fn strike_request(&mut self) -> Option<Fault> {
+    pub(super) fn inject_in_request(&mut self) -> Option<Fault> {
         let attempt = self.requests;
         self.requests += 1;
-        self.strike(Acts::Summary, attempt)
+        self.inject(FaultTarget::Summary, attempt)
     }
 
     /// The fault that this attempt meets.
-    pub(super) fn strike(&mut self, acts: Acts, attempt: u32) -> Option<Fault> {
+    pub(super) fn inject(&mut self, target: FaultTarget, attempt: u32) -> Option<Fault> {
         if self.faults.is_empty() {
             return None;
         }
@@ -53,7 +53,7 @@ impl FaultInjector {
             call: self.call,
             attempt,
         };
-        let fault = self.faults.struck(acts, at)?;
+        let fault = self.faults.injected(target, at)?;
         self.injected.push(FaultEvent {
             call: self.call,
             fault: fault.name().to_owned(),

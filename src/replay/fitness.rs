@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::meter::Booked;
 use crate::bill::Scale;
 use crate::model::{CallFailure, Model};
-use crate::probe::judge::{self, sentinel};
+use crate::probe::judge::{self, known_answer};
 use crate::record::{LostCall, SentinelRecord};
 use crate::tokens::CountedTexts;
 
@@ -17,14 +17,14 @@ pub struct Fitness(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    met: BTreeMap<String, Arc<Met>>,
+    results: BTreeMap<String, Arc<KnownAnswerResults>>,
     /// What was paid for them and is kept nowhere.
     lost: Vec<LostCall>,
 }
 
 /// What one judge made of the sentinels.
 #[derive(Debug)]
-pub(super) struct Met {
+pub(super) struct KnownAnswerResults {
     pub(super) records: Vec<SentinelRecord>,
     /// Whether it misses too many of them.
     pub(super) is_unfit: bool,
@@ -33,16 +33,20 @@ pub(super) struct Met {
 impl Fitness {
     /// Asks the judge, unless it was asked before. Nothing where it could not be asked: whatever it is
     /// asked next meets the same obstacle.
-    pub(super) fn of(&self, judge: &dyn Model, counts: &CountedTexts) -> Option<Arc<Met>> {
+    pub(super) fn of(
+        &self,
+        judge: &dyn Model,
+        counts: &CountedTexts,
+    ) -> Option<Arc<KnownAnswerResults>> {
         // Other cells wait: their verdicts depend on it.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(met) = state.met.get(judge.name()) {
-            return Some(met.clone());
+        if let Some(results) = state.results.get(judge.name()) {
+            return Some(results.clone());
         }
         let mut records = Vec::new();
         let mut is_missing = false;
-        for sentinel in sentinel::sentinels() {
-            let request = sentinel.request();
+        for known in known_answer::known_answers() {
+            let request = known.request();
             let answered = judge.answer(&request, 0, counts);
             match &answered.answer {
                 // It may be deferred, and the others with it.
@@ -57,9 +61,9 @@ impl Fitness {
             state.lost.extend(booked.lost);
             records.push(SentinelRecord {
                 judge: judge.name().to_owned(),
-                name: sentinel.name.clone(),
-                is_right: sentinel.is_right,
-                verdict: sentinel.verdict(judge::read(&answered.answer)),
+                name: known.name.clone(),
+                is_right: known.is_right,
+                verdict: known.verdict(judge::read(&answered.answer)),
                 usage: booked.usage,
                 calls: booked.kept.into_iter().collect(),
             });
@@ -67,15 +71,17 @@ impl Fitness {
         if is_missing {
             return None;
         }
-        let met = records
+        let correct = records
             .iter()
             .map(|record| (record.is_right, record.is_met() == Some(true)));
-        let met = Arc::new(Met {
-            is_unfit: sentinel::is_unfit(met),
+        let results = Arc::new(KnownAnswerResults {
+            is_unfit: known_answer::is_unfit(correct),
             records,
         });
-        state.met.insert(judge.name().to_owned(), met.clone());
-        Some(met)
+        state
+            .results
+            .insert(judge.name().to_owned(), results.clone());
+        Some(results)
     }
 
     /// What was paid for sentinels and is kept nowhere, since this was last asked.

@@ -7,7 +7,7 @@ use super::faults::{self, FaultInjector};
 use super::observe::Asked;
 use super::{CpuClock, Models, Unanswered};
 use crate::bill::Scale;
-use crate::model::fault::Acts;
+use crate::model::fault::FaultTarget;
 use crate::model::{
     AGAIN, Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task, bill,
 };
@@ -77,7 +77,7 @@ impl<'a> Meter<'a> {
 
     /// Whether the provider refuses this call's prompt though it fits. To be asked once per call.
     pub(super) fn refuses_prompt(&mut self) -> bool {
-        self.injector.strike(Acts::Prompt, 0).is_some()
+        self.injector.inject(FaultTarget::Prompt, 0).is_some()
     }
 
     /// Sends the agent's own prompt until it is answered, and bills the attempts that are not.
@@ -85,7 +85,7 @@ impl<'a> Meter<'a> {
     /// The answered one is not logged: it is the call itself. Returns whether there was one.
     pub(super) fn send_agent(&mut self, prompt: Tokens, response: Tokens) -> bool {
         for attempt in 0..=self.injector.faults.agent_retries {
-            let Some(fault) = self.injector.strike(Acts::Agent, attempt) else {
+            let Some(fault) = self.injector.inject(FaultTarget::Agent, attempt) else {
                 return true;
             };
             let (usage, failure) = faults::failed_attempt(fault, prompt, response);
@@ -115,8 +115,8 @@ impl<'a> Meter<'a> {
             }
             Purpose::Probe | Purpose::Qualification => models.reader.as_deref(),
             Purpose::Judge => {
-                let panel = models.judge.as_ref();
-                panel.and_then(|panel| panel.judges.get(judge).map(|judge| &**judge))
+                let judges = models.judge.as_ref();
+                judges.and_then(|judges| judges.models.get(judge).map(|judge| &**judge))
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Meter<'a> {
         let repeat = self.repeat_of(request.purpose, 0);
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                self.injector.strike_request()
+                self.injector.inject_in_request()
             }
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };

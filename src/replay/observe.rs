@@ -7,23 +7,23 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::action_support::{ActionAtoms, ActionSupportObserver};
+use self::action_support::{ActionEntities, ActionSupportObserver};
 use self::changes::Changes;
 use self::counter_error::CounterErrors;
 use self::health::Health;
+use self::lost_before_read::{AGENTS_BLOCKED_AT, LostBeforeRead};
 use self::moments::Moments;
 use self::prompt_cache::{CachePlan, PromptCaches};
 use self::recovery::{RecoveryArm, RecoveryPlan};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::trail::{ArtifactTrailObserver, TrailPlan};
-use self::unseen::{AGENTS_BLOCKED_AT, Unseen};
-use self::unsupported::{SaidNames, UnsupportedAtoms};
+use self::unsupported::{SaidNames, UnsupportedEntities};
 use self::validity::Validity;
 use super::Replayed;
 use crate::bill::Scale;
 use crate::context::{Applied, Context, Entry};
 use crate::model::{Request, Response};
-use crate::needles::NeedlesError;
+use crate::patterns::PatternsError;
 use crate::probe::grade::Rules;
 use crate::probe::judge::Brief;
 use crate::probe::{Item, Probe, Selection};
@@ -45,7 +45,7 @@ pub mod snapshot;
 mod sources;
 pub mod survival;
 pub mod trail;
-pub mod unseen;
+pub mod lost_before_read;
 pub mod unsupported;
 pub mod validity;
 
@@ -142,7 +142,7 @@ impl CallView<'_> {
 #[derive(Debug)]
 pub struct Watched {
     pub(super) plan: Arc<SurvivalPlan>,
-    atoms: Arc<ActionAtoms>,
+    entities: Arc<ActionEntities>,
     trail: Arc<TrailPlan>,
     said: Arc<SaidNames>,
     /// The rules by which answers are graded.
@@ -160,13 +160,13 @@ impl Watched {
         counts: &CountedTexts,
         probes: Vec<Probe>,
         selection: &Selection,
-    ) -> Result<Self, NeedlesError> {
+    ) -> Result<Self, PatternsError> {
         let rules = Rules::new(&probes);
         let plan = Arc::new(SurvivalPlan::new(session, probes.into(), selection)?);
-        let atoms = Arc::new(ActionAtoms::new(session, counts)?);
+        let entities = Arc::new(ActionEntities::new(session, counts)?);
         Ok(Self {
             plan,
-            atoms,
+            entities,
             trail: Arc::new(TrailPlan::new(session)),
             said: Arc::new(SaidNames::new(session)),
             rules,
@@ -207,7 +207,7 @@ impl Watched {
 pub fn observers<'a>(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer + 'a>> {
     let mut observers: Vec<Box<dyn Observer + 'a>> = vec![
         Box::new(SurvivalObserver::new(watched.plan.clone())),
-        Box::new(ActionSupportObserver::new(watched.atoms.clone())),
+        Box::new(ActionSupportObserver::new(watched.entities.clone())),
     ];
     if matches!(replayed, Replayed::Full | Replayed::Strategy(..)) {
         observers.push(Box::new(ArtifactTrailObserver::new(watched.trail.clone())));
@@ -217,14 +217,14 @@ pub fn observers<'a>(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Obse
         Replayed::Strategy(strategy, window) => {
             let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
             observers.push(Box::new(Validity::new(watched.provider)));
-            observers.push(Box::new(Unseen::new(*window, blocked_at)));
+            observers.push(Box::new(LostBeforeRead::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
             observers.push(Box::new(Moments::default()));
             if let Some(plan) = &watched.recovery {
                 observers.push(Box::new(RecoveryArm::new(plan.clone())));
             }
             observers.push(Box::new(Health::new(watched.letters)));
-            observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
+            observers.push(Box::new(UnsupportedEntities::new(watched.said.clone())));
         }
         // The floor sends no messages: there is nothing to check.
         Replayed::Empty => {}

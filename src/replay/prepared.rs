@@ -9,7 +9,7 @@ use crate::bill::{Bill, Sizes};
 use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Limit, RequestSize};
-use crate::needles::NeedlesError;
+use crate::patterns::PatternsError;
 use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
@@ -45,7 +45,7 @@ impl PreparedSession {
         session: Arc<Session>,
         counts: Arc<CountedTexts>,
         probes: Vec<Probe>,
-    ) -> Result<Self, NeedlesError> {
+    ) -> Result<Self, PatternsError> {
         Self::selecting(session, counts, probes, &Selection::default())
     }
 
@@ -55,7 +55,7 @@ impl PreparedSession {
         counts: Arc<CountedTexts>,
         probes: Vec<Probe>,
         selection: &Selection,
-    ) -> Result<Self, NeedlesError> {
+    ) -> Result<Self, PatternsError> {
         counts.preload(session.texts());
         let entries: Vec<Entry> = session
             .messages()

@@ -8,7 +8,7 @@ use super::observe::CallView;
 use super::{Fitness, PreparedSession, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
-use crate::probe::judge::sentinel;
+use crate::probe::judge::known_answer;
 use crate::probe::judge::{self, Judge, Judging};
 use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
@@ -34,14 +34,14 @@ impl Default for Times {
     }
 }
 
-/// Who judges answers: one model, or several that vote.
+/// The models that judge answers: one, or several that vote.
 #[derive(Debug, Clone)]
-pub struct Panel {
+pub struct Judges {
     /// The judges.
-    pub judges: Vec<Arc<dyn Model>>,
+    pub models: Vec<Arc<dyn Model>>,
     /// Which answers they are shown.
     pub judging: Judging,
-    /// What they made of the answers whose verdict is known.
+    /// Their verdicts on the known answers.
     pub fitness: Fitness,
 }
 
@@ -49,7 +49,7 @@ pub struct Panel {
 pub(super) struct Questioner<'a, 'm> {
     pub(super) view: CallView<'a>,
     pub(super) prepared: &'a PreparedSession,
-    pub(super) panel: Option<&'a Panel>,
+    pub(super) judges: Option<&'a Judges>,
     pub(super) times: Times,
     /// Whose prompt it is.
     pub(super) arm: Arm,
@@ -257,13 +257,13 @@ impl<'a> Questioner<'a, '_> {
         graded.collect()
     }
 
-    /// Has the panel judge what is to be judged, all answers at once.
+    /// Has the judges grade all answers that need a verdict, at once.
     fn judge(&mut self, answers: &mut Answers) {
-        let Some(panel) = self.panel else {
+        let Some(judges) = self.judges else {
             return;
         };
         let before = self.view.before;
-        let is_judged = |at: &usize| is_judged(&answers[*at].1, panel);
+        let is_judged = |at: &usize| is_judged(&answers[*at].1, judges);
         let judged: Vec<usize> = (0..answers.len()).filter(is_judged).collect();
         if judged.is_empty() {
             return;
@@ -271,12 +271,12 @@ impl<'a> Questioner<'a, '_> {
         let judge = Judge {
             probes: self.prepared.watched.probes(),
         };
-        let unfit: Vec<bool> = panel
-            .judges
+        let unfit: Vec<bool> = judges
+            .models
             .iter()
             .map(|model| {
-                let met = panel.fitness.of(&**model, self.meter.counts);
-                met.is_some_and(|met| met.is_unfit)
+                let results = judges.fitness.of(&**model, self.meter.counts);
+                results.is_some_and(|results| results.is_unfit)
             })
             .collect();
         let turns = self.times.judgements.max(1);
@@ -338,10 +338,10 @@ impl<'a> Questioner<'a, '_> {
     }
 }
 
-/// Whether this panel is to judge an answer.
-fn is_judged(answer: &AnswerRecord, panel: &Panel) -> bool {
+/// Whether these judges grade an answer.
+fn is_judged(answer: &AnswerRecord, judges: &Judges) -> bool {
     let is_open = answer.typed == Verdict::unscored(Unscored::NeedsJudge);
-    answer.text.is_some() && (is_open || panel.judging == Judging::All)
+    answer.text.is_some() && (is_open || judges.judging == Judging::All)
 }
 
 /// The answer to a question that was put once, or in both orders.
@@ -391,22 +391,22 @@ fn ungraded(text: Result<String, Unscored>) -> AnswerRecord {
     }
 }
 
-/// What each judge made of the answers whose verdict is known.
-pub(super) fn sentinels(panel: &Panel, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
+/// Each judge's verdicts on the known answers.
+pub(super) fn known_answers(judges: &Judges, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
     let mut records = Vec::new();
     if meter.unanswered.is_some() {
         return records;
     }
-    for (at, judge) in panel.judges.iter().enumerate() {
-        if let Some(met) = panel.fitness.of(&**judge, meter.counts) {
-            records.extend(met.records.iter().cloned());
-            meter.lost.extend(panel.fitness.take_lost());
+    for (at, judge) in judges.models.iter().enumerate() {
+        if let Some(results) = judges.fitness.of(&**judge, meter.counts) {
+            records.extend(results.records.iter().cloned());
+            meter.lost.extend(judges.fitness.take_lost());
             continue;
         }
         // It could not be asked: that is for the meter to see, and leaves the cell without a record.
-        let first = sentinel::sentinels().into_iter().next();
-        let puts = first.iter().map(|sentinel| Put {
-            request: sentinel.request(),
+        let first = known_answer::known_answers().into_iter().next();
+        let puts = first.iter().map(|known| Put {
+            request: known.request(),
             prompt: 0,
             judge: at,
             turn: 0,

@@ -10,7 +10,7 @@ use super::dependencies::Dependencies;
 use super::models;
 use super::{ArmIndex, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
 use crate::model::Request;
-use crate::probe::judge::{self, Judge, sentinel};
+use crate::probe::judge::{self, Judge, known_answer};
 use crate::probe::{Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
 use crate::replay::Models;
@@ -203,12 +203,9 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
-    let sentinels = sentinel::sentinels();
+    let known = known_answer::known_answers();
     SentinelsDue {
-        calls: sentinels.len() as u64,
-        tokens: sentinels
-            .iter()
-            .map(|it| input(&it.request(), counts))
-            .sum(),
+        calls: known.len() as u64,
+        tokens: known.iter().map(|it| input(&it.request(), counts)).sum(),
     }
 }

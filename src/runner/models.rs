@@ -14,7 +14,7 @@ use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
-use crate::replay::{Fitness, Models, Panel, Times};
+use crate::replay::{Fitness, Judges, Models, Times};
 use crate::scenario::{ModelSetting, ModelsSetting};
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
@@ -140,8 +140,8 @@ impl Connected {
         Models {
             summariser: one(&self.summariser),
             reader: self.reader.as_ref().map(one),
-            judge: (!self.judges.is_empty()).then(|| Panel {
-                judges: self.judges.clone(),
+            judge: (!self.judges.is_empty()).then(|| Judges {
+                models: self.judges.clone(),
                 judging: self.judging,
                 fitness: self.fitness.clone(),
             }),

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::ArmIndex;
-use crate::needles::NeedlesError;
+use crate::patterns::PatternsError;
 use crate::replay::{Models, PreparedSession};
 
 /// A session made ready and the models it is put to; made by the first worker that needs it.
-pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NeedlesError>>;
+pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), PatternsError>>;
 
 /// The part that the cells of one session share.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use crate::model::fault::{Fault, Faults, Strike};
+use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::settings::{Keyed, Reader, Setting, SettingError, Value};
 
 /// Reads `[faults]`; without one nothing goes wrong.
@@ -22,7 +22,7 @@ pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
     for fault in Fault::ALL {
         let path = reader.path_of(fault.name());
         if let Some(setting) = reader.setting(fault.name()) {
-            faults.strikes.insert(fault, strike(&path, setting)?);
+            faults.schedules.insert(fault, strike(&path, setting)?);
         }
     }
     reader.finish()?;
@@ -41,7 +41,7 @@ pub(super) fn schema() -> Json {
 }
 
 /// A probability, a list of calls, or `{ calls = […], attempts = n }`.
-fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
+fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> {
     let probability = match &setting.value {
         Value::Table(table) => {
             let keys = Keyed::new(table, path, (&super::KEYS, "strike"))?;
@@ -49,14 +49,14 @@ fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
                 let problem = format!("`{path}.calls` must be set");
                 return Err(SettingError::new(&setting.place, problem));
             };
-            return Ok(Strike::Calls {
+            return Ok(FaultSchedule::Calls {
                 calls: self::calls(&format!("{path}.calls"), calls)?,
                 attempts: keys.whole("attempts").unwrap_or(1),
             });
         }
         Value::List(_) => {
             let calls = calls(path, setting)?;
-            return Ok(Strike::Calls { calls, attempts: 1 });
+            return Ok(FaultSchedule::Calls { calls, attempts: 1 });
         }
         Value::Real(number) => *number,
         Value::Whole(0) => 0.0,
@@ -64,7 +64,7 @@ fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
         Value::Whole(_) | Value::Text(_) | Value::Flag(_) => f64::NAN,
     };
     if (0.0..=1.0).contains(&probability) {
-        return Ok(Strike::Probability(probability));
+        return Ok(FaultSchedule::Probability(probability));
     }
     let problem = format!(
         "`{path}` must be a probability from 0 to 1 or a list of calls, not `{}`",

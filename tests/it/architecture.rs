@@ -13,7 +13,7 @@ use scan::{Source, Token};
 /// The modules in the order in which data flows, each with all that it may import.
 ///
 /// Inside one of them everything may import everything. Absences that matter:
-/// - no strategy can see probes, needles or records, and no probe can see a strategy;
+/// - no strategy can see probes, patterns or records, and no probe can see a strategy;
 /// - `stats` knows numbers only; `report` sees records, never sessions or contexts;
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(&str, &[&str])] = &[
@@ -23,13 +23,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("window", &["units", "settings"]),
     ("tokens", &["units"]),
     ("session", &["units", "tokens"]),
-    ("needles", &["units", "tokens", "session"]),
+    ("patterns", &["units", "tokens", "session"]),
     ("context", &["units", "tokens", "session"]),
     ("bill", &["units", "tokens", "session"]),
     (
         "model",
         &[
-            "units", "script", "settings", "tokens", "session", "needles",
+            "units", "script", "settings", "tokens", "session", "patterns",
         ],
     ),
     ("step", &["units", "model"]),
@@ -42,7 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "probe",
         &[
-            "units", "script", "tokens", "session", "needles", "context", "model", "step",
+            "units", "script", "tokens", "session", "patterns", "context", "model", "step",
         ],
     ),
     (
@@ -66,14 +66,14 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "replay",
         &[
-            "units", "script", "window", "tokens", "session", "needles", "context", "bill",
+            "units", "script", "window", "tokens", "session", "patterns", "context", "bill",
             "model", "step", "strategy", "probe", "record",
         ],
     ),
     (
         "runner",
         &[
-            "units", "settings", "window", "tokens", "session", "needles", "context", "bill",
+            "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
             "model", "step", "strategy", "probe", "scenario", "record", "replay",
         ],
     ),
@@ -91,7 +91,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "units", "settings", "window", "tokens", "session", "needles", "context", "bill",
+            "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
             "model", "step", "strategy", "probe", "scenario", "record", "metric", "replay",
             "runner", "stats", "compare", "report", "proxy",
         ],

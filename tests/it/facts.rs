@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use proctor::metric::retention::Retention;
-use proctor::model::fault::{Fault, Faults, Strike};
+use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::probe::derive::derive;
 use proctor::probe::survival::{Survival, WrittenBy, content_word_recall};
@@ -380,9 +380,9 @@ fn ailing(fault: Fault) -> CellRecord {
         ..Recipe::default()
     });
     let calls = (0..64).collect();
-    let strikes = [(fault, Strike::Calls { calls, attempts: 1 })].into();
+    let schedules = [(fault, FaultSchedule::Calls { calls, attempts: 1 })].into();
     prepared.faults = Arc::new(Faults {
-        strikes,
+        schedules,
         ..Faults::default()
     });
     let toml = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use proctor::context::{Entry, Origin};
-use proctor::model::fault::{Fault, Faults, Strike};
+use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
 use proctor::model::{Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response};
@@ -32,16 +32,16 @@ mod certain;
 const SUMMARISE: &str = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 4_000 }\n\
      [overflow]\nstage = 'drop_oldest'\nfit_fraction = 0.01\nmax_retries = 1\n";
 
-fn strike(fault: Fault, strike: Strike) -> Faults {
+fn strike(fault: Fault, strike: FaultSchedule) -> Faults {
     Faults {
-        strikes: [(fault, strike)].into(),
+        schedules: [(fault, strike)].into(),
         ..Faults::default()
     }
 }
 
-fn at(calls: &[usize], attempts: u32) -> Strike {
+fn at(calls: &[usize], attempts: u32) -> FaultSchedule {
     let calls = calls.iter().copied().collect();
-    Strike::Calls { calls, attempts }
+    FaultSchedule::Calls { calls, attempts }
 }
 
 /// The origins of each prompt that was sent.
@@ -141,7 +141,7 @@ impl Model for Paying {
 #[test]
 fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
     let mut prepared = prepared(reading_session(6, 4_000));
-    let strikes = strike(Fault::SummaryTruncated, Strike::Probability(1.0));
+    let strikes = strike(Fault::SummaryTruncated, FaultSchedule::Probability(1.0));
     prepared.faults = Arc::new(strikes);
     let table = Table::parse("own", SUMMARISE).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
@@ -207,7 +207,11 @@ fn a_summary_that_always_fails_is_tried_three_times_and_the_history_stays() {
             asked,
         ),
     ] {
-        let (record, seen) = suffer(SUMMARISE, strike(fault, Strike::Probability(1.0)), 200_000);
+        let (record, seen) = suffer(
+            SUMMARISE,
+            strike(fault, FaultSchedule::Probability(1.0)),
+            200_000,
+        );
         let name = fault.name();
         assert_eq!(record.end, End::Completed, "{name}");
         assert_eq!(record.compactions, [], "{name}");
@@ -235,7 +239,7 @@ fn a_summary_that_always_fails_is_tried_three_times_and_the_history_stays() {
 fn without_a_breaker_every_turn_wastes_an_attempt() {
     let open = format!("[guards]\nmax_consecutive_failures = 0\n{SUMMARISE}");
     let five = format!("[guards]\nmax_consecutive_failures = 5\n{SUMMARISE}");
-    let always = || strike(Fault::SummaryError, Strike::Probability(1.0));
+    let always = || strike(Fault::SummaryError, FaultSchedule::Probability(1.0));
     let attempts = |toml: &str| suffer(toml, always(), 200_000).0.model_calls.len();
     // Seventeen calls; the first attempt is made before call 4.
     assert_eq!(attempts(&open), 13);
@@ -416,9 +420,9 @@ fn answered(call: usize) -> Tokens {
 #[test]
 fn the_reference_is_spared() {
     let faults = Faults {
-        strikes: Fault::ALL
+        schedules: Fault::ALL
             .into_iter()
-            .map(|fault| (fault, Strike::Probability(1.0)))
+            .map(|fault| (fault, FaultSchedule::Probability(1.0)))
             .collect(),
         ..Faults::default()
     };

@@ -8,7 +8,7 @@ use proctor::metric::CellSummary;
 use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
-use proctor::probe::judge::sentinel;
+use proctor::probe::judge::known_answer;
 use proctor::probe::{Fact, Probe};
 use proctor::record::CellRecord;
 use proctor::record::journal::{Journal, Run};
@@ -78,7 +78,7 @@ fn script() -> String {
     let abstained = "says so is correct.\n</reference>\n\n<answer>\nnot in context";
     rule("judge", &[("asked", abstained), ("text", right)]);
     // Words alone do not tell these: a judge that knows no more must be told.
-    for known in sentinel::sentinels() {
+    for known in known_answer::known_answers() {
         let asked = format!("<answer>\n{}\n</answer>", known.answer);
         let text = if known.is_right { right } else { wrong };
         rule("judge", &[("asked", &asked), ("text", text)]);

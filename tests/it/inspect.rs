@@ -1,11 +1,11 @@
-//! A look at one call: the same context that a replay sends, and a fate for every message.
+//! A snapshot of one call: the context that a replay sends, and the fate of every message.
 
 use std::process::Command;
 use std::sync::Arc;
 
 use proctor::context::Entry;
 use proctor::model::offline::Offline;
-use proctor::replay::observe::snapshot::{Presence, Snapshot, SnapshotObserver};
+use proctor::replay::observe::snapshot::{Representation, Snapshot, SnapshotObserver};
 use proctor::replay::{Models, NoClock, Replay, Replayed, replay_observed};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::support::{cell, prepared, reading_session, strategy};
 
-/// Replays under an onlooker at `call`.
-fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
+/// Replays a session and takes a snapshot at `call`.
+fn snapshot_of(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
     let prepared = prepared(reading_session(12, 2_000));
-    let mut seen = None;
+    let mut snapshot = None;
     let replayed = match name {
         "full" => Replayed::Full,
         name => {
@@ -30,20 +30,20 @@ fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
         judge: None,
         times: proctor::replay::Times::default(),
     };
-    let onlooker = Box::new(SnapshotObserver::new(call, &mut seen));
+    let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
     let replay = replay_observed(
         &prepared,
         cell(name),
         replayed,
         &models,
         &NoClock,
-        vec![onlooker],
+        vec![observer],
     );
-    (seen, replay)
+    (snapshot, replay)
 }
 
 #[test]
-fn a_look_shows_the_prompt_that_the_replay_counted() {
+fn a_snapshot_shows_the_prompt_that_the_replay_counted() {
     for name in [
         "full",
         "none",
@@ -53,18 +53,18 @@ fn a_look_shows_the_prompt_that_the_replay_counted() {
     ] {
         let window = if name == "tail@2000" { 4_000 } else { 100_000 };
         for call in [0, 3, 7, 12] {
-            let (seen, replay) = look(name, window, call);
-            let seen = seen.unwrap();
-            let size: Tokens = seen.entries.iter().map(|entry| entry.size.tokens).sum();
+            let (snapshot, replay) = snapshot_of(name, window, call);
+            let snapshot = snapshot.unwrap();
+            let size: Tokens = snapshot.entries.iter().map(|entry| entry.size.tokens).sum();
             assert_eq!(
-                seen.fixed.tokens + size,
+                snapshot.fixed.tokens + size,
                 replay.record.prompt_tokens[call],
                 "{name} {call}"
             );
-            assert_eq!(seen.fates.len(), seen.before, "{name} {call}");
-            for fate in &seen.fates {
+            assert_eq!(snapshot.fates.len(), snapshot.before, "{name} {call}");
+            for fate in &snapshot.fates {
                 assert_eq!(
-                    fate.fate == Presence::Verbatim,
+                    fate.fate == Representation::Verbatim,
                     fate.decided.is_none(),
                     "{name}: {fate:?}"
                 );
@@ -75,9 +75,9 @@ fn a_look_shows_the_prompt_that_the_replay_counted() {
 
 #[test]
 fn each_fate_names_the_stage_and_the_call_that_decided_it() {
-    let (seen, replay) = look("observation-masking", 100_000, 12);
-    let seen = seen.unwrap();
-    let edited: Vec<_> = seen
+    let (snapshot, replay) = snapshot_of("observation-masking", 100_000, 12);
+    let snapshot = snapshot.unwrap();
+    let edited: Vec<_> = snapshot
         .fates
         .iter()
         .filter_map(|fate| fate.decided.as_ref())
@@ -93,13 +93,13 @@ fn each_fate_names_the_stage_and_the_call_that_decided_it() {
                 .any(|event| { event.call == decided.call && event.reason == decided.reason })
         );
     }
-    let (seen, _) = look("tail@2000", 4_000, 12);
-    let derived = seen
+    let (snapshot, _) = snapshot_of("tail@2000", 4_000, 12);
+    let derived = snapshot
         .unwrap()
         .fates
         .into_iter()
         .filter_map(|fate| match fate.fate {
-            Presence::Derived => fate.decided,
+            Representation::Derived => fate.decided,
             _ => None,
         });
     let stages: Vec<String> = derived.map(|decided| decided.stage.to_string()).collect();
@@ -108,22 +108,22 @@ fn each_fate_names_the_stage_and_the_call_that_decided_it() {
 
 #[test]
 fn a_session_that_died_before_shows_nothing() {
-    let (seen, replay) = look("none", 2_000, 12);
-    assert!(seen.is_none());
+    let (snapshot, replay) = snapshot_of("none", 2_000, 12);
+    assert!(snapshot.is_none());
     assert!(replay.record.reached_calls < 12);
 }
 
 /// What was compacted for a call is what the record says was, entry by entry.
 #[test]
-fn a_look_shows_each_compaction_before_and_after() {
-    let (seen, replay) = look("observation-masking", 100_000, 12);
-    let seen = seen.unwrap();
+fn a_snapshot_shows_each_compaction_before_and_after() {
+    let (snapshot, replay) = snapshot_of("observation-masking", 100_000, 12);
+    let snapshot = snapshot.unwrap();
     let events = replay.record.compactions.iter();
     let events: Vec<_> = events
         .filter(|event| event.call == 12)
         .map(|event| (event.stage.as_str(), event.before, event.after))
         .collect();
-    let patches = seen.patches.iter();
+    let patches = snapshot.patches.iter();
     let shown: Vec<_> = patches
         .map(|patch| {
             (
@@ -137,7 +137,7 @@ fn a_look_shows_each_compaction_before_and_after() {
     assert_eq!(shown.len(), 1);
     let size =
         |entries: &[Entry]| -> Tokens { entries.iter().map(|entry| entry.size.tokens).sum() };
-    let patch = &seen.patches[0];
+    let patch = &snapshot.patches[0];
     let change = &patch.change;
     let added: Vec<Entry> = change.edits.iter().flat_map(|it| it.with.clone()).collect();
     assert!(!change.removed.is_empty() && change.removed.len() == added.len());
@@ -145,8 +145,8 @@ fn a_look_shows_each_compaction_before_and_after() {
         size(&change.removed) - size(&added),
         change.before.tokens - change.after.tokens
     );
-    let (seen, _) = look("none", 100_000, 12);
-    assert!(seen.unwrap().patches.is_empty());
+    let (snapshot, _) = snapshot_of("none", 100_000, 12);
+    assert!(snapshot.unwrap().patches.is_empty());
 }
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {

@@ -49,7 +49,7 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
             "[[answer]]\nasked = \"{refused}\"\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
         );
     }
-    let known = proctor::probe::judge::sentinel::sentinels();
+    let known = proctor::probe::judge::known_answer::known_answers();
     let known = known.iter().map(|known| {
         let word = if known.is_right {
             "right"

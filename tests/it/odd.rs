@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proctor::metric::CellSummary;
 use proctor::metric::cost::SchemeCost;
 use proctor::model::ModelKind;
-use proctor::model::fault::{Fault, Faults, Strike};
+use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::price::Prices;
 use proctor::probe::Asking;
@@ -195,12 +195,12 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let schemes = Prices::built_in().unwrap().schemes(None);
     let faults = Faults {
-        strikes: [
+        schedules: [
             Fault::SummaryError,
             Fault::SummaryInflates,
             Fault::StreamCut,
         ]
-        .map(|fault| (fault, Strike::Probability(0.2)))
+        .map(|fault| (fault, FaultSchedule::Probability(0.2)))
         .into(),
         ..Faults::default()
     };

@@ -402,8 +402,8 @@ fn learn_claude_code_s06_does_what_its_lesson_says() {
         ["[Compressed]\n\nTHE SUMMARY", "Understood. Continuing."]
     );
     // The transcript is put aside first: every message, one line each.
-    assert_eq!(replay.vault.len(), 1);
-    let (path, transcript) = replay.vault.first_key_value().unwrap();
+    assert_eq!(replay.offloaded.len(), 1);
+    let (path, transcript) = replay.offloaded.first_key_value().unwrap();
     assert!(path.starts_with(".transcripts/transcript_"), "{path}");
     assert_eq!(transcript.lines().count(), 41);
 }

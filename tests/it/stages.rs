@@ -63,7 +63,7 @@ fn truncated(knobs: &str, text: &str) -> String {
         "{stage}\n[[stage]]\nkind = 'summarize'\nwhen = {{ rounds_every = 1 }}\ntranscript = true"
     );
     let replay = staged(messages, &stages, 200_000);
-    let transcript = replay.vault.values().next().unwrap();
+    let transcript = replay.offloaded.values().next().unwrap();
     let line: serde_json::Value = serde_json::from_str(transcript.lines().nth(2).unwrap()).unwrap();
     line["content"][0]["content"].as_str().unwrap().to_owned()
 }
@@ -150,7 +150,7 @@ fn the_largest_results_are_put_aside_until_the_others_fit() {
     let replay = staged(messages, stage, 200_000);
     assert_eq!(fired(&replay.record), ["1 offload_results"]);
     assert_eq!(replay.record.saved_texts, 1);
-    let (path, text) = replay.vault.first_key_value().unwrap();
+    let (path, text) = replay.offloaded.first_key_value().unwrap();
     assert_eq!(**text, *"b".repeat(900));
     assert!(
         path.starts_with("kept/") && path.len() == "kept/".len() + 12 + 4,
@@ -410,7 +410,7 @@ fn messages_of_one_role_become_one() {
     let replay = staged(messages, stages, 200_000);
     assert_eq!(fired(&replay.record), ["1 normalize", "2 summarize"]);
     // What was two messages is one line.
-    assert_eq!(replay.vault.values().next().unwrap().lines().count(), 5);
+    assert_eq!(replay.offloaded.values().next().unwrap().lines().count(), 5);
 }
 
 #[test]

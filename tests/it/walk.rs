@@ -7,7 +7,7 @@ use proctor::context::{Applied, Entry, Origin};
 use proctor::model::Request;
 use proctor::model::scripted::{Scripted, When};
 use proctor::record::CellRecord;
-use proctor::replay::observe::unseen::Unseen;
+use proctor::replay::observe::lost_before_read::LostBeforeRead;
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, Replayed, replay_observed};
@@ -44,7 +44,7 @@ impl Walk {
             reply(asked.len() - 1, request)
         });
         let strategy = Box::new(spec.build().unwrap());
-        let unseen = Unseen::new(window, strategy.blocks_agents_at().unwrap_or(1.0));
+        let unseen = LostBeforeRead::new(window, strategy.blocks_agents_at().unwrap_or(1.0));
         let done = replay_observed(
             &prepared(session),
             cell(spec.name()),

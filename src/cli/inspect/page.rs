@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::usage::{self, Category};
 use crate::context::{Entry, Origin};
-use crate::replay::observe::snapshot::{MessageFate, Presence, Snapshot};
+use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
 use crate::report::escape;
 use crate::session::{ContentBlock, Session};
 use crate::tokens::CountedTexts;
@@ -110,11 +110,11 @@ impl Page<'_> {
                 "message": message,
                 "fate": fate.fate.name(),
                 "blocks": match &fate.fate {
-                    Presence::Edited(blocks) => Some(blocks),
-                    Presence::Verbatim
-                    | Presence::Restored
-                    | Presence::Derived
-                    | Presence::Gone => None,
+                    Representation::Edited(blocks) => Some(blocks),
+                    Representation::Verbatim
+                    | Representation::Restored
+                    | Representation::Derived
+                    | Representation::Gone => None,
                 },
                 "call": decided.map(|decided| decided.call),
                 "stage": decided.map(|decided| &*decided.stage),
@@ -231,7 +231,7 @@ fn origin(entry: &Entry) -> String {
 
 pub(super) fn in_words(fate: &MessageFate) -> String {
     let mut text = fate.fate.name().to_owned();
-    if let Presence::Edited(blocks) = &fate.fate {
+    if let Representation::Edited(blocks) = &fate.fate {
         let _ = write!(text, " (block {})", listed(blocks));
     }
     if let Some(decided) = &fate.decided {

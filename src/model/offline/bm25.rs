@@ -13,7 +13,7 @@ use self::index::{Index, each_word, hash};
 pub(crate) use self::index::{gain, rarity};
 use super::{NOT_IN_CONTEXT, QUESTION, listed};
 use crate::model::AnswerFormat;
-use crate::needles::PerText;
+use crate::patterns::PerText;
 use crate::script::{ends_clause, ends_sentence, is_unspaced};
 use crate::session::{ContentBlock, Message, ToolClass};
 

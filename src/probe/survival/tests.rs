@@ -133,7 +133,7 @@ fn a_rule_stands_where_it_was_said() {
     assert_eq!(paraphrased.strength(WrittenBy::Session), None);
     assert_eq!(
         paraphrased.strength(WrittenBy::Compaction),
-        Some(Strength::Strong)
+        Some(MatchStrength::Strong)
     );
 }
 

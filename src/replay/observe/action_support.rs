@@ -1,7 +1,7 @@
 //! What the agent's own next tool call needed, and whether the prompt still held it.
 //!
-//! An *atom* is a path, identifier, id, number or quoted string of a recorded tool call's
-//! arguments that stood in an earlier message. The same atoms are wanted of every strategy; what
+//! An *entity* is a path, identifier, id, number or quoted string of a recorded tool call's
+//! arguments that stood in an earlier message. The same entities are wanted of every strategy; what
 //! differs is how many are still in the prompt. No model is asked, and no planted fact needed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,42 +10,42 @@ use std::sync::Arc;
 use super::sources::{Places, Pointers, Source};
 use super::{CallView, Observer};
 use crate::context::{Entry, Origin};
-use crate::needles::{Needles, NeedlesError, Pattern, PerText};
+use crate::patterns::{Pattern, Patterns, PatternsError, PerText};
 use crate::record::{ActionSupport, Arm, CellRecord, Reread};
 use crate::session::{Session, ToolSchema};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-pub(super) mod atoms;
+pub(super) mod entities;
 
-/// Which atoms each call of a session needs, and where they stand: made once, shared by all cells.
+/// Which entities each call of a session needs, and where they stand: made once, shared by all cells.
 #[derive(Debug)]
-pub struct ActionAtoms {
-    needles: Needles,
+pub struct ActionEntities {
+    patterns: Patterns,
     /// By call.
     wanted: Vec<Vec<u32>>,
-    /// The atoms of system prompt and tool definitions, each once per text.
+    /// The entities of system prompt and tool definitions, each once per text.
     pinned: Vec<u32>,
-    /// By atom: the messages of the texts that hold it, in order.
+    /// By entity: the messages of the texts that hold it, in order.
     texts: Vec<Vec<usize>>,
-    /// By atom: the tool results that hold it, in order, with their sizes.
+    /// By entity: the tool results that hold it, in order, with their sizes.
     results: Vec<Vec<(Arc<Source>, Tokens)>>,
     found: PerText<[u32]>,
 }
 
-impl ActionAtoms {
-    /// Finds the atoms of all tool calls of `session` in all of its messages.
-    pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, NeedlesError> {
+impl ActionEntities {
+    /// Finds the entities of all tool calls of `session` in all of its messages.
+    pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, PatternsError> {
         let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
         let mut patterns = Vec::new();
         let mut by_call = Vec::with_capacity(session.calls().len());
         for &response in session.calls() {
             let mut wanted = Vec::new();
             for (_, tool) in session.message(response).tool_uses() {
-                for atom in atoms::atoms(&tool.input.value()) {
+                for entity in entities::entities(&tool.input.value()) {
                     let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                    let id = ids.entry(atom).or_insert_with_key(|atom| {
-                        patterns.push(atom.clone());
+                    let id = ids.entry(entity).or_insert_with_key(|entity| {
+                        patterns.push(entity.clone());
                         next
                     });
                     wanted.push(*id);
@@ -56,95 +56,95 @@ impl ActionAtoms {
             by_call.push(wanted);
         }
         let count = patterns.len();
-        let needles = Needles::new(patterns)?;
-        let mut atoms = Self {
+        let patterns = Patterns::new(patterns)?;
+        let mut entities = Self {
             wanted: Vec::new(),
             pinned: Vec::new(),
             texts: vec![Vec::new(); count],
             results: vec![Vec::new(); count],
             found: PerText::default(),
-            needles,
+            patterns,
         };
         let places = Places::new(session);
         for (at, message) in session.messages().iter().enumerate() {
             let blocks = message.model_text().iter().zip(message.blocks());
             for (number, (text, block)) in blocks.enumerate() {
-                let found = atoms.find(text);
-                for atom in found.iter() {
-                    atoms.texts[*atom as usize].push(at);
+                let found = entities.find(text);
+                for entity in found.iter() {
+                    entities.texts[*entity as usize].push(at);
                 }
                 if !found.is_empty()
                     && let Some(source) = places.of(at, number)
                 {
                     let result = (Arc::new(source), counts.block(&block).tokens);
-                    for atom in found.iter() {
-                        atoms.results[*atom as usize].push(result.clone());
+                    for entity in found.iter() {
+                        entities.results[*entity as usize].push(result.clone());
                     }
                 }
             }
         }
         for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
-            wanted.retain(|atom| atoms.texts_before(*atom, response) > 0);
+            wanted.retain(|entity| entities.texts_before(*entity, response) > 0);
         }
-        atoms.wanted = by_call;
+        entities.wanted = by_call;
         let tools = session.tools().iter().map(ToolSchema::text);
         for text in session.system().into_iter().chain(tools) {
-            let found = atoms.find(text);
-            atoms.pinned.extend_from_slice(&found);
+            let found = entities.find(text);
+            entities.pinned.extend_from_slice(&found);
         }
-        Ok(atoms)
+        Ok(entities)
     }
 
-    /// How many texts of the full history before a message hold an atom.
-    fn texts_before(&self, atom: u32, before: usize) -> usize {
-        self.texts[atom as usize].partition_point(|message| *message < before)
+    /// How many texts of the full history before a message hold an entity.
+    fn texts_before(&self, entity: u32, before: usize) -> usize {
+        self.texts[entity as usize].partition_point(|message| *message < before)
     }
 
-    /// The newest tool result before a message that holds an atom, and its size.
-    fn newest_result(&self, atom: u32, before: usize) -> Option<&(Arc<Source>, Tokens)> {
-        let results = &self.results[atom as usize];
+    /// The newest tool result before a message that holds an entity, and its size.
+    fn newest_result(&self, entity: u32, before: usize) -> Option<&(Arc<Source>, Tokens)> {
+        let results = &self.results[entity as usize];
         let known = results.partition_point(|(source, _)| source.message < before);
         known.checked_sub(1).map(|last| &results[last])
     }
 
-    /// The atoms in `text`, each once.
+    /// The entities in `text`, each once.
     fn find(&self, text: &Arc<str>) -> Arc<[u32]> {
         self.found.get_or(text, || {
-            let hits = self.needles.search(text).into_iter();
-            let atoms: BTreeSet<u32> = hits.map(|hit| hit.pattern).collect();
-            atoms.into_iter().collect()
+            let hits = self.patterns.search(text).into_iter();
+            let entities: BTreeSet<u32> = hits.map(|hit| hit.pattern).collect();
+            entities.into_iter().collect()
         })
     }
 }
 
-/// Follows the atoms through one cell, and writes [`CellRecord::action_support`] and
+/// Follows the entities through one cell, and writes [`CellRecord::action_support`] and
 /// [`CellRecord::rereads`].
 ///
 /// The system prompt and the tool definitions are part of every prompt, the floor's too. After a
 /// death nothing is recorded: what those calls needed is known from the reference.
 #[derive(Debug)]
 pub struct ActionSupportObserver {
-    atoms: Arc<ActionAtoms>,
-    /// By atom: in how many texts of the context it stands.
+    entities: Arc<ActionEntities>,
+    /// By entity: in how many texts of the context it stands.
     present: Vec<u32>,
-    /// By atom: in how many of these the session's own words stand.
+    /// By entity: in how many of these the session's own words stand.
     verbatim: Vec<u32>,
     support: ActionSupport,
     /// By call: what is gone and could be read again.
     reachable: Vec<u32>,
     pointers: Pointers,
-    /// What was missed so far, a tool result or else an atom: each is read again once.
+    /// What was missed so far, a tool result or else an entity: each is read again once.
     missed: BTreeSet<Result<(usize, usize), u32>>,
     rereads: Vec<Reread>,
 }
 
 impl ActionSupportObserver {
-    /// An observer for one cell of the atoms' session.
-    pub fn new(atoms: Arc<ActionAtoms>) -> Self {
-        let count = atoms.results.len();
+    /// An observer for one cell of the entities' session.
+    pub fn new(entities: Arc<ActionEntities>) -> Self {
+        let count = entities.results.len();
         let mut present = vec![0; count];
-        for &atom in &atoms.pinned {
-            present[atom as usize] += 1;
+        for &entity in &entities.pinned {
+            present[entity as usize] += 1;
         }
         Self {
             present,
@@ -154,7 +154,7 @@ impl ActionSupportObserver {
             pointers: Pointers::default(),
             missed: BTreeSet::new(),
             rereads: Vec::new(),
-            atoms,
+            entities,
         }
     }
 
@@ -169,27 +169,27 @@ impl ActionSupportObserver {
         let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
         for (block, text) in entry.message.model_text().iter().enumerate() {
             let is_verbatim = is_message && entry.is_verbatim(block);
-            for &atom in self.atoms.find(text).iter() {
-                change(&mut self.present[atom as usize]);
+            for &entity in self.entities.find(text).iter() {
+                change(&mut self.present[entity as usize]);
                 if is_verbatim {
-                    change(&mut self.verbatim[atom as usize]);
+                    change(&mut self.verbatim[entity as usize]);
                 }
             }
         }
     }
 
-    /// Notes that an atom would have to be read again, and says whether it can be.
-    fn miss(&mut self, atom: u32, view: &CallView<'_>) -> bool {
-        let result = self.atoms.newest_result(atom, view.before);
+    /// Notes that an entity would have to be read again, and says whether it can be.
+    fn miss(&mut self, entity: u32, view: &CallView<'_>) -> bool {
+        let result = self.entities.newest_result(entity, view.before);
         let missed = result.map(|(source, _)| (source.message, source.block));
-        if self.missed.insert(missed.ok_or(atom)) {
+        if self.missed.insert(missed.ok_or(entity)) {
             self.rereads.push(Reread {
                 call: view.call,
                 message: result.map(|(source, _)| source.message),
                 tokens: result.map_or(Tokens::ZERO, |(_, tokens)| *tokens),
             });
         }
-        result.is_some_and(|(source, _)| self.pointers.reach(source, view.before))
+        result.is_some_and(|(source, _)| self.pointers.is_recoverable(source, view.before))
     }
 }
 
@@ -203,17 +203,20 @@ impl Observer for ActionSupportObserver {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let atoms = self.atoms.clone();
-        let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
+        let entities = self.entities.clone();
+        let wanted = entities
+            .wanted
+            .get(view.call)
+            .map_or(&[][..], Vec::as_slice);
         let [mut present, mut compacted, mut both, mut reachable] = [0_u32; 4];
-        for &atom in wanted {
-            let is_present = self.present[atom as usize] > 0;
-            let verbatim = self.verbatim[atom as usize] as usize;
-            let is_compacted = verbatim < atoms.texts_before(atom, view.before);
+        for &entity in wanted {
+            let is_present = self.present[entity as usize] > 0;
+            let verbatim = self.verbatim[entity as usize] as usize;
+            let is_compacted = verbatim < entities.texts_before(entity, view.before);
             present += u32::from(is_present);
             compacted += u32::from(is_compacted);
             both += u32::from(is_compacted && is_present);
-            reachable += u32::from(!is_present && self.miss(atom, view));
+            reachable += u32::from(!is_present && self.miss(entity, view));
         }
         let wanted = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
         self.support.wanted.push(wanted);
@@ -277,8 +280,8 @@ mod tests {
     fn what_was_cleared_is_missed_by_the_calls_that_need_it() {
         let session = session();
         let counts = CountedTexts::new(Arc::new(CharsPer4));
-        let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
-        let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
+        let entities = Arc::new(ActionEntities::new(&session, &counts).unwrap());
+        let mut observer = Box::new(ActionSupportObserver::new(entities.clone()));
         let clear = |entry, text: &str| Edit::EditBlock {
             entry,
             block: 0,
@@ -295,7 +298,7 @@ mod tests {
             &mut *observer,
             edits,
             |observer, context| {
-                let mut again = ActionSupportObserver::new(atoms.clone());
+                let mut again = ActionSupportObserver::new(entities.clone());
                 for entry in context.entries() {
                     again.entered(entry);
                 }
@@ -368,12 +371,12 @@ mod tests {
         })
         .unwrap();
         let counts = CountedTexts::new(Arc::new(CharsPer4));
-        let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
+        let entities = Arc::new(ActionEntities::new(&session, &counts).unwrap());
         let hash = crate::units::ContentHash::of(held).hex(12);
         // What stands in place of the result, and what of it is reachable at the second call and,
         // behind the edit, at the fourth.
         let check = |stub: &str, reachable: [u32; 2]| {
-            let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
+            let mut observer = Box::new(ActionSupportObserver::new(entities.clone()));
             let edits = |call| match call {
                 1 => vec![Edit::EditBlock {
                     entry: 2,

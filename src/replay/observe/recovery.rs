@@ -12,7 +12,7 @@ use super::{CallView, Observer};
 use crate::context::Origin;
 use crate::model::offline::bm25::search::Snippets;
 use crate::probe::recovery::Recovery;
-use crate::probe::survival::{Strength, WrittenBy};
+use crate::probe::survival::{MatchStrength, WrittenBy};
 use crate::record::{CellRecord, RecoveredItem, RecoveryRecord};
 use crate::session::Session;
 use crate::tokens::CountedTexts;
@@ -101,7 +101,7 @@ impl Observer for RecoveryArm {
             for snippet in best.into_iter().filter_map(|at| plan.snippets.get(at)) {
                 tokens += plan.counts.size(&snippet.text).tokens;
                 for finding in survival.survival.find(&snippet.text).iter() {
-                    if finding.found.strength(WrittenBy::Session) == Some(Strength::Strong) {
+                    if finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong) {
                         missing.retain(|slot| *slot != finding.slot);
                     }
                 }

@@ -36,14 +36,14 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFate {
     /// How it is represented now.
-    pub fate: Presence,
+    pub fate: Representation,
     /// The last patch that changed this; nothing where the message is as it was.
     pub decided: Option<Decision>,
 }
 
 /// How a message of the session is represented in a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Presence {
+pub enum Representation {
     /// As it was.
     Verbatim,
     /// With these blocks changed.
@@ -72,7 +72,7 @@ pub struct Decision {
 pub struct SnapshotObserver<'s> {
     call: usize,
     now: usize,
-    seen: &'s mut Option<Snapshot>,
+    snapshot: &'s mut Option<Snapshot>,
     is_over: bool,
     entries: Vec<Entry>,
     fates: Vec<MessageFate>,
@@ -81,13 +81,13 @@ pub struct SnapshotObserver<'s> {
 }
 
 impl<'s> SnapshotObserver<'s> {
-    /// Takes a snapshot of this call; after the replay it is in `seen`, unless the session ended before
+    /// Takes a snapshot of this call; after the replay it is in `snapshot`, unless the session ended before
     /// that call.
-    pub fn new(call: usize, seen: &'s mut Option<Snapshot>) -> Self {
+    pub fn new(call: usize, snapshot: &'s mut Option<Snapshot>) -> Self {
         Self {
             call,
             now: 0,
-            seen,
+            snapshot,
             is_over: false,
             entries: Vec::new(),
             fates: Vec::new(),
@@ -96,22 +96,24 @@ impl<'s> SnapshotObserver<'s> {
     }
 
     /// The representation that is nearest to the original.
-    fn presence(&self, message: usize) -> Presence {
+    fn representation(&self, message: usize) -> Representation {
         let stands = self.entries.iter().filter(|it| {
             let mut ranges = messages_of(it).into_iter();
             ranges.any(|range| range.contains(&message))
         });
         let found = stands.map(|entry| match &entry.origin {
-            Origin::Verbatim(_) => Presence::Verbatim,
-            Origin::Edited { blocks, .. } => Presence::Edited(blocks.clone()),
-            Origin::Restored(_) => Presence::Restored,
-            Origin::Derived(_) | Origin::Authored => Presence::Derived,
+            Origin::Verbatim(_) => Representation::Verbatim,
+            Origin::Edited { blocks, .. } => Representation::Edited(blocks.clone()),
+            Origin::Restored(_) => Representation::Restored,
+            Origin::Derived(_) | Origin::Authored => Representation::Derived,
         });
-        found.min_by_key(Presence::rank).unwrap_or(Presence::Gone)
+        found
+            .min_by_key(Representation::rank)
+            .unwrap_or(Representation::Gone)
     }
 }
 
-impl Presence {
+impl Representation {
     /// The word for it.
     pub fn name(&self) -> &'static str {
         self.named().1
@@ -148,10 +150,10 @@ impl Observer for SnapshotObserver<'_> {
         }
         self.entries.push(entry.clone());
         let at = self.fates.len();
-        let fate = self.presence(at);
+        let fate = self.representation(at);
         // Write-time stages have changed the entry before anybody saw it.
         self.fates.push(MessageFate {
-            decided: (fate != Presence::Verbatim).then(|| Decision {
+            decided: (fate != Representation::Verbatim).then(|| Decision {
                 call: self.now,
                 stage: "on append".into(),
                 reason: "changed as it was appended".to_owned(),
@@ -176,9 +178,9 @@ impl Observer for SnapshotObserver<'_> {
             touched.extend(messages.flatten());
         }
         for message in touched {
-            let fate = self.presence(message);
+            let fate = self.representation(message);
             if let Some(known) = self.fates.get_mut(message)
-                && (known.fate != fate || fate == Presence::Derived)
+                && (known.fate != fate || fate == Representation::Derived)
             {
                 *known = MessageFate {
                     fate,
@@ -202,7 +204,7 @@ impl Observer for SnapshotObserver<'_> {
             return;
         }
         self.is_over = true;
-        *self.seen = Some(Snapshot {
+        *self.snapshot = Some(Snapshot {
             call: view.call,
             before: view.before,
             fixed: view.fixed,

@@ -115,7 +115,7 @@ impl Pointers {
 
     /// Whether a tool result can be read again before the message of index `before`: from the file
     /// it was put aside in, or by its call from a file that has not changed since.
-    pub(super) fn reach(&self, source: &Source, before: usize) -> bool {
+    pub(super) fn is_recoverable(&self, source: &Source, before: usize) -> bool {
         let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
         let is_counted = |count: Option<&u32>| count.is_some_and(|count| *count > 0);
         is_counted(self.files.get(&source.hash))

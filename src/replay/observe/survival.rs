@@ -10,20 +10,20 @@ use super::sources::Pointers;
 use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Context, Entry, Origin};
 use crate::model::{AnswerFormat, Task};
-use crate::needles::NeedlesError;
-use crate::probe::survival::{Strength, Survival, WrittenBy};
+use crate::patterns::PatternsError;
+use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
 use crate::record::{CellRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::{Session, ToolSchema};
 
 mod death;
 mod order;
-mod reach;
+mod recoverable;
 mod sent;
 
 use death::after_death;
 use order::{Last, Rank};
-use reach::Sources;
+use recoverable::Sources;
 use sent::Sent;
 
 /// The places, best first: where a value is in several, the first one is reported.
@@ -51,7 +51,7 @@ pub struct SurvivalPlan {
     /// For each item, the first call whose prompt could hold the answer.
     said_at: Vec<Option<usize>>,
     /// Findings in the system prompt and the tool definitions.
-    pinned: Vec<(usize, Strength)>,
+    pinned: Vec<(usize, MatchStrength)>,
     messages: usize,
     sources: Sources,
 }
@@ -62,7 +62,7 @@ impl SurvivalPlan {
         session: &Session,
         probes: Arc<[Probe]>,
         selection: &Selection,
-    ) -> Result<Self, NeedlesError> {
+    ) -> Result<Self, PatternsError> {
         let survival = Survival::new(&probes)?;
         let calls = session.calls();
         let items = selection.items(session, &probes);
@@ -119,7 +119,7 @@ impl SurvivalPlan {
     fn held_by(&self, entry: &Entry) -> Vec<usize> {
         let mut held: Vec<usize> = self.message_slot(entry).into_iter().collect();
         each_finding(&self.survival, entry, |found| {
-            if found.strength == Strength::Strong {
+            if found.strength == MatchStrength::Strong {
                 held.push(found.slot);
             }
         });
@@ -135,7 +135,7 @@ impl SurvivalPlan {
         }
         for (at, entry) in context.entries().iter().enumerate() {
             if let Some(slot) = self.message_slot(entry) {
-                all[slot].add(1, Strength::Strong, (Some(at), (0, 0)));
+                all[slot].add(1, MatchStrength::Strong, (Some(at), (0, 0)));
             }
             each_finding(&self.survival, entry, |found| {
                 let position = (Some(at), found.within);
@@ -158,12 +158,12 @@ struct Occurrences {
 }
 
 impl Occurrences {
-    fn add(&mut self, place: usize, strength: Strength, position: Position) {
+    fn add(&mut self, place: usize, strength: MatchStrength, position: Position) {
         match strength {
-            Strength::Strong => {
+            MatchStrength::Strong => {
                 self.strong[place] = self.strong[place].max(Some(position));
             }
-            Strength::Weak => self.weak[place] = true,
+            MatchStrength::Weak => self.weak[place] = true,
         }
     }
 
@@ -199,7 +199,10 @@ impl SurvivalObserver {
     pub fn new(plan: Arc<SurvivalPlan>) -> Self {
         let slots = plan.survival.slot_count() + plan.messages;
         let mut counts = vec![0; slots];
-        let strong = plan.pinned.iter().filter(|(_, it)| *it == Strength::Strong);
+        let strong = plan
+            .pinned
+            .iter()
+            .filter(|(_, it)| *it == MatchStrength::Strong);
         strong.for_each(|(slot, _)| counts[*slot] += 1);
         Self {
             counts,
@@ -373,7 +376,7 @@ struct Found {
     slot: usize,
     /// Index in [`PLACES`].
     place: usize,
-    strength: Strength,
+    strength: MatchStrength,
     /// Block and byte. What a compaction wrote in one go has no order of its own.
     within: (usize, usize),
 }
@@ -457,7 +460,7 @@ impl Observer for SurvivalObserver {
                 if self
                     .plan
                     .sources
-                    .reach(at, &evidence, view.before, pointers)
+                    .is_recoverable(at, &evidence, view.before, pointers)
                 {
                     found.fate = Fate::Reachable;
                 }

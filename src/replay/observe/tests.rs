@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::action_support::{ActionAtoms, ActionSupportObserver};
+use super::action_support::{ActionEntities, ActionSupportObserver};
 use super::trail::{ArtifactTrailObserver, TrailPlan};
 use super::{CallView, Observer};
 use crate::context::validity::CHECKED;
@@ -37,7 +37,7 @@ struct Seen {
 #[derive(Debug)]
 struct Recount {
     plan: Arc<TrailPlan>,
-    atoms: Arc<ActionAtoms>,
+    entities: Arc<ActionEntities>,
     trail: ArtifactTrailObserver,
     support: ActionSupportObserver,
     seen: Arc<Mutex<Seen>>,
@@ -59,7 +59,7 @@ impl Observer for Recount {
         self.trail.called(view);
         self.support.called(view);
         let mut trail = ArtifactTrailObserver::new(self.plan.clone());
-        let mut support = ActionSupportObserver::new(self.atoms.clone());
+        let mut support = ActionSupportObserver::new(self.entities.clone());
         for entry in view.context.entries() {
             trail.appended(entry);
             support.appended(entry);
@@ -103,13 +103,13 @@ fn check(strategy: &str) {
     let session = Arc::new(made.session);
     let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new()).unwrap();
     let plan = Arc::new(TrailPlan::new(&session));
-    let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
+    let entities = Arc::new(ActionEntities::new(&session, &counts).unwrap());
     let seen = Arc::new(Mutex::new(Seen::default()));
     let recount = Recount {
         trail: ArtifactTrailObserver::new(plan.clone()),
-        support: ActionSupportObserver::new(atoms.clone()),
+        support: ActionSupportObserver::new(entities.clone()),
         plan,
-        atoms,
+        entities,
         seen: seen.clone(),
     };
     let trigger = Trigger::of(Condition::WindowFraction(0.8));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{CallView, Observer};
 use crate::context::{Entry, Origin};
-use crate::needles::PerText;
+use crate::patterns::PerText;
 use crate::record::{Arm, ArtifactTrail, CellRecord};
 use crate::session::Session;
 use crate::session::ground_truth::ArtifactVerb;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::Observer;
-use super::action_support::atoms;
+use super::action_support::entities;
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, SummaryAtoms, UnsupportedAtom};
 use crate::session::{ContentBlock, Message, Session};
@@ -68,21 +68,21 @@ fn each_supported(message: &Message, mut found: impl FnMut(&str)) {
         // In the arguments of a tool a line feed is written `\n`, and would stick to a name.
         if matches!(block, ContentBlock::ToolUse(_)) {
             let text = text.replace("\\n", "\n").replace("\\t", "\t");
-            atoms::supported(&text, &mut found);
+            entities::supported(&text, &mut found);
         } else {
-            atoms::supported(text, &mut found);
+            entities::supported(text, &mut found);
         }
     }
 }
 
 /// Looks at each summary as it is put in its place, and writes [`CellRecord::summary_atoms`].
 #[derive(Debug)]
-pub struct UnsupportedAtoms {
+pub struct UnsupportedEntities {
     said: Arc<SaidNames>,
     found: SummaryAtoms,
 }
 
-impl UnsupportedAtoms {
+impl UnsupportedEntities {
     /// An observer for one cell of the names' session.
     pub fn new(said: Arc<SaidNames>) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl UnsupportedAtoms {
         self.found.summaries += 1;
         let mut names: BTreeSet<String> = BTreeSet::new();
         for text in entry.message.model_text() {
-            atoms::names(text, |name| {
+            entities::names(text, |name| {
                 names.insert(name.to_owned());
             });
         }
@@ -125,7 +125,7 @@ impl UnsupportedAtoms {
     }
 }
 
-impl Observer for UnsupportedAtoms {
+impl Observer for UnsupportedEntities {
     fn patched(&mut self, applied: &Applied) {
         for entry in applied.written() {
             let Origin::Derived(ranges) = &entry.origin else {
@@ -181,7 +181,7 @@ mod tests {
     fn check(summaries: &[(usize, &str)], expected: (u64, u64), examples: &[&str]) {
         let session = session();
         let counts = CountedTexts::new(Arc::new(CharsPer4));
-        let mut observer = UnsupportedAtoms::new(Arc::new(SaidNames::new(&session)));
+        let mut observer = UnsupportedEntities::new(Arc::new(SaidNames::new(&session)));
         let mut context = Context::default();
         for (at, message) in session.messages().iter().enumerate() {
             context.append(Entry::new(Origin::Verbatim(at), message.clone(), &counts));

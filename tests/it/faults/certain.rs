@@ -3,7 +3,7 @@
 
 use proctor::metric::CellSummary;
 use proctor::model::ModelKind;
-use proctor::model::fault::{Acts, Fault, Strike};
+use proctor::model::fault::{Fault, FaultSchedule, FaultTarget};
 use proctor::record::{DeathCause, End};
 
 use super::{is_whole, names, review_session, strike, suffer_in};
@@ -48,7 +48,7 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
     let before = session.messages().to_vec();
     let mut prepared = prepared(session);
     let session = prepared.session().clone();
-    prepared.faults = strike(fault, Strike::Probability(1.0)).into();
+    prepared.faults = strike(fault, FaultSchedule::Probability(1.0)).into();
     let toml = format!("{STUBBORN}{recovery}");
     let (record, seen) = suffer_in(&prepared, &toml, WINDOW);
     let told = format!("{} with `{recovery}`: {record:#?}", fault.name());
@@ -118,7 +118,7 @@ fn whatever_becomes_of_summaries_a_session_recovers_or_dies_where_it_is_refused(
     };
     let mut struck = 0;
     for fault in Fault::ALL {
-        if fault.acts() != Acts::Summary {
+        if fault.target() != FaultTarget::Summary {
             continue;
         }
         struck += 1;

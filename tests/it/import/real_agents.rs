@@ -160,7 +160,9 @@ fn fired(session: Session) -> Vec<usize> {
     let bill = Bill::of(&session, &counts, Sizes::Billed, None);
     assert_eq!(bill.sizes().sizes, Sizes::Billed, "{:?}", bill.sizes());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new());
-    let prepared = prepared.expect("no needles").billed(Arc::new(bill));
+    let prepared = prepared
+        .expect("searchable patterns")
+        .billed(Arc::new(bill));
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,

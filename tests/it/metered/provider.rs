@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
-use proctor::probe::judge::sentinel::{Sentinel, sentinels};
+use proctor::probe::judge::known_answer::{KnownAnswer, known_answers};
 use serde_json::{Value, json};
 
 use crate::live::server::Reply;
@@ -332,8 +332,8 @@ fn is_right(asked: &str) -> bool {
             .to_lowercase()
     };
     let (reference, answer) = (part("reference"), part("answer"));
-    let is_shown = |known: &Sentinel| answer.trim() == known.answer.to_lowercase().trim();
-    let known = sentinels().into_iter().find(is_shown);
+    let is_shown = |known: &KnownAnswer| answer.trim() == known.answer.to_lowercase().trim();
+    let known = known_answers().into_iter().find(is_shown);
     if let Some(known) = known {
         return known.is_right;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Asked;
 use crate::context::{Applied, Origin};
 use crate::model::Purpose;
-use crate::probe::survival::{Strength, Survival, WrittenBy};
+use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 
 /// The values that stood in requests for summaries.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Sent {
         let texts = asked.request.messages.iter();
         for text in texts.flat_map(|message| message.model_text()) {
             for finding in survival.find(text).iter() {
-                if finding.found.strength(WrittenBy::Session) == Some(Strength::Strong) {
+                if finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong) {
                     let held = if is_background {
                         &mut self.noted
                     } else {

@@ -559,8 +559,9 @@ fn what_was_read_can_be_read_again_until_the_file_changes() {
         }
         context
     };
-    let reaches =
-        |context: &Context, before: usize| sources.reach(0, &[2], before, &Pointers::of(context));
+    let reaches = |context: &Context, before: usize| {
+        sources.is_recoverable(0, &[2], before, &Pointers::of(context))
+    };
     // The edit is message 5.
     assert!(reaches(&cleared(true, "[cleared]"), 5));
     assert!(!reaches(&cleared(true, "[cleared]"), 7));
@@ -570,6 +571,6 @@ fn what_was_read_can_be_read_again_until_the_file_changes() {
     let saved = cleared(false, &format!("[saved as tool-results/{name}.txt]"));
     assert!(reaches(&saved, 7));
     // Nobody saved what the user typed.
-    assert!(!sources.reach(0, &[0], 5, &Pointers::of(&saved)));
-    assert!(!sources.reach(0, &[], 5, &Pointers::of(&saved)));
+    assert!(!sources.is_recoverable(0, &[0], 5, &Pointers::of(&saved)));
+    assert!(!sources.is_recoverable(0, &[], 5, &Pointers::of(&saved)));
 }

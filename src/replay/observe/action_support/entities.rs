@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::needles::{Boundary, Pattern};
+use crate::patterns::{Boundary, Pattern};
 
 /// Shorter pieces stand everywhere by chance.
 const MIN_CHARS: usize = 4;
 /// Longer ones are content, not names.
 const MAX_CHARS: usize = 120;
 
-/// The atoms in the strings and numbers of a tool call's arguments.
-pub(super) fn atoms(input: &Value) -> BTreeSet<Pattern> {
+/// The entities in the strings and numbers of a tool call's arguments.
+pub(super) fn entities(input: &Value) -> BTreeSet<Pattern> {
     let mut found = BTreeSet::new();
     collect(input, &mut found);
     found
@@ -28,7 +28,7 @@ fn collect(value: &Value, found: &mut BTreeSet<Pattern>) {
     }
 }
 
-/// Adds the atoms of one string: paths, identifiers, ids, numbers, quoted strings.
+/// Adds the entities of one string: paths, identifiers, ids, numbers, quoted strings.
 fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
     for line in text.lines() {
         for quote in ['"', '`'] {
@@ -43,11 +43,11 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
     each_name(text, |name, boundary| add(name, boundary, found));
 }
 
-/// Calls `found` with the paths, identifiers, ids and numbers of a text: atoms without the quoted
+/// Calls `found` with the paths, identifiers, ids and numbers of a text: entities without the quoted
 /// strings, which a text can be told to hold only by searching it.
 pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str)) {
     each_name(text, |name, _| {
-        if is_atom(name) {
+        if is_entity(name) {
             found(name);
         }
     });
@@ -69,7 +69,7 @@ fn each_name(text: &str, mut found: impl FnMut(&str, Boundary)) {
     }
 }
 
-fn is_atom(text: &str) -> bool {
+fn is_entity(text: &str) -> bool {
     (MIN_CHARS..=MAX_CHARS).contains(&text.chars().count())
 }
 
@@ -105,7 +105,7 @@ fn trimmed(token: &str) -> &str {
 }
 
 fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {
-    if is_atom(text) {
+    if is_entity(text) {
         found.insert(Pattern {
             text: text.to_owned(),
             boundary,
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[&str]) {
-        let found = atoms(&Value::String(text.to_owned()));
-        let found: Vec<&str> = found.iter().map(|atom| atom.text.as_str()).collect();
+        let found = entities(&Value::String(text.to_owned()));
+        let found: Vec<&str> = found.iter().map(|entity| entity.text.as_str()).collect();
         assert_eq!(found, expected, "{text}");
     }
 
     #[test]
-    fn names_numbers_paths_and_quotations_are_atoms() {
+    fn names_numbers_paths_and_quotations_are_entities() {
         check("cargo test --lib parse_header", &["parse_header"]);
         check(
             "cat ./src/a.rs /etc/hosts and/or",
@@ -162,6 +162,6 @@ mod tests {
         check("plain words only. Nothing else", &[]);
         check(&"a_".repeat(100), &[]);
         let nested = serde_json::json!({"a": [{"b": "log_level"}, 51_001, 7, true]});
-        assert_eq!(atoms(&nested).len(), 2);
+        assert_eq!(entities(&nested).len(), 2);
     }
 }

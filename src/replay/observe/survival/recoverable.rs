@@ -35,7 +35,7 @@ impl Sources {
     }
 
     /// Whether all evidence of the probe can be read again before the message of index `before`.
-    pub(super) fn reach(
+    pub(super) fn is_recoverable(
         &self,
         probe: usize,
         evidence: &[usize],
@@ -45,7 +45,7 @@ impl Sources {
         let sources = &self.by_probe[probe];
         let is_reached = |at: &usize| {
             let mut sources = sources.iter().filter(|source| source.message == *at);
-            sources.any(|source| pointers.reach(source, before))
+            sources.any(|source| pointers.is_recoverable(source, before))
         };
         !evidence.is_empty() && evidence.iter().all(is_reached)
     }

@@ -1,7 +1,7 @@
 //! Finds many fixed strings in many texts, searching each distinct text once.
 //!
 //! Planted values and the words of later tool calls are looked for in every message of every
-//! strategy's context. All patterns of a session make one automaton ([`Needles`]), and what was
+//! strategy's context. All patterns of a session make one automaton ([`Patterns`]), and what was
 //! found in a text is remembered ([`PerText`]) and shared between the threads that replay it.
 
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub struct Hit {
 /// All patterns of a session, searched together.
 ///
 /// A search takes time linear in the text and the number of matches, overlapping ones included.
-pub struct Needles {
+pub struct Patterns {
     automaton: AhoCorasick,
     /// For each pattern of the automaton, its index as given: empty ones are left out.
     given: Vec<u32>,
@@ -57,17 +57,17 @@ pub struct Needles {
     found: PerText<[Hit]>,
 }
 
-impl fmt::Debug for Needles {
+impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Needles")
+        f.debug_struct("Patterns")
             .field("patterns", &self.patterns.len())
             .finish_non_exhaustive()
     }
 }
 
-impl Needles {
+impl Patterns {
     /// An automaton for `patterns`; hits name them by their index.
-    pub fn new(patterns: Vec<Pattern>) -> Result<Self, NeedlesError> {
+    pub fn new(patterns: Vec<Pattern>) -> Result<Self, PatternsError> {
         let indexed = (0_u32..).zip(&patterns);
         let full = indexed.filter(|(_, pattern)| !pattern.text.is_empty());
         let (given, texts): (Vec<u32>, Vec<&str>) =
@@ -82,7 +82,7 @@ impl Needles {
                 AhoCorasickKind::ContiguousNFA
             }))
             .build(texts)
-            .map_err(|source| NeedlesError::TooLarge { bytes, source })?;
+            .map_err(|source| PatternsError::TooLarge { bytes, source })?;
         Ok(Self {
             automaton,
             given,
@@ -194,7 +194,7 @@ impl<T: ?Sized> PerText<T> {
 /// Why patterns cannot be searched.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
-pub enum NeedlesError {
+pub enum PatternsError {
     /// They are too many for one automaton.
     #[error("{bytes} bytes of patterns are too many to be searched at once")]
     TooLarge {
@@ -209,7 +209,7 @@ pub enum NeedlesError {
 mod tests {
     use super::*;
 
-    fn needles(patterns: &[(&str, Boundary)]) -> Needles {
+    fn patterns(patterns: &[(&str, Boundary)]) -> Patterns {
         let patterns = patterns
             .iter()
             .map(|&(text, boundary)| Pattern {
@@ -217,11 +217,11 @@ mod tests {
                 boundary,
             })
             .collect();
-        Needles::new(patterns).unwrap()
+        Patterns::new(patterns).unwrap()
     }
 
     fn check(pattern: &str, boundary: Boundary, text: &str, starts: &[usize]) {
-        let hits = needles(&[(pattern, boundary)]).search(text);
+        let hits = patterns(&[(pattern, boundary)]).search(text);
         let found: Vec<usize> = hits.iter().map(|hit| hit.start).collect();
         assert_eq!(found, starts, "`{pattern}` in `{text}`");
     }
@@ -252,13 +252,13 @@ mod tests {
 
     #[test]
     fn overlapping_patterns_are_all_found() {
-        let needles = needles(&[
+        let patterns = patterns(&[
             ("a b", Boundary::Word),
             ("b", Boundary::Word),
             ("b c", Boundary::Word),
             ("", Boundary::Word),
         ]);
-        let mut hits = needles.search("a b c");
+        let mut hits = patterns.search("a b c");
         hits.sort_unstable();
         let hits: Vec<_> = hits.iter().map(|hit| (hit.pattern, hit.start)).collect();
         assert_eq!(hits, [(0, 0), (1, 2), (2, 2)]);
@@ -266,9 +266,9 @@ mod tests {
 
     #[test]
     fn a_text_is_searched_once() {
-        let needles = needles(&[("x", Boundary::Word)]);
-        let first = needles.hits(&Arc::from("x y x"));
-        let second = needles.hits(&Arc::from("x y x"));
+        let patterns = patterns(&[("x", Boundary::Word)]);
+        let first = patterns.hits(&Arc::from("x y x"));
+        let second = patterns.hits(&Arc::from("x y x"));
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(first.len(), 2);
     }

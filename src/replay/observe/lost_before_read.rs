@@ -18,7 +18,7 @@ pub const AGENTS_BLOCKED_AT: f64 = 0.95;
 
 /// Follows the messages that no call has shown yet.
 #[derive(Debug)]
-pub struct Unseen {
+pub struct LostBeforeRead {
     window: Window,
     /// The share of the effective window from which on no sub-agent is started.
     agents_blocked_at: f64,
@@ -36,7 +36,7 @@ pub struct Unseen {
 
 type Versions = Vec<Option<Arc<Message>>>;
 
-impl Unseen {
+impl LostBeforeRead {
     /// Watches a strategy in this window, which starts no sub-agent from that share of it on.
     pub fn new(window: Window, agents_blocked_at: f64) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Unseen {
     }
 }
 
-impl Observer for Unseen {
+impl Observer for LostBeforeRead {
     fn appended(&mut self, entry: &Entry) {
         if entry.message.has_tag(Tag::TypedUser) {
             self.typed_at = Some(self.messages);

@@ -10,7 +10,7 @@ use crate::probe::{Unscored, Verdict};
 
 /// An answer whose verdict is known.
 #[derive(Debug, Clone)]
-pub struct Sentinel {
+pub struct KnownAnswer {
     /// Its name in records.
     pub name: String,
     /// The question and the right answer.
@@ -23,10 +23,10 @@ pub struct Sentinel {
 
 /// A line each: name, whether the answer is right, question, reference (empty where nothing was ever
 /// said), an earlier value, answer. A line feed is written as `\n`.
-const SENTINELS: &str = include_str!("sentinels.tsv");
+const KNOWN_ANSWERS: &str = include_str!("known_answers.tsv");
 
 /// All sentinels, in the order in which they are asked.
-pub fn sentinels() -> Vec<Sentinel> {
+pub fn known_answers() -> Vec<KnownAnswer> {
     let read = |line: &str| {
         let mut cells = line.split('\t').map(|cell| cell.replace("\\n", "\n"));
         let mut next = || cells.next().unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn sentinels() -> Vec<Sentinel> {
         let reference = Some(next()).filter(|reference| !reference.is_empty());
         let reference = reference.unwrap_or_else(|| NEVER_SAID.to_owned());
         let older = Some(next()).filter(|older| !older.is_empty());
-        Sentinel {
+        KnownAnswer {
             name,
             brief: Brief {
                 older: older.into_iter().collect(),
@@ -44,10 +44,10 @@ pub fn sentinels() -> Vec<Sentinel> {
             is_right,
         }
     };
-    SENTINELS.lines().map(read).collect()
+    KNOWN_ANSWERS.lines().map(read).collect()
 }
 
-impl Sentinel {
+impl KnownAnswer {
     /// The request to the judge.
     pub fn request(&self) -> Request {
         Judge::request_of(&self.brief, &self.answer)
@@ -69,9 +69,9 @@ pub const LEAST_BOTH: f64 = 1.6;
 /// Whether a judge that met these sentinels is unfit. Each is given as whether its answer is right,
 /// and whether the judge said so; where it said nothing it did not. Without sentinels of both kinds
 /// nothing is known, and nothing held against it.
-pub fn is_unfit(sentinels: impl IntoIterator<Item = (bool, bool)>) -> bool {
+pub fn is_unfit(known_answers: impl IntoIterator<Item = (bool, bool)>) -> bool {
     let (mut right, mut wrong) = ((0_u32, 0_u32), (0_u32, 0_u32));
-    for (is_right, is_met) in sentinels {
+    for (is_right, is_met) in known_answers {
         let (met, all) = if is_right { &mut right } else { &mut wrong };
         *met += u32::from(is_met);
         *all += 1;
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn there_are_as_many_right_answers_as_wrong_ones() {
-        let all = sentinels();
-        let right = all.iter().filter(|sentinel| sentinel.is_right).count();
+        let all = known_answers();
+        let right = all.iter().filter(|known| known.is_right).count();
         assert_eq!(2 * right, all.len());
     }
 }
