@@ -193,11 +193,11 @@ pub struct Fit {
     /// Calls compared.
     pub calls: usize,
     /// The first of them, billed and replayed.
-    pub first: Compared,
+    pub first: SizeComparison,
     /// The median, each by itself.
-    pub median: Compared,
+    pub median: SizeComparison,
     /// The last.
-    pub last: Compared,
+    pub last: SizeComparison,
     /// Counted over billed tokens of all of them, in parts per million.
     pub counted: Factor,
     /// Replayed over billed prompts of the second half, with head and factor learnt from the first:
@@ -209,7 +209,8 @@ pub struct Fit {
 /// One size, twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Compared {
+#[schemars(rename = "Compared")]
+pub struct SizeComparison {
     /// By the provider.
     pub billed: Tokens,
     /// In replay.

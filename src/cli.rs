@@ -27,15 +27,17 @@ use crate::settings::{SettingError, did_you_mean};
 mod baseline;
 mod batch;
 mod budget;
-mod cache;
 mod calibrate;
+mod cassette;
 mod compare;
+mod comparison;
 mod completions;
 mod doctor;
 mod exit;
+mod find_sessions;
 mod gate;
 mod generate;
-mod graded;
+mod graded_run;
 mod import;
 mod init;
 mod inputs;
@@ -57,8 +59,6 @@ mod strategies;
 mod sweep;
 mod template;
 mod validate;
-mod versus;
-mod walk;
 
 pub use exit::Exit;
 
@@ -111,7 +111,7 @@ enum Command {
     /// Compare a judge with people's labels, and say whether to trust it
     Calibrate(calibrate::Args),
     /// Recorded answers of models: list, verify, clear
-    Cache(cache::Args),
+    Cache(cassette::Args),
     /// Say what a run would use, and where each setting comes from
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
@@ -180,7 +180,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Budget(args) => budget::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
-        Command::Cache(args) => cache::run(&args),
+        Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// A metric that can be compared, and so gated.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
+pub struct ComparableMetric {
     /// Its name: in files, in `[gate]` and on the command line.
     pub name: &'static str,
     /// How it is compared.
@@ -58,20 +58,20 @@ pub struct Compared {
 }
 
 /// Every metric that is compared, in the order of tables.
-pub const COMPARED: &[Compared] = &[
-    Compared::new("completion", Kind::Share, Higher, "replay", Some(0.0)),
-    Compared::new("rejected", Kind::Count, Lower, VALIDITY, Some(0.0)),
-    Compared::new("survival", Kind::Probes, Higher, SURVIVAL, Some(0.05)),
-    Compared::new("extract", Kind::Probes, Higher, EXTRACT, None),
-    Compared::new("accuracy", Kind::Probes, Higher, "reader", Some(0.05)),
-    Compared::new("action_support", Kind::Share, Higher, "replay", Some(0.05)),
-    Compared::new("token_savings", Kind::Share, Higher, "counter", None),
-    Compared::new("cost_savings", Kind::Share, Higher, "prompt cache", None),
-    Compared::new("tokens", Kind::Amount, Lower, "counter", None),
-    Compared::new("cost", Kind::Amount, Lower, "prompt cache", None),
+pub const COMPARED: &[ComparableMetric] = &[
+    ComparableMetric::new("completion", Kind::Share, Higher, "replay", Some(0.0)),
+    ComparableMetric::new("rejected", Kind::Count, Lower, VALIDITY, Some(0.0)),
+    ComparableMetric::new("survival", Kind::Probes, Higher, SURVIVAL, Some(0.05)),
+    ComparableMetric::new("extract", Kind::Probes, Higher, EXTRACT, None),
+    ComparableMetric::new("accuracy", Kind::Probes, Higher, "reader", Some(0.05)),
+    ComparableMetric::new("action_support", Kind::Share, Higher, "replay", Some(0.05)),
+    ComparableMetric::new("token_savings", Kind::Share, Higher, "counter", None),
+    ComparableMetric::new("cost_savings", Kind::Share, Higher, "prompt cache", None),
+    ComparableMetric::new("tokens", Kind::Amount, Lower, "counter", None),
+    ComparableMetric::new("cost", Kind::Amount, Lower, "prompt cache", None),
 ];
 
-impl Compared {
+impl ComparableMetric {
     const fn new(
         name: &'static str,
         kind: Kind,

@@ -13,6 +13,7 @@ pub mod cached_calls;
 pub mod calls;
 pub mod compaction;
 pub mod completion;
+pub mod context_pressure;
 pub mod cost;
 pub mod fidelity;
 pub mod forecast;
@@ -22,7 +23,6 @@ mod pool;
 pub mod reference;
 pub mod rereads;
 pub mod retention;
-pub mod strain;
 pub mod summaries;
 pub mod summary;
 pub mod support;
@@ -33,7 +33,7 @@ pub mod trail;
 pub mod unscored;
 pub mod validity;
 
-pub(crate) use pool::{Of, Pooled, estimate, sessions};
+pub(crate) use pool::{MetricFunction, PooledValue, estimate, sessions};
 pub use summary::CellSummary;
 pub(crate) use table::CELL_COLUMNS;
 pub use table::{DETAILS, METRICS};
@@ -62,7 +62,7 @@ pub struct Metric {
     #[serde(default, skip_serializing)]
     marks: Vec<Mark>,
     #[serde(skip)]
-    pub(crate) of: Of,
+    pub(crate) function: MetricFunction,
 }
 
 /// How the comparison treats a metric. Without a mark it applies to strategies alone.
@@ -85,7 +85,7 @@ pub(crate) enum Mark {
     /// Without a value it does not apply: no summary was written.
     WhereWritten,
     /// A column of zeros is not shown.
-    Strain,
+    HideZeros,
     /// It has no column in CSV and Parquet, or one of another name.
     NotInCsv,
 }
@@ -147,12 +147,14 @@ mod tests {
     #[test]
     fn every_column_has_a_function_of_its_unit() {
         for metric in columns() {
-            let is_pooled = match metric.of {
-                Of::Mean(_) => metric.unit == Unit::Share,
-                Of::Count(_) => metric.unit == Unit::Count,
-                Of::Tokens(_) | Of::Most(_) => metric.unit == Unit::Tokens,
-                Of::Pool(_) => true,
-                Of::Nothing => false,
+            let is_pooled = match metric.function {
+                MetricFunction::Mean(_) => metric.unit == Unit::Share,
+                MetricFunction::Count(_) => metric.unit == Unit::Count,
+                MetricFunction::Tokens(_) | MetricFunction::Largest(_) => {
+                    metric.unit == Unit::Tokens
+                }
+                MetricFunction::Pool(_) => true,
+                MetricFunction::Nothing => false,
             };
             assert!(is_pooled, "{}", metric.name);
         }

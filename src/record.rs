@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
-pub use crate::bill::{Compared, Drop, Factor, Fit, HiddenThinking, SessionSizes, Sizes};
+pub use crate::bill::{Drop, Factor, Fit, HiddenThinking, SessionSizes, SizeComparison, Sizes};
 pub use crate::context::validity::Level;
 use crate::model::ModelKind;
 use crate::units::Tokens;
@@ -28,7 +28,7 @@ pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
-pub use calibration::{Calibrated, JudgeCalibration};
+pub use calibration::{CalibrationStatus, JudgeCalibration};
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{
     Ailment, CompactionChange, CompactionMoment, Excerpt, MessageKind, Portion, SummaryHealth,

@@ -24,7 +24,6 @@ pub mod controls;
 pub mod cost;
 mod csv;
 pub mod escape;
-pub(crate) mod figure;
 mod format;
 pub(crate) mod github;
 mod html;
@@ -32,6 +31,7 @@ pub mod json;
 mod junit;
 pub(crate) mod layout;
 pub mod markdown;
+pub(crate) mod number_format;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plot;
@@ -285,5 +285,5 @@ pub(crate) fn probe_texts<'a>(
 
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
 pub fn tokens_in_words(tokens: u64) -> String {
-    figure::tokens(tokens)
+    number_format::tokens(tokens)
 }

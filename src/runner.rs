@@ -57,8 +57,8 @@ use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
-pub use models::{Access, Connected};
-use queue::{Prepared, Queue, Shared};
+pub use models::{Access, RunModels};
+use queue::{Prepared, Queue, SessionState};
 use session_store::LoadedSession;
 use sink::Sink;
 
@@ -70,7 +70,7 @@ pub struct Plan {
     passed_over: Vec<String>,
     scenario: Scenario,
     prices: Arc<Prices>,
-    models: Option<Arc<Connected>>,
+    models: Option<Arc<RunModels>>,
 }
 
 impl Plan {
@@ -105,7 +105,7 @@ impl Plan {
     /// Makes the models ready that are not rules: before this is done, none of them can be asked,
     /// and no cell that needs them is run.
     pub fn connect(&mut self, access: &Access<'_>) -> Result<(), PlanError> {
-        self.models = Some(Arc::new(Connected::new(
+        self.models = Some(Arc::new(RunModels::new(
             &self.scenario.models,
             self.scenario.seed,
             &self.prices,
@@ -115,7 +115,7 @@ impl Plan {
     }
 
     /// The models, once they are connected.
-    pub fn models(&self) -> Option<&Connected> {
+    pub fn models(&self) -> Option<&RunModels> {
         self.models.as_deref()
     }
 
@@ -174,23 +174,23 @@ impl Plan {
     }
 
     fn name_of(&self, arm: ArmIndex) -> String {
-        match arm.which {
-            Which::Full => "full".to_owned(),
-            Which::Empty => "empty".to_owned(),
-            Which::Strategy(at) => self.scenario.strategies[at].name().to_owned(),
+        match arm.kind {
+            ArmKind::Full => "full".to_owned(),
+            ArmKind::Empty => "empty".to_owned(),
+            ArmKind::Strategy(at) => self.scenario.strategies[at].name().to_owned(),
         }
     }
 
     /// The arm that this one follows: another strategy on the same session, in the same repeat.
     fn followed_by(&self, arm: ArmIndex) -> Option<ArmIndex> {
-        let Which::Strategy(at) = arm.which else {
+        let ArmKind::Strategy(at) = arm.kind else {
             return None;
         };
         let strategies = &self.scenario.strategies;
         let follows = strategies[at].follows()?;
         let at = strategies.iter().position(|spec| spec.name() == follows)?;
         Some(ArmIndex {
-            which: Which::Strategy(at),
+            kind: ArmKind::Strategy(at),
             ..arm
         })
     }
@@ -201,7 +201,7 @@ impl Plan {
         let mut arms: Vec<ArmIndex> = (0..self.scenario.strategies.len())
             .flat_map(|at| {
                 (0..self.scenario.repeats).map(move |repeat| ArmIndex {
-                    which: Which::Strategy(at),
+                    kind: ArmKind::Strategy(at),
                     repeat,
                 })
             })
@@ -214,21 +214,21 @@ impl Plan {
         }
         arms.sort_by_key(|arm| self.followed_by(*arm).is_some());
         // The floor is one of probes: where none is asked there is nothing to measure.
-        let floor = (self.manifest.sessions[session].items > 0).then_some(Which::Empty);
-        let fixed = [Some(Which::Full), floor].into_iter().flatten();
-        let fixed = fixed.map(|which| ArmIndex { which, repeat: 0 });
+        let floor = (self.manifest.sessions[session].items > 0).then_some(ArmKind::Empty);
+        let fixed = [Some(ArmKind::Full), floor].into_iter().flatten();
+        let fixed = fixed.map(|kind| ArmIndex { kind, repeat: 0 });
         fixed.chain(arms).collect()
     }
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ArmIndex {
-    which: Which,
+    kind: ArmKind,
     repeat: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Which {
+enum ArmKind {
     Full,
     Empty,
     Strategy(usize),
@@ -367,7 +367,7 @@ pub fn run(
             let replay = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(done)) => Ok(Some(done)),
                 // The cell that it follows is outstanding itself, and says why.
-                Ok(Err(Unrun::NothingToFollow)) => Ok(None),
+                Ok(Err(CellError::NothingToFollow)) => Ok(None),
                 Ok(Err(why)) => Err(why.to_string()),
                 Err(_) => Err("it panicked; the message stands above".to_owned()),
             };
@@ -427,19 +427,19 @@ fn followed_cells(
 
 fn run_cell<'a>(
     plan: &'a Plan,
-    shared: &'a Shared,
+    shared: &'a SessionState,
     arm: ArmIndex,
     followed: &Dependencies,
-) -> Result<Replay, Unrun<'a>> {
+) -> Result<Replay, CellError<'a>> {
     let session = shared.session;
     let loaded = &plan.sessions[session];
-    let models = plan.models().ok_or(Unrun::NotConnected)?;
+    let models = plan.models().ok_or(CellError::NotConnected)?;
     let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
         let prepared = prepare(plan, loaded, loaded.probes.clone())?;
         Ok((prepared, models.for_session(&loaded.counts)))
     });
-    let (prepared, models) = made.as_ref().map_err(Unrun::NotReady)?;
+    let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
     replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
 }
 
@@ -451,15 +451,15 @@ fn replay_arm<'a>(
     followed: &Dependencies,
     models: &Models,
     more: Vec<Box<dyn Observer + '_>>,
-) -> Result<Replay, Unrun<'a>> {
+) -> Result<Replay, CellError<'a>> {
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
     };
-    let replayed = match arm.which {
-        Which::Full => Replayed::Full,
-        Which::Empty => Replayed::Empty,
-        Which::Strategy(at) => {
+    let replayed = match arm.kind {
+        ArmKind::Full => Replayed::Full,
+        ArmKind::Empty => Replayed::Empty,
+        ArmKind::Strategy(at) => {
             let mut spec = plan.scenario.strategies[at].clone();
             if let Some(other) = plan.followed_by(arm) {
                 match followed.wait_for(&plan.key(session, other)) {
@@ -469,7 +469,7 @@ fn replay_arm<'a>(
                         let end = End::NotMeasurable { call: 0, why };
                         return Ok(Replay::not_begun(prepared, name, models, end));
                     }
-                    Lead::Broken => return Err(Unrun::NothingToFollow),
+                    Lead::Broken => return Err(CellError::NothingToFollow),
                 }
             }
             let window = plan.scenario.window.resolve(
@@ -529,7 +529,7 @@ fn prepare(
 
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.
 #[derive(Debug, thiserror::Error)]
-enum Unrun<'a> {
+enum CellError<'a> {
     #[error("the session's planted values cannot be searched: {0}")]
     NotReady(&'a PatternsError),
     #[error("the cell it follows was not replayed")]

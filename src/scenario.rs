@@ -16,7 +16,7 @@ use crate::probe::recovery::Recovery;
 use crate::probe::{ProbeKind, Selection};
 use crate::session::synthetic::{FAMILIES, Language, Recipe};
 use crate::session::wire::Provider;
-use crate::settings::{Keyed, Keys, Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Keys, Place, Reader, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::PRESETS;
 use crate::strategy::trigger::{Trigger, measures};
@@ -130,7 +130,7 @@ pub fn defaults() -> Vec<(String, String)> {
 impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
     pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
-        let keys = Keyed::new(table, "", (&KEYS, "scenario"))?;
+        let keys = CheckedTable::new(table, "", (&KEYS, "scenario"))?;
         // A value that is no text is reported before a text that is no name.
         keys.reader().text("name")?;
         let name = keys.text("name").unwrap_or_default().to_owned();

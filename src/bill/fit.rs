@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Bill, Compared, Drop, Factor, Fit, HiddenThinking, Scale, SessionSizes, Sizes};
+use super::{Bill, Drop, Factor, Fit, HiddenThinking, Scale, SessionSizes, SizeComparison, Sizes};
 use crate::session::{ContentBlock, Message, Role, Session, Tag, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, median};
@@ -460,11 +460,11 @@ impl Bills {
     fn compare(&self, scales: &[Scale], solution: &Solution) -> Option<(Fit, Factor)> {
         let points = self.points.iter();
         let points: Vec<&Point> = points.take_while(|point| point.segment == 0).collect();
-        let compared = |point: &&Point| Compared {
+        let compared = |point: &&Point| SizeComparison {
             billed: point.billed,
             replayed: solution.replayed(point, scales),
         };
-        let all: Vec<Compared> = points.iter().map(compared).collect();
+        let all: Vec<SizeComparison> = points.iter().map(compared).collect();
         let counted = points.iter().map(|point| point.counted.tokens).sum();
         let billed = points.iter().map(|point| point.billed).sum();
         let held_out = || {
@@ -480,12 +480,12 @@ impl Bills {
             ratios.sort_unstable();
             median(&ratios, |one, two| Factor(u64::midpoint(one.0, two.0)))
         };
-        let of = |size: fn(&Compared) -> Tokens| {
+        let of = |size: fn(&SizeComparison) -> Tokens| {
             let mut sizes: Vec<Tokens> = all.iter().map(size).collect();
             sizes.sort_unstable();
             median(&sizes, |one, two| Tokens(u64::midpoint(one.0, two.0)))
         };
-        let off = |it: &Compared| {
+        let off = |it: &SizeComparison| {
             let off = it.billed.0.abs_diff(it.replayed.0);
             Factor::of(Tokens(off), it.billed)
         };
@@ -495,7 +495,7 @@ impl Bills {
         let fit = Fit {
             calls: all.len(),
             first: *all.first()?,
-            median: Compared {
+            median: SizeComparison {
                 billed: of(|it| it.billed)?,
                 replayed: of(|it| it.replayed)?,
             },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
+use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
 use crate::compare::{Mismatch, Source};
 use crate::record::journal::write_whole;
@@ -133,7 +133,7 @@ fn check_fit(typed: &str) -> anyhow::Result<()> {
     let Some(folder) = folder(typed) else {
         return Ok(());
     };
-    match versus::unfit(&read_run(folder)?) {
+    match comparison::unfit(&read_run(folder)?) {
         None => Ok(()),
         Some((exit, why)) => {
             let problem = format!("`{typed}` is not saved: {why}");
@@ -169,7 +169,7 @@ fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
     if mismatches.is_empty() {
         return Ok(());
     }
-    Err(versus::refused(first, second, &mismatches))
+    Err(comparison::refused(first, second, &mismatches))
 }
 
 /// Writes a baseline.

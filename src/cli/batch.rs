@@ -16,7 +16,7 @@ pub(super) fn is_answered(
     use std::sync::atomic::Ordering;
 
     use super::{Exit, Stop, chain, say};
-    use crate::runner::batch::Waited;
+    use crate::runner::batch::BatchWait;
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
@@ -25,8 +25,8 @@ pub(super) fn is_answered(
         return Ok(false);
     }
     match plan.ask_in_batches(folder, stop, &say) {
-        Ok(Waited::Answered) => Ok(true),
-        Ok(Waited::Stopped) => Ok(false),
+        Ok(BatchWait::Answered) => Ok(true),
+        Ok(BatchWait::Stopped) => Ok(false),
         Err(failure) => {
             let hint = "the same command goes on, and sends no batch twice; without `--batch` requests \
                         are sent one by one";

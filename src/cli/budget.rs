@@ -78,7 +78,7 @@ fn facts(args: &Args, window: Window) -> anyhow::Result<Value> {
     let system = args.system_tokens;
     let preset = args.preset.as_deref();
     let stages = preset.map(|name| stages(name, window, system));
-    let readings = WarningFrom::ALL.map(|from| Reading::new(window.lines(from), args.prompt));
+    let readings = WarningFrom::ALL.map(|from| WarningLines::new(window.lines(from), args.prompt));
     let lines = window.lines(WarningFrom::AutoCompact);
     let [warning, auto_compact, blocking] = window.drawn();
     // How many typical reads fit between the system prompt and a line.
@@ -119,18 +119,18 @@ fn buffers() -> Value {
 
 /// The lines of a window, by where warnings are measured from.
 #[derive(Serialize)]
-struct Reading {
+struct WarningLines {
     warning_from: &'static str,
     warning: Tokens,
     error: Tokens,
     /// The zones that some prompt is in, each with the smallest such prompt.
-    zones: Vec<Standing>,
-    prompt: Option<Standing>,
+    zones: Vec<PromptPlace>,
+    prompt: Option<PromptPlace>,
 }
 
 /// The place of a prompt among the lines.
 #[derive(Serialize)]
-struct Standing {
+struct PromptPlace {
     zone: Zone,
     tokens: Tokens,
     flags: Flags,
@@ -148,9 +148,9 @@ struct StageLine {
     is_exact: bool,
 }
 
-impl Reading {
+impl WarningLines {
     fn new(lines: Lines, prompt: Option<Tokens>) -> Self {
-        let standing = |tokens| Standing {
+        let standing = |tokens| PromptPlace {
             zone: lines.zone(tokens),
             tokens,
             flags: lines.flags(tokens),

@@ -13,8 +13,8 @@ use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, Judge, Word};
 use crate::record::calibration::FORMAT;
 use crate::report::escape;
-use crate::runner::Connected;
-use crate::stats::calibration::{Calibration, Labelled, Rate, self_consistency};
+use crate::runner::RunModels;
+use crate::stats::calibration::{Calibration, LabelledAnswer, Rate, self_consistency};
 use crate::tokens::{CharsPer4, CountedTexts};
 
 mod sheet;
@@ -66,7 +66,7 @@ pub(super) struct Args {
 /// One row, as it is written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct RawRow {
     question: String,
     reference: String,
     form: Option<String>,
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name one with `--judge`, or add a column `verdict`";
         return stop_with(Exit::Usage, problem, hint);
     };
-    let figures = Figures::of(name, &rows)?;
+    let figures = Agreement::of(name, &rows)?;
     let template = include_str!("text/calibration.txt");
     show(args.json, FORMAT, &figures, template)?;
     if let Some(path) = &args.output {
@@ -126,7 +126,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Asks the judges about every row, each repeat as a request of its own; several vote.
-fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
+fn ask(rows: &mut [Row], connected: &RunModels, repeats: u32) {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     for row in rows {
         let request = row.request();
@@ -211,7 +211,7 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
 }
 
 fn row(value: Value) -> Result<Row, String> {
-    let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let written: RawRow = serde_json::from_value(value).map_err(|error| error.to_string())?;
     for (name, text) in [("question", &written.question), ("answer", &written.answer)] {
         if text.trim().is_empty() {
             return Err(format!("`{name}` is empty"));
@@ -288,8 +288,8 @@ impl Row {
     }
 
     /// Label and verdict, where it has both.
-    fn labelled(&self) -> Option<Labelled> {
-        Some(Labelled {
+    fn labelled(&self) -> Option<LabelledAnswer> {
+        Some(LabelledAnswer {
             human: self.label?,
             judge: self.verdict()?,
         })
@@ -298,7 +298,7 @@ impl Row {
 
 /// How far a judge says what people say.
 #[derive(Serialize)]
-struct Figures {
+struct Agreement {
     judge: String,
     rubric: String,
     prompt: String,
@@ -307,25 +307,25 @@ struct Figures {
     self_consistency: Option<f64>,
     all: Calibration,
     strategies: BTreeMap<String, Calibration>,
-    unlabelled: Unlabelled,
+    unlabelled: UnlabelledAnswers,
 }
 
 /// Answers without a label that the judge graded, and how many it calls right.
 #[derive(Serialize)]
-struct Unlabelled {
+struct UnlabelledAnswers {
     judged: usize,
     called_right: usize,
     corrected: Option<Rate>,
 }
 
-impl Figures {
+impl Agreement {
     fn of(judge: String, rows: &[Row]) -> anyhow::Result<Self> {
-        let labelled: Vec<Labelled> = rows.iter().filter_map(Row::labelled).collect();
+        let labelled: Vec<LabelledAnswer> = rows.iter().filter_map(Row::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";
             return stop(Exit::NothingSelected, problem);
         };
-        let mut groups: BTreeMap<String, Vec<Labelled>> = BTreeMap::new();
+        let mut groups: BTreeMap<String, Vec<LabelledAnswer>> = BTreeMap::new();
         for row in rows {
             if let (Some(name), Some(one)) = (&row.strategy, row.labelled()) {
                 groups.entry(name.clone()).or_default().push(one);
@@ -347,7 +347,7 @@ impl Figures {
             strategies: groups
                 .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
                 .collect(),
-            unlabelled: Unlabelled {
+            unlabelled: UnlabelledAnswers {
                 judged: without.len(),
                 called_right,
                 corrected: all.corrected(called_right, without.len()),

@@ -1,6 +1,6 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
-use super::versus::{self, Alone, Comparing, Printed, Side};
+use super::comparison::{self, ComparisonArgs, OutputFormat, Side, Unpaired};
 use super::{Exit, Stop};
 use crate::compare::family::Family;
 use crate::report::comparison::Comparisons;
@@ -19,26 +19,26 @@ pub(super) struct Args {
     #[arg(long)]
     all_pairs: bool,
     #[command(flatten)]
-    comparing: Comparing,
+    comparing: ComparisonArgs,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    versus::check_ungated(&args.comparing.output)?;
+    comparison::check_ungated(&args.comparing.output)?;
     let sides: Vec<Side> = args
         .sides
         .iter()
-        .map(|typed| Side::find(typed, &args.comparing.how.baselines))
+        .map(|typed| Side::find(typed, &args.comparing.options.baselines))
         .collect::<Result<_, _>>()?;
     let firsts = if args.all_pairs { sides.len() - 1 } else { 1 };
     let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
     for (at, baseline) in sides.iter().enumerate().take(firsts) {
         for candidate in &sides[at + 1..] {
-            let found = versus::compare(
+            let found = comparison::compare(
                 baseline,
                 candidate,
-                &args.comparing.how,
+                &args.comparing.options,
                 None,
-                Alone::Told,
+                Unpaired::Reported,
                 args.comparing.seed,
             )?;
             comparisons.extend(found.comparisons);
@@ -53,11 +53,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         Family::OneBaseline
     };
-    versus::adjust(&mut comparisons, family, args.comparing.seed);
+    comparison::adjust(&mut comparisons, family, args.comparing.seed);
     let comparisons = Comparisons::new(comparisons, mismatches, None);
-    versus::show(
+    comparison::show(
         comparisons,
         &args.comparing.output,
-        Printed::facts(args.comparing.json),
+        OutputFormat::facts(args.comparing.json),
     )
 }

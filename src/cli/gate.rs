@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::versus::{self, Alone, Comparing, How, Printed, Side, target};
+use super::comparison::{
+    self, ComparisonArgs, ComparisonOptions, OutputFormat, Side, Unpaired, target,
+};
 use super::{Exit, Stop, read_run, read_text, report, say, stop_with};
 use crate::compare::gate::Rules;
 use crate::report::Kind;
@@ -28,14 +30,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "SCENARIO")]
     rules: Option<PathBuf>,
     #[command(flatten)]
-    asked: Asked,
+    gate: GateOptions,
     #[command(flatten)]
-    comparing: Comparing,
+    comparing: ComparisonArgs,
 }
 
 /// What is asked of a change, on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct Asked {
+pub(super) struct GateOptions {
     /// How much worse a metric may be, as in `survival=0.03`; an amount's margin is a share (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
     pub(super) margin: Vec<String>,
@@ -57,20 +59,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => read_gate(&Table::new(Place::BuiltIn))?,
     };
-    let rules = rules(&setting, &args.asked)?;
+    let rules = rules(&setting, &args.gate)?;
     let place = args.run.split("::").next().unwrap_or(&args.run);
     let run = read_run(Path::new(place))?;
-    let candidate = Side::find(&args.run, &args.comparing.how.baselines)?;
-    let valid = versus::controls_hold(&run);
-    let anchor = args.asked.anchor.as_deref().or(setting.anchor.as_deref());
+    let candidate = Side::find(&args.run, &args.comparing.options.baselines)?;
+    let valid = comparison::controls_hold(&run);
+    let anchor = args.gate.anchor.as_deref().or(setting.anchor.as_deref());
     let exit = against(
         &candidate,
         &[Some(args.baseline.as_str()), anchor],
-        &args.comparing.how,
+        &args.comparing.options,
         &rules,
         args.comparing.seed,
         &args.comparing.output,
-        Printed::facts(args.comparing.json),
+        OutputFormat::facts(args.comparing.json),
     )?;
     Ok(if valid { exit } else { Exit::ControlsFailed })
 }
@@ -79,31 +81,36 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 pub(super) fn against(
     candidate: &Side,
     baselines: &[Option<&str>],
-    how: &How,
+    options: &ComparisonOptions,
     rules: &Rules,
     seed: u64,
     files: &[PathBuf],
-    printed: Printed,
+    printed: OutputFormat,
 ) -> anyhow::Result<Exit> {
     let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
     let sides: Vec<Side> = baselines
         .iter()
         .flatten()
-        .map(|name| Side::find(name, &how.baselines))
+        .map(|name| Side::find(name, &options.baselines))
         .collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
         // What is new since the anchor is held by the baseline.
-        let alone = if at == 0 { Alone::Refused } else { Alone::Told };
-        let found = versus::compare(baseline, candidate, how, rules.target, alone, seed)?;
+        let unpaired = if at == 0 {
+            Unpaired::Refused
+        } else {
+            Unpaired::Reported
+        };
+        let found =
+            comparison::compare(baseline, candidate, options, rules.target, unpaired, seed)?;
         comparisons.extend(found.comparisons);
         mismatches.extend(found.mismatches);
     }
-    versus::gate(&mut comparisons, &sides, rules);
+    comparison::gate(&mut comparisons, &sides, rules);
     let ending = rules.ending(comparisons.iter().filter_map(|one| one.gated.as_ref()));
     let mut comparisons = Comparisons::new(comparisons, mismatches, Some(ending));
     comparisons.fails_on_inconclusive = rules.fail_on_inconclusive;
     let why = comparisons.why();
-    let exit = versus::show(comparisons, files, printed)?;
+    let exit = comparison::show(comparisons, files, printed)?;
     let why = why.map_or(String::new(), |why| plain(&format!(": {why}")));
     match exit {
         Exit::GateFailed => say(&format!("the gate failed{why}")),
@@ -116,11 +123,11 @@ pub(super) fn against(
 }
 
 /// The rules of a scenario with the command line over them.
-pub(super) fn rules(setting: &GateSetting, asked: &Asked) -> anyhow::Result<Rules> {
+pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result<Rules> {
     let mut rules = Rules {
         hard_break: setting.hard_break,
         coverage: setting.coverage,
-        fail_on_inconclusive: setting.fail_on_inconclusive || asked.fail_on.is_some(),
+        fail_on_inconclusive: setting.fail_on_inconclusive || gate.fail_on.is_some(),
         ..Rules::default()
     };
     rules.target = setting.target.as_deref().and_then(|it| target(it).ok());
@@ -133,7 +140,7 @@ pub(super) fn rules(setting: &GateSetting, asked: &Asked) -> anyhow::Result<Rule
             with_suggestion(SettingError::new(place, problem), metric, known)
         })?;
     }
-    for typed in &asked.margin {
+    for typed in &gate.margin {
         let parsed = typed.split_once('=').and_then(|(metric, margin)| {
             let margin: f64 = margin.parse().ok()?;
             (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))

@@ -7,14 +7,14 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use schemars::generate::SchemaSettings;
 
-use super::walk::{self, Input};
+use super::find_sessions::{self, Input};
 use super::{
     Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
     write_truth,
 };
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::session::export::export;
 use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;
@@ -22,7 +22,7 @@ use crate::session::wire::Provider;
 use crate::session::{JsonText, Session, native};
 use crate::tokens::{COUNTERS, counter};
 use crate::units::Tokens;
-use tally::{Imported, Tally};
+use tally::{ImportReport, Tally};
 
 mod list;
 mod tally;
@@ -50,8 +50,8 @@ pub(super) struct Args {
           value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
     format: Option<String>,
     /// Format the sessions are written in
-    #[arg(long, value_enum, default_value_t = To::Native)]
-    to: To,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Native)]
+    to: OutputFormat,
     /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
     /// secret by the same name in all files. Secrets that only a person would recognise stay, and
     /// so do pictures
@@ -74,7 +74,7 @@ pub(super) struct Args {
 
 /// What is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum To {
+enum OutputFormat {
     /// Everything, as `ID.session.jsonl`
     Native,
     /// The messages, as `ID.anthropic.json`
@@ -88,7 +88,7 @@ pub(super) fn schema() -> serde_json::Value {
     SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()
-        .into_root_schema_for::<Imported>()
+        .into_root_schema_for::<ImportReport>()
         .to_value()
 }
 
@@ -100,21 +100,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::Usage, problem, hint);
     }
     if args.list {
-        return list::list(walk::inputs(&args.files), args.json);
+        return list::list(find_sessions::inputs(&args.files), args.json);
     }
     let format = args.format.as_deref().and_then(import::importer);
     make_folder(&args.output)?;
     let mut worst = Exit::Done;
-    let mut run = Run {
+    let mut run = ImportRun {
         args,
         format,
         redactor: args.redact.then(Redactor::new),
         written: BTreeSet::new(),
         forks: ForkIndex::default(),
-        told: Imported::default(),
+        report: ImportReport::default(),
     };
     let mut sessions = 0;
-    for input in walk::inputs(&args.files) {
+    for input in find_sessions::inputs(&args.files) {
         let result = input.and_then(|input| run.one(&input));
         match result {
             Ok(Some(tally)) => {
@@ -122,12 +122,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 if !args.json {
                     prose::say(&(plain(&tally.line()?) + "\n"))?;
                 }
-                run.told.recordings.push(tally);
+                run.report.recordings.push(tally);
             }
             Ok(None) => {}
             Err(error) => {
                 let exit = say_error(&error);
-                run.told.errors.push(chain(&error));
+                run.report.errors.push(chain(&error));
                 // What cannot be read weighs more than what is there already.
                 if worst != Exit::Invalid {
                     worst = exit;
@@ -136,9 +136,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if args.json {
-        print_json(&run.told)?;
+        print_json(&run.report)?;
     }
-    if run.told.recordings.is_empty() {
+    if run.report.recordings.is_empty() {
         if worst == Exit::Done {
             say("error: there is no recording in these folders");
             worst = Exit::NothingSelected;
@@ -148,23 +148,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     say(&format!(
         "wrote {} of {} to `{}`",
         many(sessions, "session", "sessions"),
-        many(run.told.recordings.len(), "recording", "recordings"),
+        many(run.report.recordings.len(), "recording", "recordings"),
         args.output.display()
     ));
     Ok(worst)
 }
 
 /// What is the same for all files, and what was done so far.
-struct Run<'a> {
+struct ImportRun<'a> {
     args: &'a Args,
     format: Option<&'static Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
     forks: ForkIndex,
-    told: Imported,
+    report: ImportReport,
 }
 
-impl Run<'_> {
+impl ImportRun<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
         let path = &input.path;
@@ -173,7 +173,7 @@ impl Run<'_> {
             Err(error) if error.is_no_recording() && !input.is_named && self.format.is_none() => {
                 let why = plain(&error.to_string());
                 say(&format!("passed over: {why}"));
-                self.told.passed_over.push(why);
+                self.report.passed_over.push(why);
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
@@ -222,7 +222,7 @@ impl Run<'_> {
         }
         tally.add(&recording, &target, tokens, &left_out, repeated.as_ref());
         self.written.insert(target);
-        if let (To::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
+        if let (OutputFormat::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
             if let Some(redactor) = &mut self.redactor {
                 let json = JsonText::of(&serde_json::to_value(&*truth)?);
                 *truth = serde_json::from_str(redactor.json(&json).as_str())?;
@@ -254,7 +254,7 @@ impl Run<'_> {
     }
 }
 
-impl To {
+impl OutputFormat {
     /// Whose API the shape is of; the native format is nobody's.
     fn provider(self) -> Option<Provider> {
         match self {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, environment, prompts, read_text, say, stop_with, token_count, walk};
+use super::{Exit, environment, find_sessions, prompts, read_text, say, stop_with, token_count};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -73,7 +73,7 @@ impl Inputs {
         let (mut table, folder) = self.laid_over()?;
         lay_over(&mut table)?;
         let mut scenario = Scenario::read(&table, &folder)?;
-        scenario.sessions = walk::found_in_folders(scenario.sessions)?;
+        scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
         prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
             if has_no_budget(spec.name()) {

@@ -12,7 +12,7 @@ use crate::model::price::Prices;
 use crate::model::{Model, ModelKind, Request};
 use crate::record::CellKey;
 use crate::report::escape;
-use crate::runner::{Access, Connected, Outcome, Plan};
+use crate::runner::{Access, Outcome, Plan, RunModels};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::settings::{Place, Table};
 use crate::tokens::TokenCounter;
@@ -189,21 +189,21 @@ pub(super) struct JudgeOptions {
 
 impl JudgeOptions {
     /// Connects judges, each typed as `KIND:MODEL`, or as a table as a scenario writes it.
-    pub(super) fn connect(&self, typed: &[String], cassette: &Path) -> anyhow::Result<Connected> {
+    pub(super) fn connect(&self, typed: &[String], cassette: &Path) -> anyhow::Result<RunModels> {
         let written = typed.iter().map(|typed| written("--judge", typed));
         let judges = written.collect::<anyhow::Result<Vec<String>>>()?.join(", ");
         let place = format!("--judge {}", typed.join(" --judge "));
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
         let access = self.recorded.access(cassette.to_owned());
-        Ok(Connected::new(&models, 1, &Prices::built_in()?, &access)?)
+        Ok(RunModels::new(&models, 1, &Prices::built_in()?, &access)?)
     }
 
     /// Asks whether live judges may be sent these requests, each so many times. An answer that is
     /// recorded costs nothing.
     pub(super) fn confirm(
         &self,
-        judges: &Connected,
+        judges: &RunModels,
         requests: &[Request],
         repeats: u32,
         counter: &dyn TokenCounter,
@@ -282,14 +282,14 @@ pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
 }
 
 /// The names of judges, as a calibration names them.
-pub(super) fn names(judges: &Connected) -> String {
+pub(super) fn names(judges: &RunModels) -> String {
     let names: Vec<&str> = judges.judges.iter().map(|judge| judge.name()).collect();
     names.join(" + ")
 }
 
 /// Sorts the cassette, and says what could not be kept. Where every answer `must_be_recorded`, one
 /// that is missing ends the command.
-pub(super) fn close(connected: Option<&Connected>, must_be_recorded: bool) -> anyhow::Result<()> {
+pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> anyhow::Result<()> {
     let Some(connected) = connected else {
         return Ok(());
     };

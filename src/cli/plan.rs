@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::json;
 
-use super::graded::Graded;
+use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
-use super::{Exit, print, prose, read_run, show, stop_with, template, terminal, walk};
+use super::{Exit, find_sessions, print, prose, read_run, show, stop_with, template, terminal};
 use crate::metric::cost::{AS_BILLED, Bill};
-use crate::metric::forecast::{Asking, Forecast, Span, Spend, StrategyForecast, Thinking};
+use crate::metric::forecast::{Forecast, ForecastInputs, Span, Spend, StrategyForecast, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
     #[command(flatten)]
-    graded: Graded,
+    graded: GradedOptions,
     /// Size a run that asks readers and judges in batches
     #[arg(long, requires = "usd")]
     batch: bool,
@@ -49,7 +49,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let noise = args.pilot.as_deref().map(noise).transpose()?;
     let plan = Plan::new(args.graded.scenario(&args.inputs)?)?;
-    walk::say_passed_over(&plan);
+    find_sessions::say_passed_over(&plan);
     let plan = args.graded.sized(plan, args.batch)?;
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
@@ -112,21 +112,21 @@ fn noise(folder: &Path) -> anyhow::Result<Section> {
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
-    Ok(with_asking(plan, |asking| {
-        Forecast::of(plan.manifest(), &cells, asking)
+    Ok(with_asking(plan, |inputs| {
+        Forecast::of(plan.manifest(), &cells, inputs)
     }))
 }
 
 /// The requests to models in such cells of the run itself.
 pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
-    with_asking(plan, |asking| Spend::of(plan.manifest(), cells, asking))
+    with_asking(plan, |inputs| Spend::of(plan.manifest(), cells, inputs))
 }
 
 /// Hands over what the models of a plan cost and may write.
-fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Asking<'_>) -> T) -> T {
+fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T {
     let models = &plan.scenario().models;
     let reader = models.reader.as_ref();
-    let asking = Asking {
+    let inputs = ForecastInputs {
         price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
         judges: &plan.judges(),
         longest_answer: MAX_ANSWER,
@@ -140,7 +140,7 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Asking<'_>) -> T) -> T {
         summaries_written_from: plan.summaries_written_from(),
         batch_of: &|model| plan.prices().of(model)?.0.batch,
     };
-    with(&asking)
+    with(&inputs)
 }
 
 /// Whether a run of this plan asks a live model.

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::{
-    Exit, make_folder, models, print, read_text, say, show_with, stop, stop_with, walk, write_new,
+    Exit, find_sessions, make_folder, models, print, read_text, say, show_with, stop, stop_with,
+    write_new,
 };
 use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
@@ -19,7 +20,7 @@ use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{Unsound, unsound};
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
@@ -96,8 +97,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
-    let files = if walk::is_walked(&args.session) {
-        walk::recordings(&args.session)?.0
+    let files = if find_sessions::is_walked(&args.session) {
+        find_sessions::recordings(&args.session)?.0
     } else {
         let sessions = import::load(&args.session)?;
         if let [session] = &sessions[..] {
@@ -123,7 +124,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
         }
     }
     if files.is_empty() {
-        return Err(walk::no_recording(Exit::NothingSelected, "", &args.session).into());
+        return Err(find_sessions::no_recording(Exit::NothingSelected, "", &args.session).into());
     }
     say(&format!(
         "wrote {} for {}; a scenario takes them as `[probes] files = [\"….truth.json\"]`",

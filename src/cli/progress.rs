@@ -11,13 +11,13 @@ use crate::report::escape::plain;
 use crate::runner::Progress;
 
 /// Shows progress on standard error.
-pub(super) struct Shown {
+pub(super) struct ProgressDisplay {
     bar: Option<ProgressBar>,
     sessions: usize,
     done: AtomicUsize,
 }
 
-impl Shown {
+impl ProgressDisplay {
     /// Begins with `already` of `cells` done.
     pub(super) fn new(cells: usize, already: usize, sessions: usize) -> Self {
         let dumb = environment("TERM").is_some_and(|term| term == "dumb");
@@ -49,7 +49,7 @@ impl Shown {
     }
 }
 
-impl Progress for Shown {
+impl Progress for ProgressDisplay {
     fn cell(&self, record: &CellRecord) {
         let key = record.key();
         let line = match &record.end {

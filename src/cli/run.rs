@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 
-use super::graded::Graded;
+use super::comparison::{self, ComparisonOptions, Files, OutputFormat, Side};
+use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
-use super::progress::Shown;
-use super::versus::{self, Files, How, Printed, Side};
-use super::{Exit, Stop, batch, gate, report, say, stop, stop_with, walk};
+use super::progress::ProgressDisplay;
+use super::{Exit, Stop, batch, find_sessions, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "What is run")]
     inputs: Inputs,
     #[command(flatten, next_help_heading = "A graded run")]
-    graded: Graded,
+    graded: GradedOptions,
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
     #[arg(short, long, value_name = "N")]
@@ -85,22 +85,22 @@ struct AgainstBaseline {
     #[arg(long, value_name = "NAME")]
     save_baseline: Option<String>,
     #[command(flatten)]
-    asked: gate::Asked,
+    gate_options: gate::GateOptions,
     #[command(flatten)]
-    how: How,
+    options: ComparisonOptions,
     #[command(flatten)]
     files: Files,
 }
 
 impl AgainstBaseline {
     fn is_there(&self, name: &str) -> bool {
-        versus::baseline_path(name, &self.how.baselines).exists()
+        comparison::baseline_path(name, &self.options.baselines).exists()
     }
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
     fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
         report::check(Kind::Comparison, &self.files.comparison_output)?;
-        gate::rules(setting, &self.asked)?;
+        gate::rules(setting, &self.gate_options)?;
         if let Some(name) = &self.baseline_lenient
             && !self.is_there(name)
         {
@@ -109,7 +109,7 @@ impl AgainstBaseline {
             ));
         }
         let mut names = self.names(setting)?.into_iter();
-        names.try_for_each(|name| Side::find(name, &self.how.baselines).map(drop))
+        names.try_for_each(|name| Side::find(name, &self.options.baselines).map(drop))
     }
 
     /// The baselines that are asked for and there, the newest first.
@@ -128,7 +128,7 @@ impl AgainstBaseline {
                 hint,
             );
         }
-        let own = self.asked.anchor.as_deref();
+        let own = self.gate_options.anchor.as_deref();
         let anchor = own.or(setting.anchor.as_deref().filter(|_| self.gate));
         let anchor = anchor.filter(|anchor| named != Some(anchor));
         Ok(named.into_iter().chain(anchor).collect())
@@ -151,16 +151,16 @@ impl AgainstBaseline {
         let candidate = Side::of_run(folder, run);
         let mut ending = exit;
         if !names.is_empty() {
-            let rules = gate::rules(setting, &self.asked)?;
+            let rules = gate::rules(setting, &self.gate_options)?;
             let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
             let printed = if human {
-                Printed::Text
+                OutputFormat::Text
             } else {
-                Printed::Nothing
+                OutputFormat::Nothing
             };
-            let (how, files) = (&self.how, &self.files.comparison_output);
+            let (options, files) = (&self.options, &self.files.comparison_output);
             let seed = run.manifest.seed;
-            let gated = gate::against(&candidate, &names, how, &rules, seed, files, printed)?;
+            let gated = gate::against(&candidate, &names, options, &rules, seed, files, printed)?;
             if exit == Exit::Done && self.gate {
                 ending = gated;
             }
@@ -168,14 +168,16 @@ impl AgainstBaseline {
         if let Some(name) = &self.save_baseline {
             // Later changes may be as bad as the baseline.
             let why = match ending {
-                Exit::Done => versus::unfit(run).map(|(_, why)| why),
+                Exit::Done => comparison::unfit(run).map(|(_, why)| why),
                 Exit::GateFailed | Exit::GateInconclusive => {
                     Some("it did not pass the gate".to_owned())
                 }
                 _ => Some("the run is not valid, or not whole".to_owned()),
             };
             match why {
-                None => super::baseline::save(&candidate.source, None, name, &self.how.baselines)?,
+                None => {
+                    super::baseline::save(&candidate.source, None, name, &self.options.baselines)?
+                }
                 Some(why) => say(&format!(
                     "warning: baseline `{name}` is not saved: {why}; \
                      `proctor baseline save {folder} {name} --force` saves it all the same"
@@ -201,7 +203,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     args.gate.check(&scenario.gate)?;
     let plan = Plan::new(scenario)?;
-    walk::say_passed_over(&plan);
+    find_sessions::say_passed_over(&plan);
     let mut plan = args.graded.sized(plan, args.batch)?;
     let folder = args.out.clone();
     let folder = folder.unwrap_or_else(|| plan.folder(&args.reports));
@@ -281,7 +283,7 @@ fn replay(
     }
     let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {
-        versus::summarise(&made)?;
+        comparison::summarise(&made)?;
     }
     say_outcome(plan, &outcome, summary.planned, &shown);
     if !outcome.broken.is_empty() {
@@ -325,11 +327,11 @@ fn run_cells(
     };
     let pass = |journal: &mut Journal, already| {
         let bar = (args.message_format() == MessageFormat::Human)
-            .then(|| Shown::new(planned, already, plan.manifest().sessions.len()));
+            .then(|| ProgressDisplay::new(planned, already, plan.manifest().sessions.len()));
         let progress = bar.as_ref().map_or(&Lines as &dyn Progress, |bar| bar);
         let outcome = runner::run(plan, journal, &workers, progress)
             .map_err(|error| unwritten(error, &folder))?;
-        bar.iter().for_each(Shown::finish);
+        bar.iter().for_each(ProgressDisplay::finish);
         anyhow::Ok(outcome)
     };
     let mut outcome = pass(journal, already)?;

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
-use super::progress::Shown;
-use super::{Exit, gate, models, prompts, report, say, stop, stop_with, walk};
+use super::progress::ProgressDisplay;
+use super::{Exit, find_sessions, gate, models, prompts, report, say, stop, stop_with};
 use crate::compare::sweep::{
-    Confirmation, Objective, Recommendation, Tried, better_half, broken, judge,
+    Confirmation, Objective, Recommendation, Trial, better_half, broken, judge,
 };
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
@@ -104,7 +104,7 @@ struct Point {
 }
 
 /// A window, with what ran in it.
-struct Arena {
+struct WindowRun {
     /// The knobs of the window; none for the scenario's own.
     knobs: Knobs,
     scenario: Scenario,
@@ -113,10 +113,10 @@ struct Arena {
 }
 
 /// A sweep under way.
-struct Running<'a> {
+struct SweepRun<'a> {
     args: &'a Args,
     whole: &'a Plan,
-    arenas: Vec<Arena>,
+    window_runs: Vec<WindowRun>,
     /// The spending that is still allowed unasked.
     consent: models::Consent,
 }
@@ -130,25 +130,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         table.overlay("models.reader", Setting::new("none", &place))?;
     }
     let mut scenario = scenario(&table, &folder, args)?;
-    scenario.sessions = walk::found_in_folders(scenario.sessions)?;
-    let rules = gate::rules(&scenario.gate, &gate::Asked::default())?;
+    scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
+    let rules = gate::rules(&scenario.gate, &gate::GateOptions::default())?;
     let seed = scenario.seed;
     let axes = args.params.iter().map(|typed| Axis::read(typed));
     let axes = axes.collect::<anyhow::Result<Vec<Axis>>>()?;
     let grid = grid::chosen(&axes, args.random, seed)?;
-    let (mut points, arenas) = points(&table, &folder, scenario, &grid, args)?;
-    let mut whole = Plan::new(arenas[0].scenario.clone())?;
-    walk::say_passed_over(&whole);
+    let (mut points, window_runs) = points(&table, &folder, scenario, &grid, args)?;
+    let mut whole = Plan::new(window_runs[0].scenario.clone())?;
+    find_sessions::say_passed_over(&whole);
     args.models.connect(&mut whole, &args.out)?;
-    if arenas.len() > 1 || args.halving {
+    if window_runs.len() > 1 || args.halving {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
     let (tune, confirm) = split(&whole, seed);
-    let mut running = Running {
+    let mut running = SweepRun {
         args,
         whole: &whole,
-        arenas,
+        window_runs,
         consent: args.consent,
     };
     let (settings, sessions) = (points.len(), tune.len() + confirm.len());
@@ -269,7 +269,7 @@ fn points(
     own: Scenario,
     grid: &[Knobs],
     args: &Args,
-) -> anyhow::Result<(Vec<Point>, Vec<Arena>)> {
+) -> anyhow::Result<(Vec<Point>, Vec<WindowRun>)> {
     let [base] = own.strategies.as_slice() else {
         let count = own.strategies.len();
         let problem =
@@ -284,35 +284,35 @@ fn points(
     };
     let mut points = vec![default(&Vec::new(), base, 0)];
     let mut defaults = Vec::new();
-    let arena = |knobs, scenario| Arena {
+    let window_run = |knobs, scenario| WindowRun {
         knobs,
         scenario,
         done: Vec::new(),
     };
-    let mut arenas = vec![arena(Vec::new(), own)];
+    let mut window_runs = vec![window_run(Vec::new(), own)];
     for values in grid {
         let is_outer = |(path, _): &(String, Setting)| path.starts_with("window.");
         let (outer, knobs): (Knobs, Knobs) = values.iter().cloned().partition(is_outer);
-        let known = arenas
+        let known = window_runs
             .iter()
             .position(|it| typed(&it.knobs) == typed(&outer));
-        let window = known.unwrap_or(arenas.len());
+        let window = known.unwrap_or(window_runs.len());
         if known.is_none() {
             let mut changed = table.clone();
             for (path, setting) in &outer {
                 changed.overlay(path, setting.clone())?;
             }
             let mut scenario = scenario(&changed, folder, args)?;
-            let sessions = &arenas[0].scenario.sessions;
+            let sessions = &window_runs[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
             defaults.push(default(&outer, &scenario.strategies[0], window));
-            arenas.push(arena(outer, scenario));
+            window_runs.push(window_run(outer, scenario));
         }
         if knobs.is_empty() {
             continue;
         }
-        let mut spec = arenas[window].scenario.strategies[0].clone();
+        let mut spec = window_runs[window].scenario.strategies[0].clone();
         for (path, setting) in &knobs {
             // A knob may be named with its strategy, as `--set` takes it.
             let base = format!("{}.", spec.base_name());
@@ -328,7 +328,7 @@ fn points(
         });
     }
     points.extend(defaults);
-    Ok((points, arenas))
+    Ok((points, window_runs))
 }
 
 /// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half.
@@ -343,7 +343,7 @@ fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
     (ids, confirm)
 }
 
-impl Running<'_> {
+impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
         let (saves, keeps) = (&self.args.saves, &self.args.keeps);
@@ -373,11 +373,11 @@ impl Running<'_> {
         part: &str,
         points: &[Point],
         sessions: &[String],
-    ) -> anyhow::Result<Vec<Tried>> {
+    ) -> anyhow::Result<Vec<Trial>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();
-        let mut tried: Vec<Option<Tried>> = vec![None; points.len()];
+        let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
-        for at in 0..self.arenas.len() {
+        for at in 0..self.window_runs.len() {
             let own = || {
                 points
                     .iter()
@@ -387,7 +387,7 @@ impl Running<'_> {
             if own().next().is_none() {
                 continue;
             }
-            let mut scenario = self.arenas[at].scenario.clone();
+            let mut scenario = self.window_runs[at].scenario.clone();
             let mut names = BTreeSet::new();
             // Two settings may spell the same strategy, such as the default written out.
             let specs = own().map(|(_, point)| point.spec.clone());
@@ -399,7 +399,7 @@ impl Running<'_> {
             let mut journal = Journal::open(&folder, plan.manifest())?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.
-            for cell in references.iter().chain(&self.arenas[at].done) {
+            for cell in references.iter().chain(&self.window_runs[at].done) {
                 let key = cell.key();
                 if planned.contains(&key) && !journal.done().contains(&key) {
                     journal.append(cell)?;
@@ -407,7 +407,7 @@ impl Running<'_> {
             }
             self.replay(&plan, &mut journal, planned.len())?;
             let run = Run::read(&folder).context("cannot read the run back")?;
-            if !super::versus::controls_hold(&run) {
+            if !super::comparison::controls_hold(&run) {
                 let problem = "a sweep of an invalid run says nothing";
                 return stop(Exit::ControlsFailed, problem);
             }
@@ -416,10 +416,10 @@ impl Running<'_> {
                 references = shared.cloned().collect();
             }
             let source = Source::of(&run.manifest, &run.cells);
-            self.arenas[at].done = run.cells;
+            self.window_runs[at].done = run.cells;
             for (place, point) in own() {
                 let sample = source.strategy(point.spec.name()).cloned();
-                tried[place] = Some(Tried {
+                tried[place] = Some(Trial {
                     values: typed(&point.values),
                     sample: sample.unwrap_or_default(),
                 });
@@ -440,7 +440,7 @@ impl Running<'_> {
             stop: &STOP,
         };
         let done = journal.done().len();
-        let progress = Shown::new(cells, done, plan.manifest().sessions.len());
+        let progress = ProgressDisplay::new(cells, done, plan.manifest().sessions.len());
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         progress.finish();
         if outcome.missed {

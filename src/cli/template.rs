@@ -6,7 +6,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use crate::report::escape::short;
-use crate::report::figure::{many, percent, tokens};
+use crate::report::number_format::{many, percent, tokens};
 use crate::units::Usd;
 
 /// Fills a template with facts. A name that the facts do not have is a mistake.

@@ -18,7 +18,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = args.inputs.read()?;
-    super::gate::rules(&scenario.gate, &super::gate::Asked::default())?;
+    super::gate::rules(&scenario.gate, &super::gate::GateOptions::default())?;
     let models = scenario.models.all();
     let models = models.map(|model| {
         let is_live = matches!(model, ModelSetting::Live(_));

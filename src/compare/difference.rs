@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::slices;
 use super::{
-    BrokenRule, COMPARED, Chance, ChangedProbe, Compared, Comparison, Coverage, Kind,
+    BrokenRule, COMPARED, Chance, ChangedProbe, ComparableMetric, Comparison, Coverage, Kind,
     MetricCoverage, MetricDifference, NewDeath, ProbeSample, Sample, SessionSample, Settings,
 };
 use crate::metric::Direction;
@@ -92,7 +92,7 @@ pub(super) fn paired_probes(
 }
 
 fn metric_difference(
-    metric: &Compared,
+    metric: &ComparableMetric,
     pairs: &[Pair<'_>],
     settings: Settings,
 ) -> Option<MetricDifference> {
@@ -188,7 +188,7 @@ fn ended_alike((_, old, new): &Pair<'_>) -> bool {
 /// What a verdict rests on, turned so that higher is better. Amounts are compared by the logarithm of
 /// their ratio, and not at all where one of them is 0: a margin is a share of something.
 fn bounds(
-    metric: &Compared,
+    metric: &ComparableMetric,
     paired: &PairedDifference,
     ratio: Option<&Ratio>,
     suite: Option<&SuiteDifference>,
@@ -237,7 +237,7 @@ fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
 /// was not scored in two repeats on both sides. Pairs without a score are left out, or get these in place of
 /// the score that the baseline or the candidate lacks.
 fn of_repeats(
-    metric: &Compared,
+    metric: &ComparableMetric,
     pairs: &[Pair<'_>],
     seed: u64,
     fill: Option<(f64, f64)>,
@@ -264,7 +264,7 @@ fn of_repeats(
 /// A session's value in each repeat: of probes those that are scored beside it as well, and with `fill` those
 /// that are scored on one side alone.
 fn repeats(
-    metric: &Compared,
+    metric: &ComparableMetric,
     session: &SessionSample,
     beside: &SessionSample,
     fill: Option<f64>,

@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference, NewDeath,
+    BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
+    NewDeath,
 };
 use crate::stats::gate::{Target, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -52,7 +53,8 @@ impl Default for Rules {
 
 /// What the gate says of one strategy.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Gated {
+#[schemars(rename = "Gated")]
+pub struct GateResult {
     /// The baseline strategy.
     pub baseline: String,
     /// The candidate strategy.
@@ -102,7 +104,7 @@ pub fn judge(
     rules: &Rules,
     noise: &dyn Fn(&str) -> f64,
     family: usize,
-) -> Gated {
+) -> GateResult {
     // What is replayed by rules alone is exact; a model's summary or answer is one draw of many, and a
     // script may answer otherwise the next time, too.
     let is_exact = |metric: &str| metric != "accuracy" && !comparison.chance.touches(metric);
@@ -161,7 +163,7 @@ pub fn judge(
             None => Verdict::Inconclusive,
         }
     };
-    Gated {
+    GateResult {
         baseline: comparison.baseline.clone(),
         candidate: comparison.candidate.clone(),
         verdict,
@@ -271,7 +273,7 @@ pub enum Ending {
 
 impl Rules {
     /// How a gate over several strategies ends.
-    pub fn ending<'a>(&self, gated: impl IntoIterator<Item = &'a Gated>) -> Ending {
+    pub fn ending<'a>(&self, gated: impl IntoIterator<Item = &'a GateResult>) -> Ending {
         let worst = gated.into_iter().map(|gated| gated.verdict).max();
         match worst {
             Some(Verdict::Regressed) => Ending::Failed,
@@ -282,7 +284,7 @@ impl Rules {
 
     /// Sets one margin; the names that are known where this one is not.
     pub fn set_margin(&mut self, metric: &str, margin: f64) -> Result<(), String> {
-        let Some(known) = Compared::named(metric) else {
+        let Some(known) = ComparableMetric::named(metric) else {
             let names: Vec<&str> = COMPARED.iter().map(|metric| metric.name).collect();
             return Err(format!(
                 "no metric `{metric}` can be gated: {}",
@@ -327,7 +329,11 @@ mod tests {
         }
     }
 
-    fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Comparison, Gated) {
+    fn gated(
+        alter: impl Fn(&mut Sample),
+        chance: Chance,
+        rules: &Rules,
+    ) -> (Comparison, GateResult) {
         let baseline = sample();
         let mut candidate = sample();
         alter(&mut candidate);
@@ -471,7 +477,7 @@ mod tests {
     fn an_amount_of_nothing_has_no_margin_and_says_so() {
         let mut rules = Rules::default();
         rules.set_margin("tokens", 0.02).unwrap();
-        let tokens = |gated: &Gated| {
+        let tokens = |gated: &GateResult| {
             let found = gated.metrics.iter().find(|m| m.metric == "tokens");
             found.unwrap().clone()
         };

@@ -99,7 +99,7 @@ pub struct Pairs<'a> {
 /// Two numbers that must not be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Mixed {
+pub enum ReaderMismatch {
     /// One of them comes from line search, the other from a model.
     #[error(
         "`{left}` and `{right}` are not the same kind of reader: line search says nothing about \
@@ -190,15 +190,15 @@ impl Source {
 
     /// Whether answers to probes say anything about each other: only if one and the same reader gave
     /// them. Where nobody answered there is nothing to mix.
-    pub fn same_reader(&self, candidate: &Self) -> Result<(), Mixed> {
+    pub fn same_reader(&self, candidate: &Self) -> Result<(), ReaderMismatch> {
         let (own, other) = (&self.conditions.reader, &candidate.conditions.reader);
         let (left, right) = (own.name.clone(), other.name.clone());
         if own == other || left == NOBODY || right == NOBODY {
             Ok(())
         } else if own.kind == other.kind {
-            Err(Mixed::Model { left, right })
+            Err(ReaderMismatch::Model { left, right })
         } else {
-            Err(Mixed::Kind { left, right })
+            Err(ReaderMismatch::Kind { left, right })
         }
     }
 

@@ -19,14 +19,14 @@ pub use pairs::{KnobPair, PairCell};
 
 /// One setting, before it is judged.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct Trial {
     /// Each knob with its value, in the order of the command line; empty for the default.
     pub values: Vec<(String, String)>,
     /// What it scored on the tune sessions.
     pub sample: Sample,
 }
 
-impl Tried {
+impl Trial {
     /// The values of two metrics on a session; not a number where they are not known, and of a setting
     /// that is broken on any session.
     fn objectives(&self, session: &str, metrics: [&str; 2]) -> Point {
@@ -188,7 +188,7 @@ pub fn broken(sample: &Sample) -> Option<String> {
 /// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
 /// one without a knob of the strategy.
 pub fn judge(
-    tried: &[Tried],
+    tried: &[Trial],
     tune: Vec<String>,
     confirm: Vec<String>,
     cost: &str,
@@ -202,7 +202,7 @@ pub fn judge(
         })
     };
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
-    let estimate = |point: &Tried, metric: &str| {
+    let estimate = |point: &Trial, metric: &str| {
         let values: Vec<f64> = used
             .iter()
             .filter_map(|session| value(&point.sample, session, metric))
@@ -333,8 +333,8 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
 /// better half, rounded up.
-pub fn better_half(tried: &[Tried], sessions: &[String], cost: &str, quality: &str) -> Vec<usize> {
-    let mean = |point: &Tried| {
+pub fn better_half(tried: &[Trial], sessions: &[String], cost: &str, quality: &str) -> Vec<usize> {
+    let mean = |point: &Trial| {
         let of_session = |session: &String| point.objectives(session, [cost, quality]);
         pareto::mean(&sessions.iter().map(of_session).collect::<Vec<_>>())
     };

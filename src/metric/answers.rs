@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use derive_more::{Add, AddAssign, Sum};
 use serde::Serialize;
 
-use crate::metric::fidelity::{Answered, Failings, Spanned, qualifies};
+use crate::metric::fidelity::{AnchoredScores, Failings, GradedItem, qualifies};
 use crate::metric::pool::{Sample, share};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
@@ -69,7 +69,7 @@ pub struct Accuracy {
     /// Full history on the same items.
     pub paired_full: Score,
     /// All items that were scored here, under full history and under an empty context.
-    pub spanned: Spanned,
+    pub spanned: AnchoredScores,
     /// Decoys answered with a concrete value.
     pub invented: Score,
     /// In which ways answers are wrong.
@@ -121,7 +121,7 @@ pub enum Scope {
 
 /// The cells of the same session under full history and under an empty context.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct ControlCells<'a> {
     /// The cell of `full`.
     pub full: Option<&'a CellRecord>,
     /// The cell of `empty`.
@@ -133,14 +133,14 @@ impl Answers {
     /// fidelity.
     pub fn in_scope(
         cell: &CellRecord,
-        beside: Beside<'_>,
+        controls: ControlCells<'_>,
         reader: ModelKind,
         scope: Scope,
     ) -> Self {
         match reader {
             ModelKind::Deterministic => Self::Extract(Extract::of(cell)),
             ModelKind::Scripted | ModelKind::Live => {
-                Self::Accuracy(Accuracy::of(cell, beside, scope))
+                Self::Accuracy(Accuracy::of(cell, controls, scope))
             }
         }
     }
@@ -216,10 +216,10 @@ impl Extract {
 }
 
 impl Accuracy {
-    fn of(cell: &CellRecord, beside: Beside<'_>, scope: Scope) -> Self {
-        let full = verdicts(beside.full);
-        let empty = verdicts(beside.empty);
-        let qualification = Qualification::of(beside);
+    fn of(cell: &CellRecord, controls: ControlCells<'_>, scope: Scope) -> Self {
+        let full = verdicts(controls.full);
+        let empty = verdicts(controls.empty);
+        let qualification = Qualification::of(controls);
         let mut accuracy = Self::default();
         for item in &cell.probes {
             let verdict = match scope {
@@ -244,7 +244,7 @@ impl Accuracy {
                 accuracy.needs_judge += usize::from(reason == Unscored::NeedsJudge);
                 continue;
             }
-            accuracy.add(&Answered {
+            accuracy.add(&GradedItem {
                 kind: item.kind,
                 is_call: item.is_call,
                 fate: item.survival.fate,
@@ -261,11 +261,11 @@ impl Accuracy {
 
 /// How the items of a session fared in the qualification pass.
 #[derive(Debug, Clone, Default)]
-pub struct Qualification<'a>(BTreeMap<(&'a str, u8), Qualifying>);
+pub struct Qualification<'a>(BTreeMap<(&'a str, u8), QualifyingOutcomes>);
 
 /// The outcomes of one item in the qualification pass; nothing where the answer could not be graded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Qualifying {
+pub struct QualifyingOutcomes {
     /// The kind of its probe.
     pub kind: ProbeKind,
     /// Under full history.
@@ -274,7 +274,7 @@ pub struct Qualifying {
     pub empty: Option<Outcome>,
 }
 
-impl Qualifying {
+impl QualifyingOutcomes {
     /// Whether it may count in fidelity.
     pub fn is_qualified(&self) -> bool {
         qualifies(self.kind, self.full, self.empty)
@@ -283,8 +283,8 @@ impl Qualifying {
 
 impl<'a> Qualification<'a> {
     /// The outcomes of the pass: empty unless both anchors were asked.
-    pub fn of(beside: Beside<'a>) -> Self {
-        let (Some(full), Some(empty)) = (beside.full, beside.empty) else {
+    pub fn of(controls: ControlCells<'a>) -> Self {
+        let (Some(full), Some(empty)) = (controls.full, controls.empty) else {
             return Self::default();
         };
         let without: BTreeMap<_, &AnswerRecord> = empty
@@ -293,7 +293,7 @@ impl<'a> Qualification<'a> {
             .filter_map(|item| Some((key(item), item.qualifying.as_ref()?)))
             .collect();
         let both = full.probes.iter().filter_map(|item| {
-            let of_item = Qualifying {
+            let of_item = QualifyingOutcomes {
                 kind: item.kind,
                 full: outcome(item.qualifying.as_ref()?),
                 empty: outcome(without.get(&key(item))?),
@@ -305,11 +305,11 @@ impl<'a> Qualification<'a> {
 
     /// Whether this item qualified; nothing where it was not in the pass.
     pub fn of_item(&self, item: &ProbeRecord) -> Option<bool> {
-        self.0.get(&key(item)).map(Qualifying::is_qualified)
+        self.0.get(&key(item)).map(QualifyingOutcomes::is_qualified)
     }
 
     /// All items of the pass, by probe and percent.
-    pub fn items(&self) -> impl Iterator<Item = (&'a str, u8, Qualifying)> {
+    pub fn items(&self) -> impl Iterator<Item = (&'a str, u8, QualifyingOutcomes)> {
         self.0
             .iter()
             .map(|((probe, at), found)| (*probe, *at, *found))

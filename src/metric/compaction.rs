@@ -6,7 +6,7 @@ use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, Pooled, sessions};
+use crate::metric::{CellSummary, PooledValue, sessions};
 use crate::record::{CellRecord, CompactionEvent};
 use crate::units::Tokens;
 
@@ -24,9 +24,9 @@ pub struct StageTotal {
 }
 
 /// Sessions in which the strategy changed the context at all.
-pub(super) fn fired(cells: &[&CellSummary], _: Anchors) -> Pooled {
+pub(super) fn fired(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let fired = sessions(cells, CellSummary::fired);
-    Pooled::Part(Some((fired, sessions(cells, |_| true))))
+    PooledValue::Part(Some((fired, sessions(cells, |_| true))))
 }
 
 /// The work of each stage of a cell, by its name.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, Pooled};
+use crate::metric::{CellSummary, PooledValue};
 use crate::record::{CellRecord, End};
 
 /// How far a cell got.
@@ -44,11 +44,11 @@ impl Completion {
 }
 
 /// Over the cells of a strategy. Exact.
-pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Pooled {
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let mut sum = Completion::default();
     for cell in cells {
         sum.reached += cell.completion.reached;
         sum.planned += cell.completion.planned;
     }
-    Pooled::Share(sum.share())
+    PooledValue::Share(sum.share())
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::fidelity::Anchors;
 use crate::metric::pool::{Sample, share};
-use crate::metric::{CellSummary, Pooled};
+use crate::metric::{CellSummary, PooledValue};
 use crate::model::Purpose;
 use crate::model::price::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord, CellRecord};
@@ -299,10 +299,10 @@ pub(super) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
 }
 
 /// Cells with a break-even call, of all cells that cost something.
-pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Pooled {
+pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
     let even = costs.iter().filter(|cost| cost.break_even.is_some());
-    Pooled::Part((!costs.is_empty()).then(|| (even.count(), costs.len())))
+    PooledValue::Part((!costs.is_empty()).then(|| (even.count(), costs.len())))
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::answers::{Accuracy, Scope};
 use super::pool::ratio;
 use super::survival::{Score, is_planted};
-use super::{CellSummary, Pooled, estimate};
+use super::{CellSummary, PooledValue, estimate};
 use crate::probe::{Outcome, ProbeKind};
 use crate::record::Fate;
 use crate::stats::Estimate;
@@ -28,7 +28,7 @@ pub const LOWEST_SPAN: f64 = 0.2;
 
 /// An item with its graded answer, and what string matching found of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answered {
+pub struct GradedItem {
     /// The kind of its probe.
     pub kind: ProbeKind,
     /// Whether the answer is what the agent would do, which claims nothing.
@@ -73,7 +73,7 @@ pub struct Failings {
 
 /// The same items three times: what `F*` is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Spanned {
+pub struct AnchoredScores {
     /// Here.
     pub score: Score,
     /// Under full history.
@@ -82,7 +82,7 @@ pub struct Spanned {
     pub empty: Score,
 }
 
-impl Spanned {
+impl AnchoredScores {
     /// `a − e` and `f − e`, means over the items; nothing without an item.
     pub fn above_empty(&self) -> Option<(f64, f64)> {
         let empty = self.empty.mean()?;
@@ -92,7 +92,7 @@ impl Spanned {
 
 impl Accuracy {
     /// Adds an answered item.
-    pub(super) fn add(&mut self, item: &Answered) {
+    pub(super) fn add(&mut self, item: &GradedItem) {
         if !is_planted(item.kind) {
             // A dead session invents nothing; counting it would look like care.
             if let Some((_, outcome)) = item.graded {
@@ -211,8 +211,8 @@ impl Anchors {
 }
 
 /// `F = acc/acc_full` of answers to whole prompts.
-pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> Pooled {
-    Pooled::Estimate(relative(cells, Scope::Context, anchors).ok())
+pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> PooledValue {
+    PooledValue::Estimate(relative(cells, Scope::Context, anchors).ok())
 }
 
 /// `F = Σ acc / Σ acc_full`, over the sessions and the qualified items scored under both.
@@ -302,8 +302,8 @@ pub fn qualifies(kind: ProbeKind, full: Option<Outcome>, empty: Option<Outcome>)
 mod tests {
     use super::*;
 
-    fn item(kind: ProbeKind, fate: Fate, graded: Option<(f64, Outcome)>) -> Answered {
-        Answered {
+    fn item(kind: ProbeKind, fate: Fate, graded: Option<(f64, Outcome)>) -> GradedItem {
+        GradedItem {
             kind,
             is_call: false,
             fate,
@@ -319,7 +319,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
     }
 
-    fn of_items(items: impl IntoIterator<Item = Answered>) -> Accuracy {
+    fn of_items(items: impl IntoIterator<Item = GradedItem>) -> Accuracy {
         let mut accuracy = Accuracy::default();
         items.into_iter().for_each(|item| accuracy.add(&item));
         accuracy
@@ -372,7 +372,7 @@ mod tests {
             Fate::Lost,
             Some((1.0, Outcome::Right)),
         );
-        let call = Answered {
+        let call = GradedItem {
             is_call: true,
             ..rule
         };
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn fidelity_is_relative_to_the_same_items_under_full_history() {
         let right = Some((1.0, Outcome::Right));
-        let of = |full: f64, graded, qualified| Answered {
+        let of = |full: f64, graded, qualified| GradedItem {
             full: Some(full),
             qualified: Some(qualified),
             ..item(ProbeKind::Recall, Fate::Survived, graded)

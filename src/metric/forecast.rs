@@ -18,7 +18,7 @@ mod carry;
 mod spend;
 
 pub use carry::{Carry, Change};
-pub(crate) use spend::Asking;
+pub(crate) use spend::ForecastInputs;
 pub use spend::{Spend, Thinking};
 
 /// Least, expected and most.
@@ -144,16 +144,20 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Sums cells up. `asking` says what the models of the run itself cost and may write.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
+    /// Sums cells up. `inputs` says what the models of the run itself cost and may write.
+    pub(crate) fn of(
+        manifest: &Manifest,
+        cells: &[ForecastCell],
+        inputs: &ForecastInputs<'_>,
+    ) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
-        let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &asking.thinking);
+        let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &inputs.thinking);
         Self {
             strategies: std::iter::once("full")
                 .chain(names)
                 .map(of_strategy)
                 .collect(),
-            spend: Spend::of(manifest, cells, asking),
+            spend: Spend::of(manifest, cells, inputs),
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::stats::components::{Item, Levels};
 
 /// Scores of the same items, each as often as it was repeated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repeated {
+pub struct RepeatedScores {
     /// Whose scores: `answers`, or `survival` where no model answers.
-    pub what: &'static str,
+    pub scored: &'static str,
     /// The run's repeats. A verdict that rules gave stands for all.
     pub(crate) levels: Levels,
     /// Scores of each item.
@@ -20,7 +20,7 @@ pub struct Repeated {
     pub left_out: usize,
 }
 
-impl Repeated {
+impl RepeatedScores {
     /// The planted items of all strategies; nothing where nothing was repeated.
     pub fn of<'a>(
         manifest: &Manifest,
@@ -59,7 +59,7 @@ impl Repeated {
             .filter_map(|repeats| Some(repeats.into_values().collect::<Option<Vec<_>>>()?.concat()))
             .collect();
         Some(Self {
-            what: if is_answered { "answers" } else { "survival" },
+            scored: if is_answered { "answers" } else { "survival" },
             levels: [compactions, answers, judgements],
             left_out: all - items.len(),
             items,

@@ -14,7 +14,7 @@ pub(crate) type Sample = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum Of {
+pub(crate) enum MetricFunction {
     /// It has tables of its own.
     #[default]
     Nothing,
@@ -25,14 +25,14 @@ pub(crate) enum Of {
     /// A sum.
     Tokens(fn(&CellSummary) -> Option<Tokens>),
     /// The largest.
-    Most(fn(&CellSummary) -> Option<Tokens>),
+    Largest(fn(&CellSummary) -> Option<Tokens>),
     /// It is computed from all cells together.
-    Pool(fn(&[&CellSummary], Anchors) -> Pooled),
+    Pool(fn(&[&CellSummary], Anchors) -> PooledValue),
 }
 
 /// The value of a metric over the cells of a strategy; `None` where it was not measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Pooled {
+pub(crate) enum PooledValue {
     /// A mean over sessions.
     Estimate(Option<Estimate>),
     /// A share that is exact on these cells.
@@ -45,15 +45,21 @@ pub(crate) enum Pooled {
 
 impl Metric {
     /// Its value over the cells of one strategy.
-    pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> Pooled {
+    pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> PooledValue {
         let all = cells.iter();
-        match self.of {
-            Of::Nothing => Pooled::Share(None),
-            Of::Mean(of) => Pooled::Estimate(estimate(cells, of)),
-            Of::Count(of) => Pooled::Count(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b)),
-            Of::Tokens(of) => Pooled::Tokens(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b)),
-            Of::Most(of) => Pooled::Tokens(all.filter_map(|cell| of(cell)).max()),
-            Of::Pool(of) => of(cells, anchors),
+        match self.function {
+            MetricFunction::Nothing => PooledValue::Share(None),
+            MetricFunction::Mean(of) => PooledValue::Estimate(estimate(cells, of)),
+            MetricFunction::Count(of) => {
+                PooledValue::Count(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
+            }
+            MetricFunction::Tokens(of) => {
+                PooledValue::Tokens(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
+            }
+            MetricFunction::Largest(of) => {
+                PooledValue::Tokens(all.filter_map(|cell| of(cell)).max())
+            }
+            MetricFunction::Pool(of) => of(cells, anchors),
         }
     }
 }

@@ -35,7 +35,7 @@ pub const CLIFF: f64 = 0.25;
 
 /// One planted item, with its age.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Aged {
+pub struct AgedItem {
     /// The kind of its probe.
     pub kind: ProbeKind,
     /// How many calls changed the context since it was said.
@@ -53,7 +53,7 @@ pub struct Aged {
 /// them, there was no prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Retention(pub Vec<Aged>);
+pub struct Retention(pub Vec<AgedItem>);
 
 impl Retention {
     /// The items of this cell; `reference` is `full` on the same session.
@@ -70,7 +70,7 @@ impl Retention {
                 .iter()
                 .filter(|call| (said..=item.call).contains(call));
             let tokens = size(item.call).zip(size(said));
-            Some(Aged {
+            Some(AgedItem {
                 kind: item.kind,
                 compactions: since.count(),
                 tokens: tokens.map(|(now, then)| now - then),
@@ -82,7 +82,7 @@ impl Retention {
     }
 
     /// The mean score of the items that are meant.
-    pub fn share(&self, is_meant: impl Fn(&Aged) -> bool) -> Score {
+    pub fn share(&self, is_meant: impl Fn(&AgedItem) -> bool) -> Score {
         let mut score = Score::default();
         for item in self.0.iter().filter(|item| is_meant(item)) {
             score.add(item.score);
@@ -91,14 +91,14 @@ impl Retention {
     }
 
     /// Retention by compactions survived, in the order of [`COMPACTIONS`].
-    pub fn by_compactions(&self, is_meant: impl Fn(&Aged) -> bool) -> [Score; 6] {
+    pub fn by_compactions(&self, is_meant: impl Fn(&AgedItem) -> bool) -> [Score; 6] {
         std::array::from_fn(|at| {
             self.share(|item| is_meant(item) && age_in_compactions(item.compactions) == at)
         })
     }
 
     /// Retention by tokens since, in the order of [`TOKENS`].
-    pub fn by_tokens(&self, is_meant: impl Fn(&Aged) -> bool) -> [Score; 6] {
+    pub fn by_tokens(&self, is_meant: impl Fn(&AgedItem) -> bool) -> [Score; 6] {
         std::array::from_fn(|at| {
             self.share(|item| is_meant(item) && item.tokens.map(age_in_tokens) == Some(at))
         })
@@ -148,7 +148,7 @@ pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
 /// How much retention changes with each compaction: the slope of a least-squares line through the
 /// items' scores over the compactions they came through, among those that came through one at
 /// least; nothing where all came through the same number. Below 0, more is lost each time.
-pub fn drift(items: &[Aged]) -> Option<f64> {
+pub fn drift(items: &[AgedItem]) -> Option<f64> {
     let through: Vec<(f64, f64)> = items
         .iter()
         .filter(|item| item.compactions > 0)
@@ -183,8 +183,8 @@ mod tests {
         means.iter().map(score).collect()
     }
 
-    fn aged(compactions: usize, tokens: u64, score: f64) -> Aged {
-        Aged {
+    fn aged(compactions: usize, tokens: u64, score: f64) -> AgedItem {
+        AgedItem {
             kind: ProbeKind::Recall,
             compactions,
             tokens: Some(Tokens(tokens)),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, Pooled};
+use crate::metric::{CellSummary, PooledValue};
 use crate::model::Purpose;
 use crate::record::CellRecord;
 use crate::units::Tokens;
@@ -30,8 +30,8 @@ impl Summaries {
 }
 
 /// The mean summary of all cells; nothing where none was written.
-pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Pooled {
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
     let sum: Tokens = all().copied().sum();
-    Pooled::Tokens(sum.0.checked_div(all().count() as u64).map(Tokens))
+    PooledValue::Tokens(sum.0.checked_div(all().count() as u64).map(Tokens))
 }

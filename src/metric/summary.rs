@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::answers::{Accuracy, Answers, Beside, Extract, Scope, was_asked};
+use crate::metric::answers::{Accuracy, Answers, ControlCells, Extract, Scope, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
+use crate::metric::context_pressure::ContextPressure;
 use crate::metric::cost::SchemeCost;
 use crate::metric::rereads::Rereads;
 use crate::metric::retention::Retention;
-use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
@@ -56,7 +56,8 @@ pub struct CellSummary {
     /// Rules of the provider that prompts broke.
     pub findings: Findings,
     /// How near the window prompts came, and how restless the strategy was.
-    pub strain: Strain,
+    #[serde(rename = "strain")]
+    pub context_pressure: ContextPressure,
     /// Needs of the agent's tool calls.
     pub support: Support,
     /// Texts that would have to be read again; nothing where this was not recorded.
@@ -82,17 +83,17 @@ impl CellSummary {
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
         let empty = None;
         let full = reference;
-        Self::beside(cell, Beside { full, empty }, reader)
+        Self::with_controls(cell, ControlCells { full, empty }, reader)
     }
 
     /// The same with the cell of the empty context: items that did not qualify are then left out of
     /// fidelity.
-    pub fn beside(cell: &CellRecord, beside: Beside<'_>, reader: ModelKind) -> Self {
-        let reference = beside.full;
+    pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>, reader: ModelKind) -> Self {
+        let reference = controls.full;
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
-        let answers = |scope| Answers::in_scope(cell, beside, reader, scope);
+        let answers = |scope| Answers::in_scope(cell, controls, reader, scope);
         let has_summaries = cell.probes.iter().any(|item| item.from_summary.is_some());
         let savings = match cell.arm {
             Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
@@ -118,7 +119,7 @@ impl CellSummary {
             model_calls: ModelCalls::of(cell),
             summaries: Summaries::of(cell),
             findings: Findings::of(cell),
-            strain: Strain::of(cell),
+            context_pressure: ContextPressure::of(cell),
             support: Support::of(cell, reference),
             trail: trail::of(cell, reference),
             summary_atoms: cell.summary_atoms.clone(),

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::answers::Scope;
 use super::cost::SchemeCost;
-use super::pool::Of::{self, Count, Mean, Most, Nothing, Pool, Tokens};
-use super::pool::{Pooled, counted};
+use super::pool::MetricFunction::{self, Count, Largest, Mean, Nothing, Pool, Tokens};
+use super::pool::{PooledValue, counted};
 use super::tokens::Savings;
 use super::{Metric, compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
 
@@ -17,7 +17,7 @@ use super::{Metric, compaction, completion, cost, fidelity, summaries, survival,
 pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let mut metrics = Texts::read().metric;
     for metric in &mut metrics {
-        metric.of = function(metric.name);
+        metric.function = function(metric.name);
     }
     metrics
 });
@@ -45,7 +45,7 @@ impl Texts {
 }
 
 /// How a metric is computed from the cells of a strategy.
-fn function(metric: &str) -> Of {
+fn function(metric: &str) -> MetricFunction {
     match metric {
         "completion" => Pool(completion::pooled),
         "fired" => Pool(compaction::fired),
@@ -56,14 +56,14 @@ fn function(metric: &str) -> Of {
         "token_savings_without_calls" => {
             Mean(|cell| tokens::compared(cell, Savings::share_without_calls))
         }
-        "peak_prompt" => Most(|cell| cell.peak_prompt),
+        "peak_prompt" => Largest(|cell| cell.peak_prompt),
         "area" => Tokens(|cell| Some(cell.area)),
         "cache_read_share" => Mean(|cell| cost::shown(cell, SchemeCost::read_share)),
         "cache_broken" => Tokens(|cell| Some(cell.costs.first()?.broken())),
         "cache_again" => Tokens(|cell| Some(cell.costs.first()?.again)),
         "broke_even" => Pool(cost::broke_even),
-        "survival" => Pool(|cells, _| Pooled::Estimate(survival::corrected(cells))),
-        "survival_compacted" => Pool(|cells, _| Pooled::Estimate(survival::compacted(cells))),
+        "survival" => Pool(|cells, _| PooledValue::Estimate(survival::corrected(cells))),
+        "survival_compacted" => Pool(|cells, _| PooledValue::Estimate(survival::compacted(cells))),
         "survival_reachable" => Mean(|cell| cell.survival.reachable.counted()),
         "extract" => Mean(|cell| cell.extract(Scope::Context)?.right()),
         "accuracy" => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted()),
@@ -82,9 +82,9 @@ fn function(metric: &str) -> Of {
         "headroom" => Mean(|cell| Some((cell.headroom?, cell.compactions()))),
         "compactions" => Count(|cell| Some(cell.compactions())),
         "strategy_calls" => Count(|cell| Some(cell.model_calls.total().calls)),
-        "failed_calls" => Count(|cell| Some(cell.strain.failed_calls)),
-        "retried_calls" => Count(|cell| Some(cell.strain.retried_calls)),
-        "wasted_calls" => Count(|cell| Some(cell.strain.wasted_calls)),
+        "failed_calls" => Count(|cell| Some(cell.context_pressure.failed_calls)),
+        "retried_calls" => Count(|cell| Some(cell.context_pressure.retried_calls)),
+        "wasted_calls" => Count(|cell| Some(cell.context_pressure.wasted_calls)),
         "strategy_tokens" => Tokens(|cell| Some(cell.model_calls.total().tokens)),
         "summary_tokens" => Pool(summaries::pooled),
         "net_savings" => Mean(|cell| {
@@ -99,19 +99,19 @@ fn function(metric: &str) -> Of {
         "rejected" => Count(|cell| Some(cell.findings.rejected)),
         "warnings" => Count(|cell| Some(cell.findings.warnings)),
         "overflows" => Count(|cell| Some(cell.findings.overflows)),
-        "warned_calls" => Count(|cell| Some(cell.strain.warned_calls)),
-        "auto_compact_calls" => Count(|cell| Some(cell.strain.auto_compact_calls)),
-        "blocking_calls" => Count(|cell| Some(cell.strain.blocking_calls)),
-        "blocked_turns" => Count(|cell| Some(cell.strain.blocked_turns)),
-        "blocked_agents" => Count(|cell| Some(cell.strain.blocked_agents)),
-        "thrash" => Count(|cell| Some(cell.strain.thrash)),
-        "retriggered" => Count(|cell| Some(cell.strain.retriggered)),
-        "next_call" => Count(|cell| Some(cell.strain.next_call)),
-        "futile" => Count(|cell| Some(cell.strain.futile)),
-        "unseen_altered" => Count(|cell| Some(cell.strain.unseen_altered)),
-        "unseen_reachable" => Count(|cell| Some(cell.strain.unseen_reachable)),
-        "unseen_gone" => Count(|cell| Some(cell.strain.unseen_gone)),
-        "agent_failures" => Count(|cell| Some(cell.strain.agent_failures)),
+        "warned_calls" => Count(|cell| Some(cell.context_pressure.warned_calls)),
+        "auto_compact_calls" => Count(|cell| Some(cell.context_pressure.auto_compact_calls)),
+        "blocking_calls" => Count(|cell| Some(cell.context_pressure.blocking_calls)),
+        "blocked_turns" => Count(|cell| Some(cell.context_pressure.blocked_turns)),
+        "blocked_agents" => Count(|cell| Some(cell.context_pressure.blocked_agents)),
+        "thrash" => Count(|cell| Some(cell.context_pressure.thrash)),
+        "retriggered" => Count(|cell| Some(cell.context_pressure.retriggered)),
+        "next_call" => Count(|cell| Some(cell.context_pressure.next_call)),
+        "futile" => Count(|cell| Some(cell.context_pressure.futile)),
+        "unseen_altered" => Count(|cell| Some(cell.context_pressure.unseen_altered)),
+        "unseen_reachable" => Count(|cell| Some(cell.context_pressure.unseen_reachable)),
+        "unseen_gone" => Count(|cell| Some(cell.context_pressure.unseen_gone)),
+        "agent_failures" => Count(|cell| Some(cell.context_pressure.agent_failures)),
         _ => Nothing,
     }
 }

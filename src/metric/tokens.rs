@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::fidelity::Anchors;
 use crate::metric::pool::Sample;
-use crate::metric::{CellSummary, Pooled};
+use crate::metric::{CellSummary, PooledValue};
 use crate::record::CellRecord;
 use crate::units::Tokens;
 
@@ -67,9 +67,9 @@ pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> O
 }
 
 /// Formula: `1 − ΣS/ΣS⁰` over all sessions together. Exact.
-pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> Pooled {
+pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let sum: Savings = cells.iter().filter_map(|cell| cell.savings).sum();
-    Pooled::Share(sum.share())
+    PooledValue::Share(sum.share())
 }
 
 /// The largest prompt that was sent; nothing where none was. Lower is better.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::stats::calibration::Calibrated;
 use crate::stats::calibration::Calibration;
+pub use crate::stats::calibration::CalibrationStatus;
 
 /// The value of `format` in what `proctor calibrate -o` writes.
 pub const FORMAT: &str = "proctor-calibration";
@@ -21,7 +21,7 @@ pub struct JudgeCalibration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether its verdicts may be believed.
-    pub verdict: Calibrated,
+    pub verdict: CalibrationStatus,
     /// Answers with both a label and a verdict.
     pub labels: usize,
     /// Cohen's κ between people and judge; nothing where it is not defined.
@@ -37,7 +37,7 @@ pub struct JudgeCalibration {
 
 /// A file of `proctor calibrate`, as far as a run keeps it.
 #[derive(Deserialize)]
-struct Written {
+struct CalibrationFile {
     format: String,
     judge: String,
     rubric: String,
@@ -48,7 +48,8 @@ struct Written {
 impl JudgeCalibration {
     /// Reads what `proctor calibrate -o` wrote; otherwise says what is wrong with it.
     pub fn read(json: &str) -> Result<Self, String> {
-        let written: Written = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let written: CalibrationFile =
+            serde_json::from_str(json).map_err(|error| error.to_string())?;
         if written.format != FORMAT {
             return Err(format!("its `format` is not `{FORMAT}`"));
         }

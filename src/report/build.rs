@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::CellSummary;
-use crate::metric::answers::{Beside, was_asked};
+use crate::metric::answers::{ControlCells, was_asked};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
-    controls::ControlFailure, figure, sections,
+    controls::ControlFailure, number_format, sections,
 };
 
 /// The reference's name in records.
@@ -159,8 +159,8 @@ fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String>
     vec![
         format!(
             "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
-            figure::many(run.sessions, "session", "sessions"),
-            figure::many(run.strategies, "strategy", "strategies"),
+            number_format::many(run.sessions, "session", "sessions"),
+            number_format::many(run.strategies, "strategy", "strategies"),
             coverage.recorded,
             coverage.planned,
             run.window,
@@ -179,7 +179,7 @@ fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String>
 fn window_sizes(run: &Run, material: &Material<'_>) -> String {
     let windows = material.cells.iter().filter_map(|cell| cell.window);
     let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
-    let tokens = figure::tokens;
+    let tokens = number_format::tokens;
     match (sizes.first(), sizes.last()) {
         (Some(least), Some(most)) if least < most => {
             format!(" ({} to {} tokens)", tokens(*least), tokens(*most))
@@ -259,11 +259,11 @@ fn material<'a>(
     let summaries: Vec<CellSummary> = cells
         .iter()
         .map(|cell| {
-            let beside = Beside {
+            let controls = ControlCells {
                 full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
                 empty: of(cell, EMPTY, 0),
             };
-            CellSummary::beside(cell, beside, manifest.reader.kind)
+            CellSummary::with_controls(cell, controls, manifest.reader.kind)
         })
         .collect();
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {

@@ -3,10 +3,10 @@
 //! A column is a name and how it is read, so that what stands under a name is of one kind in every
 //! format. Shares are fractions of 1.
 
-use super::{Item, figure};
+use super::{Item, number_format};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CELL_COLUMNS, CellSummary, METRICS, Mark, Metric, Of};
+use crate::metric::{CELL_COLUMNS, CellSummary, METRICS, Mark, Metric, MetricFunction};
 use crate::record::{LostAt, ProbeRecord};
 use crate::units::Tokens;
 
@@ -15,14 +15,14 @@ pub(crate) struct Column<T> {
     /// Its name, unique in its table; it never changes its meaning.
     pub(crate) name: &'static str,
     /// How it is read.
-    pub(crate) read: Read<T>,
+    pub(crate) read: ValueReader<T>,
 }
 
 /// Reads a value; `None` where it was not measured.
 type Reader<T, V> = Box<dyn Fn(&T) -> Option<V>>;
 
 /// How a value is read, and so of what kind it is.
-pub(crate) enum Read<T> {
+pub(crate) enum ValueReader<T> {
     /// Words, as they were recorded: to be escaped where somebody would obey them.
     Text(Reader<T, String>),
     /// A whole number, at least 0; none above what tables hold, which no session reaches.
@@ -36,7 +36,7 @@ type Probe<'a> = Column<Item<'a>>;
 
 impl<T> Column<T> {
     fn text(name: &'static str, read: impl Fn(&T) -> Option<String> + 'static) -> Self {
-        let read = Read::Text(Box::new(read));
+        let read = ValueReader::Text(Box::new(read));
         Self { name, read }
     }
 
@@ -44,7 +44,7 @@ impl<T> Column<T> {
         name: &'static str,
         read: impl Fn(&T) -> Option<N> + 'static,
     ) -> Self {
-        let read = Read::Count(Box::new(move |row| read(row)?.try_into().ok()));
+        let read = ValueReader::Count(Box::new(move |row| read(row)?.try_into().ok()));
         Self { name, read }
     }
 
@@ -53,18 +53,18 @@ impl<T> Column<T> {
     }
 
     fn number(name: &'static str, read: impl Fn(&T) -> Option<f64> + 'static) -> Self {
-        let read = Read::Number(Box::new(read));
+        let read = ValueReader::Number(Box::new(read));
         Self { name, read }
     }
 }
 
 /// The column of a metric; none where a cell alone has no value of it.
 fn metric(metric: &Metric) -> Option<Cell> {
-    Some(match metric.of {
-        Of::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
-        Of::Count(of) => Cell::count(metric.name, of),
-        Of::Tokens(of) | Of::Most(of) => Cell::tokens(metric.name, of),
-        Of::Nothing | Of::Pool(_) => return None,
+    Some(match metric.function {
+        MetricFunction::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
+        MetricFunction::Count(of) => Cell::count(metric.name, of),
+        MetricFunction::Tokens(of) | MetricFunction::Largest(of) => Cell::tokens(metric.name, of),
+        MetricFunction::Nothing | MetricFunction::Pool(_) => return None,
     })
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::text("session", |it| Some(it.session.clone())),
         Cell::text("strategy", |it| Some(it.strategy.clone())),
         Cell::count("repeat", |it| Some(it.repeat)),
-        Cell::text("arm", |it| Some(figure::name_of(&it.arm))),
+        Cell::text("arm", |it| Some(number_format::name_of(&it.arm))),
         Cell::count("calls_planned", |it| Some(it.completion.planned)),
         Cell::count("calls_reached", |it| Some(it.completion.reached)),
         Cell::count("died_at", |it| it.completion.died_at),
@@ -136,12 +136,14 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("session", |(cell, _)| Some(cell.session.clone())),
         Probe::text("strategy", |(cell, _)| Some(cell.strategy.clone())),
         Probe::count("repeat", |(cell, _)| Some(cell.repeat)),
-        Probe::text("arm", |(cell, _)| Some(figure::name_of(&cell.arm))),
+        Probe::text("arm", |(cell, _)| Some(number_format::name_of(&cell.arm))),
         Probe::text("probe", |(_, it)| Some(it.probe.clone())),
         Probe::text("kind", |(_, it)| Some(it.kind.name().to_owned())),
         Probe::count("percent", |(_, it)| Some(it.percent)),
         Probe::count("call", |(_, it)| Some(it.call)),
-        Probe::text("fate", |(_, it)| Some(figure::name_of(&it.survival.fate))),
+        Probe::text("fate", |(_, it)| {
+            Some(number_format::name_of(&it.survival.fate))
+        }),
         Probe::number("survival", |(_, it)| Some(it.survival.score)),
         Probe::number("survival_compacted", |(_, it)| it.survival.compacted_score),
         Probe::count("lost_at_call", |(_, it)| Some(lost(it)?.call)),
@@ -153,7 +155,7 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("outcome", |(_, it)| {
             let scored = it.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
-                figure::name_of(&outcome)
+                number_format::name_of(&outcome)
             }))
         }),
         Probe::number("score", |(_, it)| Some(it.verdict()?.scored()?.0)),

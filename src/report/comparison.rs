@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
-use super::{Banner, Cell, Report, Role, Section, Subject, figure, sections};
-use crate::compare::gate::{CONFIRM, Ending, Gated, GatedMetric};
+use super::{Banner, Cell, Report, Role, Section, Subject, number_format, sections};
+use crate::compare::gate::{CONFIRM, Ending, GateResult, GatedMetric};
 use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
 use crate::record::{OWN_MECHANISM, schema_of};
 use crate::stats::gate::Verdict;
@@ -54,7 +54,7 @@ pub struct GatedComparison {
     /// What changed.
     pub comparison: Comparison,
     /// What the gate says; nothing where nothing was gated.
-    pub gated: Option<Gated>,
+    pub gated: Option<GateResult>,
 }
 
 /// A JSON Schema (draft 2020-12) of a comparison as JSON.
@@ -258,7 +258,7 @@ impl GatedComparison {
             let sessions = comparison.coverage.paired_sessions;
             notes.push(format!(
                 "no change in any metric over {}",
-                figure::many(sessions, "session", "sessions")
+                number_format::many(sessions, "session", "sessions")
             ));
         }
         if let Some(gated) = &self.gated {
@@ -367,7 +367,7 @@ fn death(death: &NewDeath) -> String {
 }
 
 /// Possible hard breaks that may be chance: only repeats would show.
-fn unconfirmed(gated: &Gated) -> Vec<String> {
+fn unconfirmed(gated: &GateResult) -> Vec<String> {
     let deaths = gated.unconfirmed_deaths.iter().map(death);
     let lost = gated.unconfirmed.iter().map(|probe| {
         format!(
@@ -381,7 +381,7 @@ fn unconfirmed(gated: &Gated) -> Vec<String> {
 }
 
 /// One line per hard break, the probe named with where it was lost.
-fn hard_breaks(gated: &Gated) -> Vec<String> {
+fn hard_breaks(gated: &GateResult) -> Vec<String> {
     let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
     lines.extend(gated.lost.iter().map(|probe| {
         let place = probe.lost_at.as_deref().unwrap_or("an unknown place");

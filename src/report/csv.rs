@@ -3,7 +3,7 @@
 //! What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
 //! neutralised: a spreadsheet would run one that begins with `=`.
 
-use crate::report::columns::{self, Column, Read};
+use crate::report::columns::{self, Column, ValueReader};
 use crate::report::{RenderError, Report, escape};
 
 /// The value of a cell that nobody measured.
@@ -31,9 +31,9 @@ fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
 
 fn field<T>(column: &Column<T>, row: &T) -> String {
     match &column.read {
-        Read::Text(read) => read(row).map(|recorded| text(&recorded)),
-        Read::Count(read) => read(row).map(|count| count.to_string()),
-        Read::Number(read) => read(row).map(|number| number.to_string()),
+        ValueReader::Text(read) => read(row).map(|recorded| text(&recorded)),
+        ValueReader::Count(read) => read(row).map(|count| count.to_string()),
+        ValueReader::Number(read) => read(row).map(|number| number.to_string()),
     }
     .unwrap_or_else(|| NOT_MEASURED.to_owned())
 }

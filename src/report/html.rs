@@ -13,7 +13,7 @@ use crate::probe::Verdict;
 use crate::record::{CellRecord, ProbeRecord, ProbeText};
 use crate::report::plot::{Scene, cache, pareto, savings, svg, tokens};
 use crate::report::{
-    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, figure, format,
+    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, format, number_format,
     probe_texts,
 };
 
@@ -21,7 +21,7 @@ mod compactions;
 mod retention;
 mod template;
 
-use template::Packed;
+use template::InternedRows;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;
@@ -79,7 +79,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "retention": retention::tables(report),
         "items": items.len(),
         "most_items": ITEMS,
-        "evidence": Packed::data(evidence)?,
+        "evidence": InternedRows::data(evidence)?,
         "compactions": compactions.len(),
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
@@ -140,10 +140,10 @@ fn cell(cell: &Cell) -> Json {
     json!({
         "number": number.map(|number| number.to_string()),
         "is_text": matches!(cell.value, Value::Text(_)),
-        "text": figure::value(&cell.value),
+        "text": number_format::value(&cell.value),
         "best": cell.best,
-        "interval": figure::interval(cell),
-        "n": cell.n.map(figure::n),
+        "interval": number_format::interval(cell),
+        "n": cell.n.map(number_format::n),
     })
 }
 
@@ -152,7 +152,7 @@ fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) 
     let of_text = |of: fn(&ProbeText) -> &String| {
         text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
     };
-    let mut left = figure::name_of(&probe.survival.fate);
+    let mut left = number_format::name_of(&probe.survival.fate);
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
     }
@@ -184,14 +184,14 @@ fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) 
         left,
         said,
         verdict,
-        figure::name_of(&probe.survival.fate),
+        number_format::name_of(&probe.survival.fate),
     ]
 }
 
 fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Scored { score, outcome } => {
-            let word = figure::name_of(&outcome);
+            let word = number_format::name_of(&outcome);
             format!("{word}, {score:.2}")
         }
         Verdict::Unscored { .. } => "not scored".to_owned(),

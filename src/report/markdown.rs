@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, ColumnSpec};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, escape, figure,
+    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, escape,
+    number_format,
 };
 use crate::stats::SampleSize;
 
@@ -84,13 +85,13 @@ fn write_section(out: &mut String, section: &Section) {
     let columns = Columns::of(table);
     let is_folded = section.audience == Audience::Files || table.rows.len() > section.most_rows;
     if is_folded {
-        let rows = figure::many(table.rows.len(), "row", "rows");
+        let rows = number_format::many(table.rows.len(), "row", "rows");
         let _ = write!(out, "<details><summary>{rows}</summary>\n\n");
     }
     write_table(out, table, &columns.first);
     if !columns.further.is_empty() {
         let more = columns.further.iter().map(Vec::len).sum();
-        let more = figure::many(more, "more column", "more columns");
+        let more = number_format::many(more, "more column", "more columns");
         if !is_folded {
             let _ = write!(out, "\n<details><summary>{more}</summary>\n");
         }
@@ -177,7 +178,7 @@ fn spec(table: &Table, at: usize) -> ColumnSpec {
         }
     });
     let head = layout::narrowest(&column.label, PROSE, PROSE);
-    let n = shared.map_or(0, |n| layout::width(&figure::n(n)));
+    let n = shared.map_or(0, |n| layout::width(&number_format::n(n)));
     let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
     ColumnSpec {
         // Here nothing is too long to come last.
@@ -196,7 +197,7 @@ fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
     for at in columns {
         let _ = write!(out, "| {}", label(*at));
         if let Some(n) = table.shared_n(*at) {
-            let _ = write!(out, "<br>{}", figure::n(n));
+            let _ = write!(out, "<br>{}", number_format::n(n));
         }
         out.push(' ');
     }
@@ -225,19 +226,19 @@ fn in_words(cell: &Cell, head: Option<SampleSize>) -> String {
     let lines = lines(cell, head);
     let mut words: Vec<String> = lines.iter().map(|line| escape::markdown(line)).collect();
     if let (true, Some(first)) = (cell.best, words.first_mut()) {
-        let value = escape::markdown(&figure::value(&cell.value));
+        let value = escape::markdown(&number_format::value(&cell.value));
         *first = first.replacen(&value, &format!("**{value}**"), 1);
     }
     words.join("<br>")
 }
 
 fn lines(cell: &Cell, head: Option<SampleSize>) -> Vec<String> {
-    let mut lines = vec![figure::value(&cell.value)];
-    if let Some(interval) = figure::interval(cell) {
+    let mut lines = vec![number_format::value(&cell.value)];
+    if let Some(interval) = number_format::interval(cell) {
         lines[0].push(' ');
         lines[0].push_str(&interval);
     }
-    lines.extend(cell.n.filter(|n| Some(*n) != head).map(figure::n));
+    lines.extend(cell.n.filter(|n| Some(*n) != head).map(number_format::n));
     lines
 }
 

@@ -11,7 +11,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
-use super::columns::{self, Column, Read};
+use super::columns::{self, Column, ValueReader};
 use super::{RenderError, Report};
 
 /// What a file says of its writer.
@@ -43,12 +43,14 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
     while let Some(mut writer) = group.next_column()? {
         // The schema has as many columns as the table: they end together.
         match columns.next().map(|column| &column.read) {
-            Some(Read::Text(read)) => {
+            Some(ValueReader::Text(read)) => {
                 let bytes = |row: &T| read(row).map(|text| ByteArray::from(text.into_bytes()));
                 put::<ByteArrayType>(&mut writer, rows.iter().map(bytes))?;
             }
-            Some(Read::Count(read)) => put::<Int64Type>(&mut writer, rows.iter().map(read))?,
-            Some(Read::Number(read)) => put::<DoubleType>(&mut writer, rows.iter().map(read))?,
+            Some(ValueReader::Count(read)) => put::<Int64Type>(&mut writer, rows.iter().map(read))?,
+            Some(ValueReader::Number(read)) => {
+                put::<DoubleType>(&mut writer, rows.iter().map(read))?
+            }
             None => {}
         }
         writer.close()?;
@@ -59,9 +61,9 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
 
 fn field<T>(column: &Column<T>) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.read {
-        Read::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Read::Count(_) => (Physical::INT64, None),
-        Read::Number(_) => (Physical::DOUBLE, None),
+        ValueReader::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ValueReader::Count(_) => (Physical::INT64, None),
+        ValueReader::Number(_) => (Physical::DOUBLE, None),
     };
     Type::primitive_type_builder(column.name, physical)
         .with_logical_type(logical)
@@ -98,15 +100,15 @@ mod tests {
         vec![
             Column {
                 name: "word",
-                read: Read::Text(Box::new(|row: &Row| Some(row.0.to_owned()))),
+                read: ValueReader::Text(Box::new(|row: &Row| Some(row.0.to_owned()))),
             },
             Column {
                 name: "count",
-                read: Read::Count(Box::new(|row: &Row| row.1)),
+                read: ValueReader::Count(Box::new(|row: &Row| row.1)),
             },
             Column {
                 name: "share",
-                read: Read::Number(Box::new(|row: &Row| row.2)),
+                read: ValueReader::Number(Box::new(|row: &Row| row.2)),
             },
         ]
     }

@@ -9,7 +9,7 @@ pub use crate::metric::fidelity::Anchors;
 use crate::metric::fidelity::{self, Failings, Refusal};
 use crate::metric::survival::{self, Score};
 use crate::metric::trail;
-use crate::metric::{CellSummary, METRICS, Pooled, estimate, sessions};
+use crate::metric::{CellSummary, METRICS, PooledValue, estimate, sessions};
 use crate::probe::ProbeKind;
 use crate::record::ArtifactTrail;
 use crate::report::cost::StrategyCost;
@@ -55,7 +55,7 @@ pub struct StrategySummary {
     /// Which files can be told from the prompts, over all cells, verb by verb.
     pub trail: Option<ArtifactTrail>,
     /// The value of each metric, by name.
-    pub(crate) values: BTreeMap<&'static str, Pooled>,
+    pub(crate) values: BTreeMap<&'static str, PooledValue>,
 }
 
 /// Accuracy relative to full history, or why there is none.
@@ -147,7 +147,7 @@ impl StrategySummary {
     /// The estimate of a metric that is a mean over sessions.
     pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
         match self.values.get(metric)? {
-            Pooled::Estimate(estimate) => *estimate,
+            PooledValue::Estimate(estimate) => *estimate,
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::comparison::signed;
 use super::{Cell, Column, Report, Role, Row, Section, Subject, Value};
 use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::stats::Estimate;
 
 /// A terminal shows at most so many settings off the front.

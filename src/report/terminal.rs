@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, ColumnSpec, GAP, wrap};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, escape, figure,
+    Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, escape,
+    number_format,
 };
 use crate::stats::SampleSize;
 
@@ -280,7 +281,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
         .cells(at)
         .filter(|cell| cell.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
-        Value::Count(_) | Value::Percent(_) => Some(figure::value(&cell.value)),
+        Value::Count(_) | Value::Percent(_) => Some(number_format::value(&cell.value)),
         _ => None,
     });
     let mut values: Vec<String> = values.collect::<Option<_>>()?;
@@ -292,7 +293,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
 
 fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
     let label = (Style::Heading, escape::short(&column.label, LONGEST_TEXT));
-    let n = n.map(|n| (Style::Dim, figure::n(n)));
+    let n = n.map(|n| (Style::Dim, number_format::n(n)));
     std::iter::once(label).chain(n).collect()
 }
 
@@ -313,18 +314,18 @@ fn name_lines(row: &Row) -> Lines {
 fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
-        value => figure::value(value),
+        value => number_format::value(value),
     };
     let style = if cell.best { Style::Best } else { Style::Plain };
     if cell.best {
         text.push('*');
     }
     let mut lines = vec![(style, text)];
-    lines.extend(figure::interval(cell).map(|interval| (Style::Dim, interval)));
+    lines.extend(number_format::interval(cell).map(|interval| (Style::Dim, interval)));
     lines.extend(
         cell.n
             .filter(|n| Some(*n) != head)
-            .map(|n| (Style::Dim, figure::n(n))),
+            .map(|n| (Style::Dim, number_format::n(n))),
     );
     lines
 }

@@ -39,7 +39,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// How waiting for batches ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
+pub enum BatchWait {
     /// All are answered.
     Answered,
     /// It was stopped; the batches go on at their providers.
@@ -66,7 +66,7 @@ pub enum BatchFailure {
 
 /// A batch that was sent, as it is written down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Sent {
+struct SentBatch {
     /// Its name at the provider.
     id: String,
     provider: String,
@@ -83,21 +83,22 @@ impl Plan {
         folder: &Path,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Waited, BatchFailure> {
+    ) -> Result<BatchWait, BatchFailure> {
         let Some((models, cassette)) = self
             .models()
             .and_then(|it| Some((it, it.cassette.as_ref()?)))
         else {
-            return Ok(Waited::Answered);
+            return Ok(BatchWait::Answered);
         };
         let path = folder.join(FILE);
         let deferred = cassette.deferred();
         // The last line of a batch counts: one that is gone is written once more, without keys.
         let known = read_lines(&path)?.into_iter();
-        let known: BTreeMap<String, Sent> =
-            known.map(|sent: Sent| (sent.id.clone(), sent)).collect();
-        let is_wanted = |sent: &Sent| sent.keys.iter().any(|key| deferred.contains_key(key));
-        let mut open: Vec<Sent> = known.into_values().filter(is_wanted).collect();
+        let known: BTreeMap<String, SentBatch> = known
+            .map(|sent: SentBatch| (sent.id.clone(), sent))
+            .collect();
+        let is_wanted = |sent: &SentBatch| sent.keys.iter().any(|key| deferred.contains_key(key));
+        let mut open: Vec<SentBatch> = known.into_values().filter(is_wanted).collect();
         for sent in &open {
             say(&format!(
                 "waiting for batch {} that was sent before",
@@ -152,17 +153,17 @@ impl Plan {
                     Err(BatchError::Gone) => {
                         say(&format!("batch {} is gone: it is sent again", sent.id));
                         let keys = Vec::new();
-                        write(&path, &Sent { keys, ..sent })?;
+                        write(&path, &SentBatch { keys, ..sent })?;
                     }
                     Err(cause) => return Err(failed(live, cause)),
                 }
             }
             open = under_way;
             if open.is_empty() {
-                return Ok(Waited::Answered);
+                return Ok(BatchWait::Answered);
             }
             if !waited(pause, stop) {
-                return Ok(Waited::Stopped);
+                return Ok(BatchWait::Stopped);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -173,7 +174,7 @@ impl Plan {
 /// how many there are.
 fn keep(
     cassette: &Cassette,
-    sent: &Sent,
+    sent: &SentBatch,
     answers: Vec<(String, Result<Response, CallFailure>)>,
     paid: &dyn Fn(&Usage),
 ) -> usize {
@@ -191,7 +192,7 @@ fn keep(
     kept
 }
 
-fn submit(live: &Live, part: &[(&String, &Deferred)]) -> Result<Sent, BatchFailure> {
+fn submit(live: &Live, part: &[(&String, &Deferred)]) -> Result<SentBatch, BatchFailure> {
     let requests: Vec<BatchRequest> = part
         .iter()
         .map(|(key, one)| BatchRequest {
@@ -202,7 +203,7 @@ fn submit(live: &Live, part: &[(&String, &Deferred)]) -> Result<Sent, BatchFailu
     let id = live
         .submit(&requests)
         .map_err(|cause| failed(live, cause))?;
-    Ok(Sent {
+    Ok(SentBatch {
         id,
         provider: live.dialect().provider.name().to_owned(),
         model: live.dialect().model.clone(),
@@ -250,6 +251,6 @@ fn waited(pause: Duration, stop: &AtomicBool) -> bool {
 }
 
 /// Notes a batch before it is waited for: it must not be sent twice.
-fn write(path: &Path, sent: &Sent) -> Result<(), JournalError> {
+fn write(path: &Path, sent: &SentBatch) -> Result<(), JournalError> {
     append_lines(path, std::slice::from_ref(sent))
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::dependencies::Dependencies;
 use super::models;
-use super::{ArmIndex, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
+use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_arm};
 use crate::model::Request;
 use crate::probe::judge::{self, Judge, known_answer};
 use crate::probe::{Item, Selection};
@@ -58,7 +58,7 @@ impl Plan {
             .collect();
         let followed = Dependencies::new(wanted, []);
         let prepared = prepare(self, loaded, Vec::new())
-            .map_err(|why| fails(arms[0], Unrun::NotReady(&why).to_string()))?;
+            .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;
         let models = Models::offline(&loaded.counts);
         let calls = self
             .scenario
@@ -70,7 +70,7 @@ impl Plan {
         let mut cells = Vec::new();
         for arm in arms
             .into_iter()
-            .filter(|arm| !matches!(arm.which, Which::Empty))
+            .filter(|arm| !matches!(arm.kind, ArmKind::Empty))
         {
             let watch = Box::new(Watch(&mut prompts));
             let of = (session, &prepared);

@@ -3,17 +3,17 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Connected, sink};
+use super::{RunModels, sink};
 
 /// The limits of a run, and when it started.
 pub(super) struct Limits<'a> {
-    models: Option<&'a Connected>,
+    models: Option<&'a RunModels>,
     started: Instant,
     reached: Mutex<Option<String>>,
 }
 
 impl<'a> Limits<'a> {
-    pub(super) fn new(models: Option<&'a Connected>) -> Self {
+    pub(super) fn new(models: Option<&'a RunModels>) -> Self {
         Self {
             models,
             started: sink::now(),

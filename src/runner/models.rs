@@ -46,9 +46,9 @@ impl Access<'_> {
 
 /// The models of a run.
 #[derive(Debug)]
-pub struct Connected {
-    summariser: Who,
-    reader: Option<Who>,
+pub struct RunModels {
+    summariser: ModelHandle,
+    reader: Option<ModelHandle>,
     /// The judges.
     pub judges: Vec<Arc<dyn Model>>,
     judging: Judging,
@@ -64,10 +64,10 @@ pub struct Connected {
 }
 
 #[derive(Debug)]
-enum Who {
+enum ModelHandle {
     /// Made per session: it counts by the session's own counter.
     Offline,
-    One(Arc<dyn Model>),
+    Shared(Arc<dyn Model>),
 }
 
 /// Whether an answer is worth keeping: it is no refusal, and a verdict can be read.
@@ -80,7 +80,7 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     }
 }
 
-impl Connected {
+impl RunModels {
     /// Makes all models of a scenario ready. No socket is opened before the first request.
     pub fn new(
         models: &ModelsSetting,
@@ -99,7 +99,7 @@ impl Connected {
         let cassette = wanted.map(|path| Cassette::open(path, mode)).transpose()?;
         let price = |model: &str| Some((model.to_owned(), prices.of(model)?.1.per_token));
         let known = models.all().filter_map(|model| price(model.name()));
-        let mut making = Making {
+        let mut making = ModelFactory {
             cassette,
             spending: Arc::new(Spending::new(known.collect())),
             access,
@@ -110,7 +110,7 @@ impl Connected {
         let reader = reader.transpose()?;
         let mut judges = Vec::new();
         for judge in &models.judges {
-            if let Who::One(judge) = making.who(judge)? {
+            if let ModelHandle::Shared(judge) = making.who(judge)? {
                 judges.push(judge);
             }
         }
@@ -133,9 +133,9 @@ impl Connected {
 
     /// The models for one session.
     pub(super) fn for_session(&self, counts: &Arc<CountedTexts>) -> Models {
-        let one = |who: &Who| match who {
-            Who::One(model) => model.clone(),
-            Who::Offline => Arc::new(Offline::new(counts.clone())),
+        let one = |who: &ModelHandle| match who {
+            ModelHandle::Shared(model) => model.clone(),
+            ModelHandle::Offline => Arc::new(Offline::new(counts.clone())),
         };
         Models {
             summariser: one(&self.summariser),
@@ -156,17 +156,17 @@ impl Connected {
 }
 
 /// Parts that the models of a run share while they are made.
-struct Making<'a> {
+struct ModelFactory<'a> {
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
     access: &'a Access<'a>,
     servers: Servers,
 }
 
-impl Making<'_> {
-    fn who(&mut self, setting: &ModelSetting) -> Result<Who, PlanError> {
+impl ModelFactory<'_> {
+    fn who(&mut self, setting: &ModelSetting) -> Result<ModelHandle, PlanError> {
         Ok(match setting {
-            ModelSetting::Offline => Who::Offline,
+            ModelSetting::Offline => ModelHandle::Offline,
             ModelSetting::Scripted { name, script } => {
                 let (path, place) = script;
                 let text = super::read_named("script", path, place)?;
@@ -200,13 +200,18 @@ impl Making<'_> {
         })
     }
 
-    fn taped(&self, dialect: Dialect, kind: ModelKind, model: Option<Arc<dyn Model>>) -> Who {
+    fn taped(
+        &self,
+        dialect: Dialect,
+        kind: ModelKind,
+        model: Option<Arc<dyn Model>>,
+    ) -> ModelHandle {
         let Some(cassette) = self.cassette.clone() else {
-            return model.map_or(Who::Offline, Who::One);
+            return model.map_or(ModelHandle::Offline, ModelHandle::Shared);
         };
         let spending = self.spending.clone();
         let taped = Taped::new(cassette, dialect, kind, model, spending, is_worth_keeping);
-        Who::One(Arc::new(taped))
+        ModelHandle::Shared(Arc::new(taped))
     }
 }
 

@@ -13,18 +13,18 @@ pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), PatternsEr
 
 /// The part that the cells of one session share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SessionState {
     pub(super) session: usize,
     pub(super) prepared: Prepared,
     /// Its cells in this run, and those of them that are not done.
     cells: usize,
-    left: AtomicUsize,
+    remaining: AtomicUsize,
 }
 
-impl Shared {
+impl SessionState {
     /// Notes that a cell of this session is done; the number of cells if it was the last.
     pub(super) fn finished(&self) -> Option<usize> {
-        (self.left.fetch_sub(1, Ordering::SeqCst) == 1).then_some(self.cells)
+        (self.remaining.fetch_sub(1, Ordering::SeqCst) == 1).then_some(self.cells)
     }
 }
 
@@ -32,7 +32,7 @@ impl Shared {
 pub(super) struct Queue(Mutex<QueueState>);
 
 struct QueueState {
-    cells: VecDeque<(Arc<Shared>, ArmIndex)>,
+    cells: VecDeque<(Arc<SessionState>, ArmIndex)>,
     begun: Option<usize>,
 }
 
@@ -40,11 +40,11 @@ impl Queue {
     pub(super) fn new(missing: Vec<(usize, Vec<ArmIndex>)>) -> Self {
         let mut cells = VecDeque::new();
         for (session, arms) in missing {
-            let shared = Arc::new(Shared {
+            let shared = Arc::new(SessionState {
                 session,
                 prepared: OnceLock::new(),
                 cells: arms.len(),
-                left: AtomicUsize::new(arms.len()),
+                remaining: AtomicUsize::new(arms.len()),
             });
             cells.extend(arms.into_iter().map(|arm| (shared.clone(), arm)));
         }
@@ -52,7 +52,10 @@ impl Queue {
     }
 
     /// The next cell; a session is begun only where `may_begin` says so, and finished whole.
-    pub(super) fn take(&self, may_begin: &dyn Fn() -> bool) -> Option<(Arc<Shared>, ArmIndex)> {
+    pub(super) fn take(
+        &self,
+        may_begin: &dyn Fn() -> bool,
+    ) -> Option<(Arc<SessionState>, ArmIndex)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let session = state.cells.front()?.0.session;
         if state.begun != Some(session) && !may_begin() {

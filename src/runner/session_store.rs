@@ -54,7 +54,7 @@ impl LoadedSession {
 
 /// All sessions of a run, in order.
 #[derive(Default)]
-pub(super) struct Loaded {
+pub(super) struct SessionStore {
     pub(super) sessions: Vec<LoadedSession>,
     /// The manifest's entry of each.
     pub(super) entries: Vec<SessionEntry>,
@@ -63,7 +63,7 @@ pub(super) struct Loaded {
 }
 
 /// Loads and counts the sessions of a scenario, in parallel.
-pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, PlanError> {
+pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionStore, PlanError> {
     let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
         (Err(PlanError::Import(error)), SessionSource::Found(_)) if error.is_no_recording() => {
             Ok(Err(error))
@@ -78,7 +78,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
     let mut facts = Facts::read(&scenario.probes)?;
     let mut forks = ForkIndex::default();
     let mut seen = BTreeSet::new();
-    let mut all = Loaded::default();
+    let mut all = SessionStore::default();
     for read in read {
         let sessions = read.unwrap_or_else(|error| {
             all.passed_over.push(error.to_string());

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 use crate::model::price::{CacheScheme, Placement};
-use crate::settings::{Keyed, Place, SettingError};
+use crate::settings::{CheckedTable, Place, SettingError};
 
 /// The provider's prompt cache and prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ pub struct CacheSetting {
 }
 
 /// Reads `[cache]`; `folder` is where relative paths start.
-pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<CacheSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<CacheSetting, SettingError> {
     let breakpoints = keys.one_of("breakpoints", Placement::ALL, Placement::name);
     let scheme = keys.reader().table("scheme")?;
     Ok(CacheSetting {

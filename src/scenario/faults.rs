@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use crate::model::fault::{Fault, FaultSchedule, Faults};
-use crate::settings::{Keyed, Reader, Setting, SettingError, Value};
+use crate::settings::{CheckedTable, Reader, Setting, SettingError, Value};
 
 /// Reads `[faults]`; without one nothing goes wrong.
 pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
@@ -44,7 +44,7 @@ pub(super) fn schema() -> Json {
 fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> {
     let probability = match &setting.value {
         Value::Table(table) => {
-            let keys = Keyed::new(table, path, (&super::KEYS, "strike"))?;
+            let keys = CheckedTable::new(table, path, (&super::KEYS, "strike"))?;
             let Some(calls) = keys.setting("calls") else {
                 let problem = format!("`{path}.calls` must be set");
                 return Err(SettingError::new(&setting.place, problem));

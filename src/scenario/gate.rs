@@ -1,6 +1,6 @@
 //! `[gate]`: what a change must not make worse.
 
-use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
 
 /// The limits for a change. Names of metrics are checked where they are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub struct GateSetting {
 }
 
 /// Reads `[gate]`; the defaults where there is none.
-pub(super) fn read(keys: &Keyed<'_>) -> Result<GateSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting, SettingError> {
     let owned = |name: &str| keys.text(name).map(str::to_owned);
     Ok(GateSetting {
         margins: keys.setting("margins").map_or(Ok(Vec::new()), margins)?,
@@ -40,7 +40,7 @@ pub(super) fn read(keys: &Keyed<'_>) -> Result<GateSetting, SettingError> {
 
 /// Reads the `[gate]` of a scenario file, and nothing else of it.
 pub fn read_gate(table: &Table) -> Result<GateSetting, SettingError> {
-    read(&Keyed::unchecked(table, "", (&super::KEYS, "scenario")).table("gate")?)
+    read(&CheckedTable::unchecked(table, "", (&super::KEYS, "scenario")).table("gate")?)
 }
 
 fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError> {

@@ -12,7 +12,7 @@ use crate::model::spending::Budget;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
-use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
 /// Tokens that a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
@@ -172,7 +172,7 @@ impl ModelsSetting {
 
     /// Only judges: what a table of `judge = …` says.
     pub fn of_judges(table: &Table, place: &Place) -> Result<Self, SettingError> {
-        let keys = Keyed::new(table, "", (&super::KEYS, "models"))?;
+        let keys = CheckedTable::new(table, "", (&super::KEYS, "models"))?;
         let models = read(&keys, Path::new(""))?;
         if models.judges.is_empty() {
             return Err(SettingError::new(place, "no judge is named"));
@@ -211,7 +211,7 @@ impl ModelSetting {
 }
 
 /// Reads `[models]`; `folder` is where relative paths start.
-pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetting, SettingError> {
     let path_of = |name: &str| keys.reader().path_of(name);
     let named = |name: &str| {
         let setting = keys.given(name);
@@ -327,9 +327,11 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     match &setting.value {
         Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
         Value::Text(word) if word == "none" => Ok(None),
-        Value::Table(table) => {
-            table_of(&Keyed::new(table, path, (&super::KEYS, "model"))?, folder).map(Some)
-        }
+        Value::Table(table) => table_of(
+            &CheckedTable::new(table, path, (&super::KEYS, "model"))?,
+            folder,
+        )
+        .map(Some),
         value => {
             let problem = format!("`{path}` must be a model, not `{value}`");
             Err(SettingError::new(&setting.place, problem).with_hint(HINT))
@@ -337,7 +339,7 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     }
 }
 
-fn table_of(keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
     let must_be_set = |key: &str| keys.reader().must_be_set(key);
     let Some(kind) = keys.text("kind") else {
         return Err(must_be_set("kind")
@@ -374,12 +376,16 @@ fn table_of(keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingErro
 }
 
 /// The provider that a key names.
-fn provider(keys: &Keyed<'_>, key: &str) -> Provider {
+fn provider(keys: &CheckedTable<'_>, key: &str) -> Provider {
     let named = keys.one_of(key, Provider::ALL, Provider::name);
     named.unwrap_or_default()
 }
 
-fn live(model: String, keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+fn live(
+    model: String,
+    keys: &CheckedTable<'_>,
+    folder: &Path,
+) -> Result<ModelSetting, SettingError> {
     let provider = provider(keys, "kind");
     let base_url = keys.text("base_url").map(str::to_owned);
     let key = keys.text("key").map(str::to_owned);

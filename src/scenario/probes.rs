@@ -1,10 +1,10 @@
 //! `[probes]`: files of facts, and which of all that is known about a session is asked.
 
 use crate::probe::{ProbeKind, Selection};
-use crate::settings::{Keyed, Setting, SettingError, Value};
+use crate::settings::{CheckedTable, Setting, SettingError, Value};
 
 /// Reads which items are asked; `seed` draws them where there are more than are asked.
-pub(super) fn read(keys: &Keyed<'_>, seed: u64) -> Result<Selection, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection, SettingError> {
     let points = keys.given("points");
     Ok(Selection {
         seed,
@@ -15,7 +15,7 @@ pub(super) fn read(keys: &Keyed<'_>, seed: u64) -> Result<Selection, SettingErro
 }
 
 /// Percents of a session, ascending.
-fn points_of(keys: &Keyed<'_>, setting: &Setting) -> Result<Vec<u8>, SettingError> {
+fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>, SettingError> {
     let items = setting.as_list().unwrap_or_default();
     let percent = |item: &Setting| match item.value {
         Value::Whole(percent @ 1..=100) => u8::try_from(percent).ok(),
@@ -34,7 +34,7 @@ fn points_of(keys: &Keyed<'_>, setting: &Setting) -> Result<Vec<u8>, SettingErro
     })
 }
 
-fn kinds(keys: &Keyed<'_>) -> Result<Vec<ProbeKind>, SettingError> {
+fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>, SettingError> {
     let names = keys.reader().texts("kinds")?.unwrap_or_default();
     let wrong = |problem: String| SettingError::new(keys.place_of("kinds"), problem);
     let mut kinds: Vec<ProbeKind> = Vec::new();

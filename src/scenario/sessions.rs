@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::SessionSource;
 use crate::session::synthetic::{FAMILIES, Language, Length, Recipe, families_in};
-use crate::settings::{Keyed, SettingError, Table, with_suggestion};
+use crate::settings::{CheckedTable, SettingError, Table, with_suggestion};
 use crate::units::Tokens;
 
 /// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
 pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, SettingError> {
-    let keys = Keyed::new(table, "sessions", (&super::KEYS, "session"))?;
+    let keys = CheckedTable::new(table, "sessions", (&super::KEYS, "session"))?;
     let recipe = keys
         .setting("synthetic")
         .map(|_| recipe(&keys))
@@ -45,7 +45,7 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
     }
 }
 
-fn recipe(keys: &Keyed<'_>) -> Result<Recipe, SettingError> {
+fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
     let keys = keys.table("synthetic")?;
     let Some(family) = keys.text("family") else {
         return Err(with_suggestion(

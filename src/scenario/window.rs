@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::settings::{Keyed, SettingError};
+use crate::settings::{CheckedTable, SettingError};
 use crate::strategy::trigger::Trigger;
 use crate::units::Tokens;
 use crate::window::{NativeWindow, Window};
@@ -71,7 +71,7 @@ impl fmt::Display for WindowSetting {
 }
 
 /// Reads `[window]`.
-pub(super) fn read(keys: &Keyed<'_>) -> Result<(WindowSetting, Trigger), SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), SettingError> {
     let mode = keys.text("mode").unwrap_or_default();
     let fraction = keys.number("fraction");
     let tokens = keys.whole("tokens").map(Tokens);

@@ -253,14 +253,14 @@ impl Value {
 
 /// A table whose keys, types and ranges were checked. A key that is missing has its default.
 #[derive(Debug)]
-pub struct Keyed<'a> {
+pub struct CheckedTable<'a> {
     table: &'a Table,
     path: String,
     keys: &'static Keys,
     section: &'static str,
 }
 
-impl<'a> Keyed<'a> {
+impl<'a> CheckedTable<'a> {
     /// Checks `table` against a section; `path` is its dotted path, empty for the whole file.
     pub fn new(
         table: &'a Table,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Keyed, Keys, Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
+    CheckedTable, Keys, Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
 };
 
 /// Reads a table once: every setting that is there must be asked for, or it is a mistake.
@@ -216,8 +216,8 @@ impl<'a> Reader<'a> {
         self,
         keys: &'static Keys,
         section: &'static str,
-    ) -> Result<Keyed<'a>, SettingError> {
-        Keyed::new(self.table, &self.path, (keys, section))
+    ) -> Result<CheckedTable<'a>, SettingError> {
+        CheckedTable::new(self.table, &self.path, (keys, section))
     }
 
     /// A table, ready to be read.

@@ -21,7 +21,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// One judged answer that people graded, too: `human` and `judge` say whether it is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Labelled {
+pub struct LabelledAnswer {
     /// What people say.
     pub human: bool,
     /// What the judge says.
@@ -55,13 +55,14 @@ pub struct Calibration {
     pub specificity: Option<Rate>,
     /// Whether its verdicts may be believed.
     #[serde(rename = "verdict")]
-    pub fitness: Calibrated,
+    pub fitness: CalibrationStatus,
 }
 
 /// Whether a judge's verdicts may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Calibrated {
+#[schemars(rename = "Calibrated")]
+pub enum CalibrationStatus {
     /// Enough labels, and it agrees with them.
     Calibrated,
     /// It agrees with the labels, and they are too few.
@@ -70,7 +71,7 @@ pub enum Calibrated {
     Unfit,
 }
 
-impl Calibrated {
+impl CalibrationStatus {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +84,7 @@ impl Calibrated {
 
 impl Calibration {
     /// Compares a judge with people; nothing without a label.
-    pub fn of(labelled: &[Labelled]) -> Option<Self> {
+    pub fn of(labelled: &[LabelledAnswer]) -> Option<Self> {
         let labels = labelled.len();
         if labels == 0 {
             return None;
@@ -114,9 +115,9 @@ impl Calibration {
             sensitivity,
             specificity,
             fitness: match (agrees, labels >= LEAST_LABELS) {
-                (true, true) => Calibrated::Calibrated,
-                (true, false) => Calibrated::Provisional,
-                (false, _) => Calibrated::Unfit,
+                (true, true) => CalibrationStatus::Calibrated,
+                (true, false) => CalibrationStatus::Provisional,
+                (false, _) => CalibrationStatus::Unfit,
             },
         })
     }
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     /// So many of each: both right, people only, judge only, both wrong.
-    fn labelled(both: usize, human: usize, judge: usize, neither: usize) -> Vec<Labelled> {
+    fn labelled(both: usize, human: usize, judge: usize, neither: usize) -> Vec<LabelledAnswer> {
         [
             (true, true, both),
             (true, false, human),
@@ -211,7 +212,7 @@ mod tests {
             (false, false, neither),
         ]
         .into_iter()
-        .flat_map(|(human, judge, count)| vec![Labelled { human, judge }; count])
+        .flat_map(|(human, judge, count)| vec![LabelledAnswer { human, judge }; count])
         .collect()
     }
 
@@ -227,11 +228,11 @@ mod tests {
                 .unwrap()
                 .fitness
         };
-        assert_eq!(fitness(55, 5, 4, 36), Calibrated::Calibrated);
-        assert_eq!(fitness(11, 1, 1, 7), Calibrated::Provisional);
-        assert_eq!(fitness(40, 20, 20, 20), Calibrated::Unfit);
+        assert_eq!(fitness(55, 5, 4, 36), CalibrationStatus::Calibrated);
+        assert_eq!(fitness(11, 1, 1, 7), CalibrationStatus::Provisional);
+        assert_eq!(fitness(40, 20, 20, 20), CalibrationStatus::Unfit);
         // All right and all called right: chance alone does that.
-        assert_eq!(fitness(200, 0, 0, 0), Calibrated::Unfit);
+        assert_eq!(fitness(200, 0, 0, 0), CalibrationStatus::Unfit);
         assert_eq!(Calibration::of(&[]), None);
     }
 

@@ -40,7 +40,7 @@ const PROCESSES: [Process; 3] = [
 
 /// Rejections of the null, by method.
 #[derive(Debug, Clone, Copy, Default)]
-struct Rejected {
+struct RejectionCounts {
     session_t: u32,
     probe_t: u32,
     sign_flip: u32,
@@ -52,7 +52,7 @@ struct Rejected {
     probe_level_t: u32,
 }
 
-impl Rejected {
+impl RejectionCounts {
     fn plus(self, other: Self) -> Self {
         Self {
             session_t: self.session_t + other.session_t,
@@ -134,7 +134,7 @@ fn experiment(
         .collect()
 }
 
-fn run(process: Process, sessions: usize) -> Rejected {
+fn run(process: Process, sessions: usize) -> RejectionCounts {
     let normal = effects(|share| quantile::normal(share).unwrap());
     let heavy = effects(|share| quantile::t(share, 2).unwrap());
     let t = quantile::t(0.975, sessions - 1).unwrap();
@@ -175,7 +175,7 @@ fn run(process: Process, sessions: usize) -> Rejected {
         } else {
             signflip::drawn(&moved, 199, seed)
         };
-        Rejected {
+        RejectionCounts {
             session_t: beyond(by_session.point_estimate, session_error, t),
             probe_t: beyond(by_probe.point_estimate, probe_error, t),
             sign_flip: u32::from(flip <= 0.05),
@@ -194,7 +194,7 @@ fn run(process: Process, sessions: usize) -> Rejected {
     (0..RUNS)
         .into_par_iter()
         .map(one)
-        .reduce(Rejected::default, Rejected::plus)
+        .reduce(RejectionCounts::default, RejectionCounts::plus)
 }
 
 #[test]

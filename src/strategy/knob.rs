@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::guard::Guards;
 use super::stage::StageKind;
 use super::trigger::{Trigger, measures};
-use crate::settings::{Keyed, Keys, Reader, SettingError, Table};
+use crate::settings::{CheckedTable, Keys, Reader, SettingError, Table};
 use crate::units::Tokens;
 
 /// The keys of stages: `stage` has those of every stage, `guards` and `when` those of its guards and
@@ -25,7 +25,7 @@ fn names(what: &str) -> Vec<&'static str> {
 /// The settings of one stage: what its table sets, and the defaults of its kind.
 #[derive(Debug)]
 pub struct Knobs<'a> {
-    keyed: Keyed<'a>,
+    keyed: CheckedTable<'a>,
     /// The guards of the stage: one that asks a model keeps some of them itself.
     pub guards: Guards,
     /// When the stage fires: some say so in what they leave behind.
@@ -42,7 +42,7 @@ impl<'a> Knobs<'a> {
         KEYS.check(&mut reader, kind.name)?;
         reader.finish()?;
         Ok(Self {
-            keyed: Keyed::unchecked(table, path, (&KEYS, kind.name)),
+            keyed: CheckedTable::unchecked(table, path, (&KEYS, kind.name)),
             guards: Guards::default(),
             when: Trigger::default(),
             sizes: None,

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use proctor::model::ModelKind;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration};
+use proctor::record::{AnswerRecord, CalibrationStatus, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -695,16 +695,16 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
     for (verdict, level, part) in [
         (None, BannerLevel::Warning, "nobody compared"),
         (
-            Some(Calibrated::Unfit),
+            Some(CalibrationStatus::Unfit),
             BannerLevel::Warning,
             "should not be believed",
         ),
         (
-            Some(Calibrated::Provisional),
+            Some(CalibrationStatus::Provisional),
             BannerLevel::Note,
             "as far as",
         ),
-        (Some(Calibrated::Calibrated), BannerLevel::Note, ""),
+        (Some(CalibrationStatus::Calibrated), BannerLevel::Note, ""),
     ] {
         manifest.calibrations = Vec::new();
         if let Some(verdict) = verdict {
@@ -719,7 +719,7 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
                 banner.level == level && banner.text.contains(part),
                 "{banner:?}"
             ),
-            None => assert_eq!(verdict, Some(Calibrated::Calibrated)),
+            None => assert_eq!(verdict, Some(CalibrationStatus::Calibrated)),
         }
     }
 }

@@ -11,6 +11,7 @@ mod architecture;
 mod ci;
 mod cli;
 mod compare;
+mod context_pressure;
 mod contexts;
 mod conversations;
 #[cfg(feature = "sqlite")]
@@ -60,7 +61,6 @@ mod shared;
 mod stages;
 #[cfg(feature = "http")]
 mod storm;
-mod strain;
 mod summarize;
 mod support;
 mod survivors;

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use proctor::metric::CellSummary;
-use proctor::metric::answers::{Answers, Beside};
+use proctor::metric::answers::{Answers, ControlCells};
+use proctor::metric::context_pressure::ContextPressure;
 use proctor::metric::fidelity::Refusal;
-use proctor::metric::strain::Strain;
 use proctor::model::{ModelKind, Purpose};
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
@@ -621,11 +621,11 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
                     outcome: Outcome::Partial,
                 };
             }
-            let beside = Beside {
+            let controls = ControlCells {
                 full: Some(&full),
                 empty: has_floor.then_some(&empty),
             };
-            let of = |cell: &CellRecord| CellSummary::beside(cell, beside, scripted);
+            let of = |cell: &CellRecord| CellSummary::with_controls(cell, controls, scripted);
             all[0].push(of(&full));
             all[1].extend(has_floor.then(|| of(&empty)));
             all[2].push(of(&cell));
@@ -1098,8 +1098,8 @@ fn strain_counts_zones_and_restless_compactions() {
         reachable: 2,
         saved: 3,
     };
-    let strain = Strain::of(&strained);
-    let expected = Strain {
+    let strain = ContextPressure::of(&strained);
+    let expected = ContextPressure {
         warned_calls: 1,
         auto_compact_calls: 2,
         blocking_calls: 1,
@@ -1120,5 +1120,5 @@ fn strain_counts_zones_and_restless_compactions() {
     };
     assert_eq!(strain, expected);
     strained.window = None;
-    assert_eq!(Strain::of(&strained).blocking_calls, 0);
+    assert_eq!(ContextPressure::of(&strained).blocking_calls, 0);
 }

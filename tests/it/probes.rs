@@ -27,7 +27,7 @@ use proctor::window::Window;
 use crate::support::{cell, strategy};
 
 #[derive(serde::Deserialize)]
-struct Labelled {
+struct LabelledAnswer {
     label: bool,
     sssc_message: String,
     compacted_summary: String,
@@ -74,7 +74,7 @@ fn shared_compint_content_word_recall_agrees_with_the_human() {
         return;
     };
     let text = std::fs::read_to_string(folder.join("labeled.jsonl")).unwrap();
-    let labelled: Vec<Labelled> = text
+    let labelled: Vec<LabelledAnswer> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

@@ -200,9 +200,12 @@ fn table(rows: &[Row]) -> String {
                 row.attempts().to_string(),
                 row.failed().to_string(),
                 row.overflows().to_string(),
-                row.sum(|cell| cell.strain.unseen_altered).to_string(),
-                row.sum(|cell| cell.strain.unseen_reachable).to_string(),
-                row.sum(|cell| cell.strain.unseen_gone).to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_altered)
+                    .to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_reachable)
+                    .to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_gone)
+                    .to_string(),
                 row.saved.to_string(),
                 percent(row.savings()),
                 row.survived(),
@@ -344,7 +347,7 @@ fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
     let [first, swapped] = &rows[..] else {
         panic!("two strategies")
     };
-    let gone = |row: &Row| row.sum(|cell| cell.strain.unseen_gone);
+    let gone = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_gone);
     // What is below the limit is put aside in neither order.
     assert!(
         gone(first) * 5 < gone(swapped),
@@ -403,7 +406,7 @@ fn the_two_splits_of_a_truncation_save_the_same() {
         panic!("two strategies")
     };
     assert!((half.savings() - sixty.savings()).abs() < 1.0);
-    let unseen = |row: &Row| row.sum(|cell| cell.strain.unseen_altered);
+    let unseen = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_altered);
     assert!(unseen(half) > 0 && unseen(half) == unseen(sixty));
 }
 
@@ -454,7 +457,7 @@ fn what_is_put_back_without_a_budget_makes_the_next_summary_due() {
     };
     assert!(without.attempts() > 3 * within.attempts());
     assert!(without.savings() < within.savings());
-    let again = |row: &Row| row.sum(|cell| cell.strain.retriggered);
+    let again = |row: &Row| row.sum(|cell| cell.context_pressure.retriggered);
     assert!(again(without) > again(within));
 }
 

@@ -17,7 +17,7 @@ use crate::units::ContentHash;
 
 /// An answer to label: a row of the sheet.
 #[derive(Serialize)]
-struct Unlabelled<'a> {
+struct SheetRow<'a> {
     kind: &'static str,
     question: String,
     form: Option<String>,
@@ -29,7 +29,7 @@ struct Unlabelled<'a> {
 }
 
 /// Answers are drawn evenly from each kind of question with each outcome by rule.
-type Strata<'a> = BTreeMap<(ProbeKind, Option<Outcome>), VecDeque<(ContentHash, Unlabelled<'a>)>>;
+type Strata<'a> = BTreeMap<(ProbeKind, Option<Outcome>), VecDeque<(ContentHash, SheetRow<'a>)>>;
 
 /// Writes at most `most` answers of a run to a file that does not exist yet.
 pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exit> {
@@ -89,7 +89,7 @@ fn strata(run: &Run) -> Strata<'_> {
             Verdict::Scored { outcome, .. } => Some(outcome),
             Verdict::Unscored { .. } => None,
         };
-        let row = Unlabelled {
+        let row = SheetRow {
             kind: asked.item.kind.name(),
             question: brief.question,
             form: brief.form,
@@ -110,7 +110,7 @@ fn strata(run: &Run) -> Strata<'_> {
 
 /// One of each group in turn until there are enough, in the order of their hashes: neighbours on the sheet
 /// have nothing in common.
-fn drawn(mut strata: Strata<'_>, most: usize) -> Vec<Unlabelled<'_>> {
+fn drawn(mut strata: Strata<'_>, most: usize) -> Vec<SheetRow<'_>> {
     let mut drawn = Vec::new();
     while drawn.len() < most && strata.values().any(|left| !left.is_empty()) {
         let next = strata.values_mut().filter_map(VecDeque::pop_front);
@@ -120,7 +120,7 @@ fn drawn(mut strata: Strata<'_>, most: usize) -> Vec<Unlabelled<'_>> {
     drawn.into_iter().map(|(_, row)| row).collect()
 }
 
-fn lines(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
+fn lines(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     for row in drawn {
         serde_json::to_writer(&mut out, row)?;
@@ -129,7 +129,7 @@ fn lines(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
-fn csv(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
+fn csv(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (at, row) in drawn.iter().enumerate() {
         let Value::Object(fields) = serde_json::to_value(row)? else {

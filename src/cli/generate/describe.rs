@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Args, make};
-use crate::cli::{Exit, Facts, Format, chain, print, print_json, say, stop_with, template, walk};
+use crate::cli::{
+    Exit, Facts, Format, chain, find_sessions, print, print_json, say, stop_with, template,
+};
 use crate::report::escape::{plain, short};
 use crate::session::import::{self, ImportError};
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -76,7 +78,7 @@ fn of_family(args: &Args, family: &str) -> anyhow::Result<SessionProfile> {
 /// All recordings of a file or folder. Says what cannot be read, and goes on.
 fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
     let mut profiler = Profiler::default();
-    for input in walk::inputs(&[path.to_owned()]) {
+    for input in find_sessions::inputs(&[path.to_owned()]) {
         // Each file by itself: no text is kept for longer than that.
         let counts = CountedTexts::new(Arc::new(O200k));
         let sessions = input.and_then(|input| Ok(import::load(&input.path)?));

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::cli::walk::{Input, is_something_else};
+use crate::cli::find_sessions::{Input, is_something_else};
 use crate::cli::{Exit, Facts, print_json, prose, say, say_error};
 use crate::report::escape::plain;
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::session::import::file_info::{FileInfo, file_info};
 use crate::units::Timestamp;
 

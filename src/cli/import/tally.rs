@@ -14,7 +14,8 @@ use crate::units::Tokens;
 
 /// What an import did, as JSON.
 #[derive(Debug, JsonSchema, Serialize)]
-pub(super) struct Imported {
+#[schemars(rename = "Imported")]
+pub(super) struct ImportReport {
     /// Always `proctor-import`.
     format: &'static str,
     /// 1: the first.
@@ -27,7 +28,7 @@ pub(super) struct Imported {
     pub(super) errors: Vec<String>,
 }
 
-impl Default for Imported {
+impl Default for ImportReport {
     fn default() -> Self {
         Self {
             format: "proctor-import",
@@ -41,7 +42,8 @@ impl Default for Imported {
 
 /// A session that was written.
 #[derive(Debug, JsonSchema, Serialize)]
-pub(super) struct Written {
+#[schemars(rename = "Written")]
+pub(super) struct WrittenSession {
     /// Its id.
     session: String,
     /// The file it stands in.
@@ -59,7 +61,7 @@ pub(super) struct Tally {
     /// Its format.
     format: String,
     /// The sessions it holds.
-    sessions: Vec<Written>,
+    sessions: Vec<WrittenSession>,
     /// Messages of all sessions.
     messages: usize,
     /// API calls.
@@ -130,7 +132,7 @@ impl Tally {
         if self.sessions.is_empty() {
             self.format.clone_from(&source.format);
         }
-        self.sessions.push(Written {
+        self.sessions.push(WrittenSession {
             session: session.id().to_owned(),
             file: target.display().to_string(),
             truth: None,

@@ -6,7 +6,7 @@ use super::*;
 use crate::compare::{ProbeSample, SessionSample};
 use crate::record::Importance;
 
-fn tried(value: &str, scores: &[(f64, f64)]) -> Tried {
+fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
     let session = |(cost, survival): &(f64, f64)| SessionSample {
         metrics: BTreeMap::from([("cost_savings".to_owned(), vec![*cost])]),
         probes: BTreeMap::from([(
@@ -27,7 +27,7 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Tried {
         .iter()
         .enumerate()
         .map(|(at, s)| (format!("s{at}"), session(s)));
-    Tried {
+    Trial {
         values: if value.is_empty() {
             Vec::new()
         } else {
@@ -40,7 +40,7 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Tried {
     }
 }
 
-fn all() -> Vec<Tried> {
+fn all() -> Vec<Trial> {
     let mut dead = tried("0", &[(0.99, 1.0); 3]);
     dead.sample
         .sessions
@@ -58,7 +58,7 @@ fn all() -> Vec<Tried> {
 #[test]
 fn what_costs_more_than_no_compaction_is_never_recommended() {
     let sessions: Vec<String> = (0..3).map(|at| format!("s{at}")).collect();
-    let judged = |tried: &[Tried]| {
+    let judged = |tried: &[Trial]| {
         let sweep = judge(
             tried,
             sessions.clone(),

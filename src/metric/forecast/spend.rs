@@ -12,7 +12,7 @@ use crate::units::{Tokens, Usage, Usd};
 const VERDICT_PART: u64 = 5;
 
 /// The prices of the models of a run, and how much they may write.
-pub(crate) struct Asking<'a> {
+pub(crate) struct ForecastInputs<'a> {
     /// The prices of a model, where a price file knows them.
     pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
     /// The judges one by one.
@@ -40,7 +40,7 @@ pub struct Thinking {
     pub summariser: Tokens,
     /// The reader.
     pub reader: Tokens,
-    /// The judges, in the order of `Asking::judges`.
+    /// The judges, in the order of `ForecastInputs::judges`.
     pub judges: Vec<Tokens>,
 }
 
@@ -73,29 +73,29 @@ pub struct Spend {
 struct Terms {
     /// Its prices, where they are known.
     price: Option<PerToken>,
-    way: Way,
+    way: Delivery,
 }
 
 impl Terms {
     fn live(price: Option<PerToken>) -> Self {
-        let way = Way::Live;
+        let way = Delivery::Live;
         Self { price, way }
     }
 }
 
-impl Asking<'_> {
+impl ForecastInputs<'_> {
     /// The terms of requests that may be sent in a batch as well.
     fn terms(&self, model: &str) -> Terms {
         Terms {
             price: (self.price_of)(model),
-            way: Way::Batch((self.batch_of)(model)),
+            way: Delivery::Batch((self.batch_of)(model)),
         }
     }
 }
 
 /// How requests may be sent.
 #[derive(Clone, Copy)]
-enum Way {
+enum Delivery {
     /// Each by itself: the answer is needed to go on.
     Live,
     /// In a batch as well, at so many thousandths of the price, where that is known.
@@ -104,44 +104,54 @@ enum Way {
 
 impl Spend {
     /// Adds up the requests to models in these cells.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
+    pub(crate) fn of(
+        manifest: &Manifest,
+        cells: &[ForecastCell],
+        inputs: &ForecastInputs<'_>,
+    ) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
             ..Self::default()
         };
-        let writes = super::writes(manifest, &asking.thinking);
+        let writes = super::writes(manifest, &inputs.thinking);
         for cell in cells {
             let carry = Carry::of(cell, writes);
             if writes.is_some() {
-                let price = (asking.price_of)(&manifest.summariser.name);
-                spend.summaries(cell, &carry, Terms::live(price), asking);
+                let price = (inputs.price_of)(&manifest.summariser.name);
+                spend.summaries(cell, &carry, Terms::live(price), inputs);
             }
             if manifest.reader.kind == ModelKind::Live {
-                spend.answers(cell, &carry, asking.terms(&manifest.reader.name), asking);
+                spend.answers(cell, &carry, inputs.terms(&manifest.reader.name), inputs);
             }
-            for (at, judge) in asking.judges.iter().enumerate() {
+            for (at, judge) in inputs.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
-                    let thinking = asking.thinking.judges.get(at).copied();
+                    let thinking = inputs.thinking.judges.get(at).copied();
                     let verdict = Span {
                         low: Tokens::ZERO,
-                        expected: Tokens(asking.longest_verdict.0 / VERDICT_PART),
-                        high: asking.longest_verdict + thinking.unwrap_or_default(),
+                        expected: Tokens(inputs.longest_verdict.0 / VERDICT_PART),
+                        high: inputs.longest_verdict + thinking.unwrap_or_default(),
                     };
-                    spend.verdicts(cell, asking.terms(&judge.name), asking, verdict);
+                    spend.verdicts(cell, inputs.terms(&judge.name), inputs, verdict);
                 }
             }
         }
         spend
     }
 
-    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, asking: &Asking<'_>) {
+    fn summaries(
+        &mut self,
+        cell: &ForecastCell,
+        carry: &Carry,
+        terms: Terms,
+        inputs: &ForecastInputs<'_>,
+    ) {
         let asked = carry.requests.iter();
         for request in asked.filter(|it| cell.asks.contains_key(&it.number)) {
             let sent = cell.sent.get(&request.number).copied();
             let sent = sent.unwrap_or_else(|| request.usage.prompt());
             // Each is a prompt of its own, with breakpoints up to its end.
-            let usage = |tokens: Tokens, output| match asking.summaries_written_from {
+            let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
                 Some(minimum) if tokens >= minimum => Usage {
                     cache_write_5m: tokens,
                     output,
@@ -154,10 +164,16 @@ impl Spend {
         }
     }
 
-    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, asking: &Asking<'_>) {
+    fn answers(
+        &mut self,
+        cell: &ForecastCell,
+        carry: &Carry,
+        terms: Terms,
+        inputs: &ForecastInputs<'_>,
+    ) {
         // Where full history does not fit the reader's window, the evidence is asked of: each item has a
         // prompt of its own.
-        let window = asking.window.filter(|_| cell.record.arm == Arm::Reference);
+        let window = inputs.window.filter(|_| cell.record.arm == Arm::Reference);
         let asked = cell.paid.iter().filter_map(|(call, due)| {
             let mut prompt = *cell.prompts.get(call)?;
             if let Some(tokens) = window.filter(|window| *window < prompt.tokens) {
@@ -173,8 +189,8 @@ impl Spend {
         let floor = cell.floor.iter();
         let floor = floor.map(|(prompt, due)| (*prompt, *due, Change::default()));
         for (prompt, due, change) in asked.chain(floor).filter(|(_, due, _)| due.questions > 0) {
-            let thinking = times(asking.thinking.reader, due.questions);
-            let longest = times(asking.longest_answer, due.questions);
+            let thinking = times(inputs.thinking.reader, due.questions);
+            let longest = times(inputs.longest_answer, due.questions);
             let output = Span {
                 low: Tokens::ZERO,
                 expected: due.gold_tokens,
@@ -192,7 +208,7 @@ impl Spend {
         &mut self,
         cell: &ForecastCell,
         terms: Terms,
-        asking: &Asking<'_>,
+        inputs: &ForecastInputs<'_>,
         verdict: Span<Tokens>,
     ) {
         let reached = cell.paid.range(..cell.record.prompt_tokens.len());
@@ -200,7 +216,7 @@ impl Spend {
         let floor = cell.floor.iter().map(|(_, due)| (due, true));
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
-            let mut usage = judged(due, asking, verdict);
+            let mut usage = judged(due, inputs, verdict);
             // Without the conversation a reader says that it does not know, and rules read that.
             if is_floor {
                 usage.expected = Usage::default();
@@ -239,8 +255,8 @@ impl Spend {
     fn pay(&mut self, usage: Span<Usage>, Terms { price, way }: Terms) {
         let live = |usage: Usage| price?.cost(&usage);
         let batched = |usage: Usage| match way {
-            Way::Live => live(usage),
-            Way::Batch(share) => {
+            Delivery::Live => live(usage),
+            Delivery::Batch(share) => {
                 let cost = live(Usage::uncached(usage.prompt(), usage.output))?;
                 Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
             }
@@ -269,8 +285,8 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Span<Usage> {
-    let longest = times(asking.longest_answer, due.judged);
+fn judged(due: &ProbesDue, inputs: &ForecastInputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
+    let longest = times(inputs.longest_answer, due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let input = Span {
         low: Tokens::ZERO,

@@ -108,7 +108,7 @@ fn thought(
     Forecast::of(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
-        &Asking {
+        &ForecastInputs {
             price_of: &|model| (model == "m").then_some(price),
             judges,
             longest_answer: Tokens(1_024),
@@ -184,7 +184,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
             read_again: Tokens(1_900),
         },
     );
-    let asking = Asking {
+    let inputs = ForecastInputs {
         price_of: &|_| Some(price),
         judges: &[],
         longest_answer: Tokens(1_024),
@@ -195,7 +195,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
         batch_of: &|_| Some(500),
     };
     let manifest = manifest(ModelKind::Deterministic, ModelKind::Live);
-    let spend = Spend::of(&manifest, &[cell], &asking);
+    let spend = Spend::of(&manifest, &[cell], &inputs);
     // Three questions of 20 tokens each: two read what the first one wrote.
     let read = 500 + 2 * 1_900;
     let plain = 3 * 2_000 + 60 - read - 1_400;
@@ -229,7 +229,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
     use ModelKind::{Deterministic, Live};
     let cells = [cell("reference"), cell("strategy")];
     let spend = |summariser, judges: &[ModelEntry]| {
-        let asking = Asking {
+        let inputs = ForecastInputs {
             price_of: &|_| None,
             judges,
             longest_answer: Tokens(1_024),
@@ -239,7 +239,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             summaries_written_from: None,
             batch_of: &|_| None,
         };
-        Forecast::of(&manifest(summariser, Deterministic), &cells, &asking).spend
+        Forecast::of(&manifest(summariser, Deterministic), &cells, &inputs).spend
     };
     assert_eq!(
         (spend(Live, &[]).calls, spend(Live, &[]).dollars),

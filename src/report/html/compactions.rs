@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::template::Packed;
+use super::template::InternedRows;
 use crate::record::{CellRecord, CompactionChange, CompactionEvent, Excerpt, MessageKind, Portion};
-use crate::report::{RenderError, Report, figure};
+use crate::report::{RenderError, Report, number_format};
 
 /// Compactions that are part of the page.
 pub(super) const MOST: usize = 5_000;
@@ -31,7 +31,7 @@ pub(super) fn all(report: &Report) -> Vec<Compaction<'_>> {
 }
 
 pub(super) fn data(all: &[Compaction<'_>]) -> Result<String, RenderError> {
-    Packed::data(all.iter().take(MOST).map(columns))
+    InternedRows::data(all.iter().take(MOST).map(columns))
 }
 
 fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
@@ -55,8 +55,8 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
     let what = format!(
         "{}{reason}\n{} → {} tokens{over}\nout: {}\nin: {}",
         event.stage,
-        figure::tokens(event.before.0),
-        figure::tokens(event.after.0),
+        number_format::tokens(event.before.0),
+        number_format::tokens(event.after.0),
         sizes(|change| &change.out),
         sizes(|change| &change.put_in),
     );
@@ -74,7 +74,7 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
 /// `3 tool results (4.2k), 1 user (120)`.
 fn portions(of: &Portions) -> String {
     let words = |(kind, portion): (&MessageKind, &Portion)| {
-        let tokens = figure::tokens(portion.tokens.0);
+        let tokens = number_format::tokens(portion.tokens.0);
         format!("{} {} ({tokens})", portion.messages, kind.name())
     };
     let all: Vec<String> = of.iter().map(words).collect();

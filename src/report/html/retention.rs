@@ -7,7 +7,7 @@ use crate::metric::retention::{COMPACTIONS, Retention, TOKENS};
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
 use crate::report::plot::curves;
-use crate::report::{Report, Role, figure};
+use crate::report::{Report, Role, number_format};
 
 /// One table for each kind; nothing where no item has an age. The figures stand below a picture, which may
 /// be missing.
@@ -45,6 +45,6 @@ pub(super) fn tables(report: &Report) -> Option<Json> {
 }
 
 fn cell(age: &Score) -> Option<Json> {
-    let mean = figure::percent(age.mean()?);
+    let mean = number_format::percent(age.mean()?);
     Some(json!({ "mean": mean, "items": age.items }))
 }

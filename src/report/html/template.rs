@@ -81,14 +81,14 @@ fn prose(text: &str) -> Value {
 
 /// Rows as numbers of texts: a text that many rows hold is in the page once.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Packed {
+pub(super) struct InternedRows {
     texts: Vec<String>,
     rows: Vec<Vec<usize>>,
     #[serde(skip)]
     known: BTreeMap<String, usize>,
 }
 
-impl Packed {
+impl InternedRows {
     /// The rows as data for the script. A browser reads it as text, and no text ends it early.
     pub(super) fn data(rows: impl Iterator<Item = Vec<String>>) -> Result<String, RenderError> {
         let mut packed = Self::default();
@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(prose(text).to_string(), markup);
         }
         let rows = [vec!["</script><script>alert(1)</script><!--".to_owned()]];
-        assert!(!Packed::data(rows.into_iter()).unwrap().contains('<'));
+        assert!(!InternedRows::data(rows.into_iter()).unwrap().contains('<'));
     }
 
     #[test]

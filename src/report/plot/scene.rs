@@ -74,10 +74,10 @@ pub(crate) fn line_of(series: usize) -> (Color, bool) {
     (LINES[series % LINES.len()], (series / LINES.len()) % 2 == 1)
 }
 
-type Painted = Result<(), Box<dyn Error>>;
+type DrawResult = Result<(), Box<dyn Error>>;
 
 /// Draws a shape.
-type Shape = Box<dyn Fn(&mut SVGBackend<'_>) -> Painted>;
+type Shape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
 
 /// A line of text, centred vertically on its position.
 pub(crate) struct Label {
@@ -176,7 +176,7 @@ impl Scene {
         self.note(line.trim_end());
     }
 
-    fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> Painted + 'static) {
+    fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> DrawResult + 'static) {
         self.shapes.push(Box::new(shape));
     }
 
@@ -261,7 +261,7 @@ impl Scene {
         self.y += LINE_HEIGHT + 2.0;
     }
 
-    fn paint(&self, mut svg: SVGBackend<'_>) -> Painted {
+    fn paint(&self, mut svg: SVGBackend<'_>) -> DrawResult {
         let corner = pixel((WIDTH, self.height()));
         svg.draw_rect((0, 0), corner, &PAPER, true)?;
         for shape in &self.shapes {

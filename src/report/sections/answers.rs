@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::row;
-use crate::metric::answers::{Answers, Beside, Extract, Qualification, Qualifying};
+use crate::metric::answers::{Answers, ControlCells, Extract, Qualification, QualifyingOutcomes};
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord};
 use crate::report::build::Material;
 use crate::report::strategy_summary::{Fidelity, StrategyAnswers, StrategySummary};
-use crate::report::{Cell, Role, Section, figure};
+use crate::report::{Cell, Role, Section, number_format};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
 /// history; nothing where it did of none.
@@ -137,8 +137,8 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
     bounds.map_or(Cell::NOT_APPLICABLE, |(least, most)| {
         Cell::text(format!(
             "{}–{} %",
-            figure::points(least),
-            figure::points(most)
+            number_format::points(least),
+            number_format::points(most)
         ))
     })
 }
@@ -154,7 +154,7 @@ pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
         format!(
             "{} a judge: rules confirm exact answers only, and accuracy and fidelity are over those. What \
              they are at least and at most stands beside them",
-            figure::many(count, "answer needs", "answers need")
+            number_format::many(count, "answer needs", "answers need")
         )
     })
 }
@@ -207,19 +207,25 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
             let mut cells = material.cells.iter().copied();
             cells.find(|cell| cell.session == session.id && cell.arm == arm)
         };
-        let beside = Beside {
+        let controls = ControlCells {
             full: of_arm(Arm::Reference),
             empty: of_arm(Arm::Floor),
         };
-        let texts = || beside.full.iter().flat_map(|full| &full.probe_texts).rev();
-        for (probe, percent, found) in Qualification::of(beside).items() {
+        let texts = || {
+            controls
+                .full
+                .iter()
+                .flat_map(|full| &full.probe_texts)
+                .rev()
+        };
+        for (probe, percent, found) in Qualification::of(controls).items() {
             items += 1;
             if found.is_qualified() {
                 continue;
             }
             let text = texts().find(|text| text.probe == probe && text.percent == percent);
             let outcome = |of: Option<Outcome>| {
-                Cell::text(of.map_or("not graded".to_owned(), |of| figure::name_of(&of)))
+                Cell::text(of.map_or("not graded".to_owned(), |of| number_format::name_of(&of)))
             };
             let cells = vec![
                 Cell::text(format!("{probe} at {percent} %")),
@@ -237,7 +243,7 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
     Section::new("unqualified", rows).with_notes(notes.into_iter().chain(ceiling(material)))
 }
 
-fn why(found: Qualifying) -> &'static str {
+fn why(found: QualifyingOutcomes) -> &'static str {
     if !is_planted(found.kind) {
         "invents without a context"
     } else if found.full != Some(Outcome::Right) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::metric::cost::Bill;
-use crate::metric::{self, Direction, Mark, Metric, Pooled};
+use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
 use crate::record::{Arm, CellRecord};
@@ -50,15 +50,15 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         .any(|(_, strategy)| super::is_measured(strategy));
     let column = |(at, metric): (usize, &'static Metric)| {
         let is_known = metric.name != "cost_savings_edge" || has_edges(material);
-        let is_strain = metric.is(Mark::Strain);
+        let hides_zeros = metric.is(Mark::HideZeros);
         let is_measured = rows.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
             // Where nothing is under strain, ten columns of zeros say it too often.
-            Value::Count(0) => !is_strain,
+            Value::Count(0) => !hides_zeros,
             _ => true,
         });
         // Before the first cell there is nothing to tell apart.
-        let is_shown = is_known && (is_measured || !(has_cells || is_strain));
+        let is_shown = is_known && (is_measured || !(has_cells || hides_zeros));
         column(material, metric, is_shown)
     };
     let columns: Vec<Column> = (metric::columns().into_iter().enumerate())
@@ -105,7 +105,7 @@ fn has_edges(material: &Material<'_>) -> bool {
 /// What nobody measured, in one line: it takes up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Strain of which there was none was measured, and is zero.
-    let is_missing = |metric: &Metric| !metric.is(Mark::Strain) && !metric.is(Mark::Optional);
+    let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
     let missing: Vec<&Column> = columns
         .iter()
         .filter(|column| column.rank == Column::FILES_ONLY)
@@ -213,14 +213,14 @@ fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
         return Cell::exact(Value::NotApplicable);
     }
     let value = match pooled.filter(|_| super::is_measured(strategy)) {
-        Some(Pooled::Estimate(estimate)) if metric.is(Mark::Savings) => {
+        Some(PooledValue::Estimate(estimate)) if metric.is(Mark::Savings) => {
             return Cell::savings(*estimate);
         }
-        Some(Pooled::Estimate(estimate)) => return Cell::estimate(*estimate),
-        Some(Pooled::Share(share)) => return Cell::share(*share),
-        Some(Pooled::Count(count)) => count.map(|count| Value::Count(count as u64)),
-        Some(Pooled::Tokens(tokens)) => tokens.map(|tokens| Value::Tokens(tokens.0)),
-        Some(Pooled::Part(part)) => part.map(|(part, of)| Value::Of(part as u64, of as u64)),
+        Some(PooledValue::Estimate(estimate)) => return Cell::estimate(*estimate),
+        Some(PooledValue::Share(share)) => return Cell::share(*share),
+        Some(PooledValue::Count(count)) => count.map(|count| Value::Count(count as u64)),
+        Some(PooledValue::Tokens(tokens)) => tokens.map(|tokens| Value::Tokens(tokens.0)),
+        Some(PooledValue::Part(part)) => part.map(|(part, of)| Value::Of(part as u64, of as u64)),
         None => None,
     };
     Cell::exact(value.unwrap_or(Value::NotMeasured))

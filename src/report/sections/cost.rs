@@ -9,7 +9,7 @@ use crate::model::price::Placement;
 use crate::record::{Arm, PriceEntry};
 use crate::report::build::Material;
 use crate::report::cost::StrategyCost;
-use crate::report::figure::{self, many};
+use crate::report::number_format::{self, many};
 use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Cell, Column, Role, Section, Table, Value};
 use crate::units::{Tokens, Usage, Usd, median};
@@ -97,7 +97,10 @@ pub(super) fn billed(material: &Material<'_>) -> Option<String> {
             "auto-prefix" => "automatic",
             other => other,
         };
-        format!("{scheme} ({}), {sessions}", figure::name_of(&cache.basis))
+        format!(
+            "{scheme} ({}), {sessions}",
+            number_format::name_of(&cache.basis)
+        )
     });
     let schemes: Vec<String> = schemes.collect();
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
@@ -176,7 +179,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     let known = sessions.iter().filter_map(|session| {
         let price = session.price.as_ref()?;
         let longest = price.prompts_up_to.map_or(String::new(), |longest| {
-            let longest = figure::tokens(longest.0);
+            let longest = number_format::tokens(longest.0);
             format!(", of prompts up to {longest} tokens; longer ones cost more")
         });
         let PriceEntry {
@@ -300,7 +303,7 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
     let rows: Vec<_> = rows.collect();
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
-        let median = figure::percent(median(&errors, f64::midpoint)?);
+        let median = number_format::percent(median(&errors, f64::midpoint)?);
         let sessions = many(errors.len(), "session", "sessions");
         Some(format!(
             "median of the absolute differences under `{scheme}`: {median} in {sessions}"

@@ -4,7 +4,7 @@
 use crate::metric::generations::{Generation, MomentTotals, STUCK_RULE, generations};
 use crate::record::{Arm, CellRecord};
 use crate::report::build::Material;
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Banner, Cell, Section};
 use crate::units::Tokens;

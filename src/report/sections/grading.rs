@@ -6,7 +6,7 @@ use super::row;
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::ProbeText;
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, figure, probe_texts};
+use crate::report::{Cell, Role, Row, Section, number_format, probe_texts};
 use crate::stats::agreement::cohens_kappa;
 
 /// At most so many examples are shown of one kind.
@@ -16,7 +16,7 @@ const EXAMPLES: usize = 3;
 const SHOWN_CHARS: usize = 160;
 
 /// An answer that both rules and the judge graded.
-struct Twice<'a> {
+struct DoubleGrading<'a> {
     kind: ProbeKind,
     session: &'a str,
     text: Option<&'a ProbeText>,
@@ -30,7 +30,7 @@ fn is_right((score, _): (f64, Outcome)) -> bool {
 }
 
 /// The same answer to the same question counts once, in however many cells it was given.
-fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<Twice<'a>> {
+fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
     let texts = probe_texts(material.cells.iter().copied());
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<Twice<'a>> {
             };
             let gold = text.map(|text| text.gold.as_str());
             if seen.insert((&*cell.session, &*item.probe, gold, said.trim())) {
-                found.push(Twice {
+                found.push(DoubleGrading {
                     kind: item.kind,
                     session: &cell.session,
                     text,
@@ -117,8 +117,8 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
             Cell::text(shortened(of_text(|text| &text.question))),
             Cell::text(shortened(of_text(|text| &text.gold))),
             Cell::text(shortened(one.answer)),
-            Cell::text(figure::name_of(&one.rules.1)),
-            Cell::text(figure::name_of(&one.judge.1)),
+            Cell::text(number_format::name_of(&one.rules.1)),
+            Cell::text(number_format::name_of(&one.judge.1)),
         ];
         row(one.session, Role::Strategy, cells)
     });

@@ -7,9 +7,9 @@ use crate::model::ModelKind;
 use crate::probe::Verdict;
 use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
-use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
+use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{Banner, Cell, Role, Row, Section, figure, probe_texts};
+use crate::report::{Banner, Cell, Role, Row, Section, number_format, probe_texts};
 use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
@@ -26,7 +26,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
             Cell::count(kept.lost),
             Cell::tokens(kept.lost_tokens),
         ];
-        row(&figure::name_of(&purpose), Role::Strategy, cells)
+        row(&number_format::name_of(&purpose), Role::Strategy, cells)
     });
     Section::new("kept_answers", rows)
 }
@@ -179,14 +179,14 @@ pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
         let found = calibration(manifest, name);
         let says = |rest: &str| format!("judge {name} is {}: {rest}", in_words(found));
         Some(match found.map(|known| known.verdict) {
-            Some(Calibrated::Calibrated) => return None,
+            Some(CalibrationStatus::Calibrated) => return None,
             None => Banner::warning(says(
                 "nobody compared its verdicts with people's (`proctor calibrate`)",
             )),
-            Some(Calibrated::Provisional) => Banner::note(says(
+            Some(CalibrationStatus::Provisional) => Banner::note(says(
                 "it agrees with people as far as it was compared with them",
             )),
-            Some(Calibrated::Unfit) => Banner::warning(says(
+            Some(CalibrationStatus::Unfit) => Banner::warning(says(
                 "it does not agree with people, and its verdicts should not be believed",
             )),
         })

@@ -1,9 +1,9 @@
 //! Where the noise within an item comes from, and which further repeat removes most of it.
 
-use crate::metric::noise::Repeated;
+use crate::metric::noise::RepeatedScores;
 use crate::record::{CellRecord, Manifest};
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, Value, figure};
+use crate::report::{Cell, Role, Row, Section, Value, number_format};
 use crate::stats::components::{Advice, Components, Levels};
 
 /// Each level: its name, how it is repeated, and what it repeats.
@@ -24,7 +24,7 @@ pub(in crate::report) fn of<'a>(
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> Option<Section> {
     let measured = cells.into_iter().filter(|cell| cell.end.is_measured());
-    let repeated = Repeated::of(manifest, measured)?;
+    let repeated = RepeatedScores::of(manifest, measured)?;
     let levels = repeated.levels;
     let found = Components::of(&repeated.items, levels)?;
     let now = found.variance(levels);
@@ -52,14 +52,14 @@ pub(in crate::report) fn of<'a>(
     if repeated.left_out > 0 {
         notes.push(format!(
             "{} left out: not scored in every repeat",
-            figure::many(repeated.left_out, "item", "items")
+            number_format::many(repeated.left_out, "item", "items")
         ));
     }
     let section = Section::new("noise", rows)
-        .fill("what", repeated.what)
+        .fill("what", repeated.scored)
         .fill(
             "items",
-            &figure::many(repeated.items.len(), "item", "items"),
+            &number_format::many(repeated.items.len(), "item", "items"),
         )
         .with_notes(notes);
     Some(section)
@@ -78,7 +78,7 @@ fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> 
             let more = levels[best.level] + 1;
             format!(
                 "for its calls, one more {name} buys most: `{setting} = {more}` takes {} off the variance of an item's mean",
-                figure::percent(best.removes)
+                number_format::percent(best.removes)
             )
         }
         _ => "what was repeated came out the same each time: no further repeat buys anything"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::metric::retention::{
-    Aged, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
+    AgedItem, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
     half_life,
 };
 use crate::probe::ProbeKind;
@@ -25,7 +25,7 @@ const PLACES: [PlaceInPrompt; 6] = [
 ];
 
 /// The items of a strategy with their ages, session by session.
-type Sessions<'a> = BTreeMap<&'a str, Vec<Aged>>;
+type Sessions<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
 
 fn by_session<'a>(material: &'a Material<'_>, strategy: &str) -> Sessions<'a> {
     let mut sessions = Sessions::new();
@@ -41,8 +41,8 @@ fn by_session<'a>(material: &'a Material<'_>, strategy: &str) -> Sessions<'a> {
 }
 
 /// The share that survives of the items that are meant; where there is none, nothing is to be measured.
-fn rate(sessions: &Sessions<'_>, is_meant: &dyn Fn(&Aged) -> bool) -> Cell {
-    let values = |own: &Vec<Aged>| {
+fn rate(sessions: &Sessions<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
+    let values = |own: &Vec<AgedItem>| {
         let meant = own.iter().filter(|item| is_meant(item));
         meant.map(|item| item.score).collect()
     };
@@ -93,8 +93,9 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         let sessions = by_session(material, &strategy.name);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
-                let is_meant =
-                    |item: &Aged| item.kind == kind && item.tokens.map(age_in_tokens) == Some(at);
+                let is_meant = |item: &AgedItem| {
+                    item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
+                };
                 let meant = || sessions.values().flatten().filter(|item| is_meant(item));
                 let all = meant().count();
                 if all == 0 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::apart;
 use super::{Scene, front, heat, svg};
 use crate::compare::gate::{Rules, judge as gate};
-use crate::compare::sweep::{Sweep, Tried, judge};
+use crate::compare::sweep::{Sweep, Trial, judge};
 use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
 use crate::record::Importance;
 use crate::report::comparison::{self, Comparisons, GatedComparison};
@@ -51,7 +51,7 @@ fn sample(strategy: &str, saved: f64, kept: f64, dead: usize) -> Sample {
 
 /// A grid of knobs with so many values each, and the default.
 fn sweep(knobs: &[(&str, usize)]) -> Sweep {
-    let mut tried = vec![Tried {
+    let mut tried = vec![Trial {
         values: Vec::new(),
         sample: sample("default", 0.3, 0.9, 0),
     }];
@@ -71,7 +71,7 @@ fn sweep(knobs: &[(&str, usize)]) -> Sweep {
             1.0 - saved * saved,
             usize::from(number % 7 == 3),
         );
-        tried.push(Tried { values, sample });
+        tried.push(Trial { values, sample });
     }
     let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
     judge(&tried, sessions, Vec::new(), "cost_savings", "survival")
@@ -149,7 +149,7 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
     let pair = &sweep.pairs[0];
     for cell in pair.cells.iter().flatten().flatten() {
         for value in [cell.cost, cell.quality].into_iter().flatten() {
-            let shown = crate::report::figure::points(value);
+            let shown = crate::report::number_format::points(value);
             assert!(texts.contains(&shown.as_str()), "{shown}: {texts:?}");
         }
     }

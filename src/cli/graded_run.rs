@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 6;
 
 /// A graded run, and what it may cost.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Graded {
+pub(super) struct GradedOptions {
     /// Have this model answer, judge and summarise where the scenario names no model, as in
     /// `openai:gpt-5.4-mini`, or `openai:NAME@http://127.0.0.1:8000/v1` for a server of your own
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
@@ -43,7 +43,7 @@ pub(super) struct Graded {
     usd: Option<f64>,
 }
 
-impl Graded {
+impl GradedOptions {
     /// The amount that the run is sized to.
     pub(super) fn usd(&self) -> Option<f64> {
         self.usd

@@ -43,7 +43,7 @@ pub(super) const FOLDER: &str = "baselines";
 
 /// How sides are compared.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct How {
+pub(super) struct ComparisonOptions {
     /// Subject of verdicts: these very sessions, or sessions like these; by default `suite` if
     /// nothing depends on chance
     #[arg(long, value_name = "suite|population", value_parser = target)]
@@ -67,12 +67,12 @@ pub(super) fn target(typed: &str) -> Result<Target, String> {
 
 /// How a comparison is made and printed.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Comparing {
+pub(super) struct ComparisonArgs {
     /// Seed of the resampling tests
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]
-    pub(super) how: How,
+    pub(super) options: ComparisonOptions,
     /// Print the comparison as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -93,13 +93,13 @@ pub(super) struct Files {
 
 /// What standard output holds of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Printed {
+pub(super) enum OutputFormat {
     Text,
     Json,
     Nothing,
 }
 
-impl Printed {
+impl OutputFormat {
     pub(super) fn facts(as_json: bool) -> Self {
         if as_json { Self::Json } else { Self::Text }
     }
@@ -190,30 +190,30 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Sour
 }
 
 /// The strategies of two sides, each with the one whose place it takes, compared.
-pub(super) struct Compared {
+pub(super) struct PairedComparisons {
     pub(super) comparisons: Vec<GatedComparison>,
     pub(super) mismatches: Vec<Mismatch>,
 }
 
 /// Whether a strategy of the candidate that stands alone is refused, or only told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alone {
+pub(super) enum Unpaired {
     Refused,
-    Told,
+    Reported,
 }
 
 /// Compares two sides. What has no counterpart is told; a strategy of the candidate that nothing holds
-/// against is `alone`.
+/// against is `unpaired`.
 pub(super) fn compare(
     baseline: &Side,
     candidate: &Side,
-    how: &How,
+    options: &ComparisonOptions,
     target: Option<Target>,
-    alone: Alone,
+    unpaired: Unpaired,
     seed: u64,
-) -> anyhow::Result<Compared> {
+) -> anyhow::Result<PairedComparisons> {
     let mismatches = baseline.source.mismatches(&candidate.source);
-    if !mismatches.is_empty() && !how.allow_different {
+    if !mismatches.is_empty() && !options.allow_different {
         return Err(refused(baseline, candidate, &mismatches));
     }
     let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
@@ -249,7 +249,7 @@ pub(super) fn compare(
         ));
     }
     let chance = old.chance().max(new.chance());
-    let chosen = how.target.or(target);
+    let chosen = options.target.or(target);
     let settings = Settings {
         target: chosen.unwrap_or(match chance {
             Chance::Nowhere => Target::Suite,
@@ -259,7 +259,7 @@ pub(super) fn compare(
         seed,
     };
     let pairs = old.pairs(&new);
-    if let ([first, ..], Alone::Refused) = (pairs.candidate_alone.as_slice(), alone) {
+    if let ([first, ..], Unpaired::Refused) = (pairs.candidate_alone.as_slice(), unpaired) {
         let problem = format!(
             "strategy `{first}` of `{}` takes the place of none in `{}`: nothing would hold it",
             candidate.name, baseline.name
@@ -303,7 +303,7 @@ pub(super) fn compare(
         );
         return stop_with(Exit::Baseline, problem, hint);
     }
-    Ok(Compared {
+    Ok(PairedComparisons {
         comparisons,
         mismatches,
     })
@@ -378,7 +378,7 @@ pub(super) fn adjust(comparisons: &mut [GatedComparison], family: Family, seed: 
 pub(super) fn show(
     comparisons: Comparisons,
     files: &[PathBuf],
-    printed: Printed,
+    printed: OutputFormat,
 ) -> anyhow::Result<Exit> {
     let exit = match comparisons.ending {
         None | Some(Ending::Passed) => Exit::Done,
@@ -394,9 +394,9 @@ pub(super) fn show(
     });
     let report = comparisons.report();
     match printed {
-        Printed::Text => report::print_as(&report, false)?,
-        Printed::Json => report::print_as(&report, true)?,
-        Printed::Nothing => {}
+        OutputFormat::Text => report::print_as(&report, false)?,
+        OutputFormat::Json => report::print_as(&report, true)?,
+        OutputFormat::Nothing => {}
     }
     report::write(Kind::Comparison, &report, files)?;
     if let Some((outputs, annotations)) = told {

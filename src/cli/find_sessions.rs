@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Stop, say, stop_with};
 use crate::report::escape::plain;
-use crate::report::figure::many;
+use crate::report::number_format::many;
 use crate::runner::Plan;
 use crate::scenario::SessionSource;
 use crate::session::import::file_info::file_info;

@@ -21,7 +21,7 @@ const NEAR: usize = 4;
 /// A *paid* compaction is one for which a model was asked at the same call. Stages that free a
 /// little before every call are not restless by it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Strain {
+pub struct ContextPressure {
     /// Calls whose prompt had reached the warning or the error line and no higher one.
     pub warned_calls: usize,
     /// Calls whose prompt had reached the line of automatic compaction and not the blocking line.
@@ -58,7 +58,7 @@ pub struct Strain {
     pub wasted_calls: usize,
 }
 
-impl Strain {
+impl ContextPressure {
     /// The strain of this cell. Zones need a window: the reference and the floor have none.
     pub fn of(cell: &CellRecord) -> Self {
         let in_zones = |zones: &[Zone]| {
