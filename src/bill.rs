@@ -163,7 +163,7 @@ impl HiddenThinking {
 pub struct SessionSizes {
     /// As billed, or by the counter alone.
     pub sizes: Sizes,
-    /// Billed tokens in front of every prompt that the session does not hold; nothing where that is
+    /// Billed tokens in front of every prompt that the session does not hold; `None` where that is
     /// not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Tokens>,
@@ -174,7 +174,7 @@ pub struct SessionSizes {
     /// How hidden thinking was billed, where the session has any and its bill tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<HiddenThinking>,
-    /// The fit beside the bill; nothing where sizes are counted.
+    /// The fit beside the bill; `None` where sizes are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// Calls at which the bill fell by more than a fifth, and no recorded compaction explains it.
@@ -201,7 +201,7 @@ pub struct Fit {
     /// Counted over billed tokens of all of them, in parts per million.
     pub counted: Factor,
     /// Replayed over billed prompts of the second half, with head and factor learnt from the first:
-    /// the median, in parts per million. Nothing where the first half does not tell.
+    /// the median, in parts per million. `None` where the first half does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<Factor>,
 }

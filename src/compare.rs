@@ -53,7 +53,7 @@ pub struct ComparableMetric {
     pub direction: Direction,
     /// Who measures it, with the version of the evaluator.
     pub evaluator: &'static str,
-    /// The margin it is gated with where none is named; nothing for what is shown only.
+    /// The margin it is gated with where none is named; `None` for what is shown only.
     pub margin: Option<f64>,
 }
 
@@ -101,7 +101,7 @@ pub struct Comparison {
     pub baseline: String,
     /// The candidate strategy.
     pub candidate: String,
-    /// Whether both are written the same; nothing where one definition is not known.
+    /// Whether both are written the same; `None` where one definition is not known.
     pub same_definition: Option<bool>,
     /// Metric by metric, those that both sides have.
     pub metrics: Vec<MetricDifference>,
@@ -163,7 +163,7 @@ pub struct MetricDifference {
     pub candidate: f64,
     /// Differences per session and per probe; a share or count has one value per session.
     pub paired: PairedDifference,
-    /// For amounts: candidate / baseline; nothing where one of them is 0.
+    /// For amounts: candidate / baseline; `None` where one of them is 0.
     pub ratio: Option<Ratio>,
     /// About a suite on which chance has a say: what repeats tell; of amounts on the log scale.
     pub suite: Option<SuiteDifference>,
@@ -171,8 +171,8 @@ pub struct MetricDifference {
     /// as good, as can be for the candidate.
     #[serde(skip)]
     pub worst: Option<(Bounds, Bounds)>,
-    /// What a verdict rests on, turned so that higher is better, of amounts on the log scale; nothing where
-    /// the error is not known.
+    /// What a verdict rests on, turned so that higher is better, of amounts on the log scale;
+    /// `None` where the error is not known.
     pub bounds: Option<Bounds>,
     /// p value of the test (sign flips of sessions; about a suite, permutation of repeats), adjusted for all
     /// comparisons of the family.
@@ -239,7 +239,7 @@ pub struct NewDeath {
     pub baseline: (usize, usize),
     /// In how many of how many repeats under the candidate.
     pub candidate: (usize, usize),
-    /// Where the candidate's first one died: `call 57`; nothing where the records do not say.
+    /// Where the candidate's first one died: `call 57`; `None` where the records do not say.
     pub at: Option<String>,
 }
 
@@ -281,7 +281,7 @@ impl MetricCoverage {
 }
 
 impl Coverage {
-    /// The metric of which the smallest share was scored again; nothing where no item was scored.
+    /// The metric of which the smallest share was scored again; `None` where no item was scored.
     pub fn worst(&self) -> Option<MetricCoverage> {
         let all = self.by_metric.iter().copied();
         all.min_by(|left, right| left.share().total_cmp(&right.share()))

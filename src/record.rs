@@ -1,4 +1,4 @@
-//! What a run leaves behind: one manifest, and one line per finished cell.
+//! The files of a run: one manifest, and one line per finished cell.
 //!
 //! Everything a report says is computed from these; nothing is read from anywhere else.
 
@@ -112,14 +112,14 @@ pub struct Manifest {
     /// Verdicts of each judge on each answer; 1 in older files.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub judgements: u32,
-    /// What goes wrong on purpose, in words; nothing where nothing does.
+    /// The injected faults, in words; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
     /// What else of the scenario decides results, apart from sessions, strategies and models: by name, in
     /// words. Empty in folders of older builds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
-    /// What people's labels say of the judges, where a judge was calibrated.
+    /// The calibration of each calibrated judge against people's labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<JudgeCalibration>,
 }
@@ -148,7 +148,7 @@ pub const JUDGED: &str = "judged answers";
 pub struct ModelEntry {
     /// Its name.
     pub name: String,
-    /// What its answers may be taken for.
+    /// The kind of model: it decides how its answers may be read.
     pub kind: ModelKind,
 }
 
@@ -168,7 +168,8 @@ pub struct StrategyEntry {
 pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
 
 impl StrategyEntry {
-    /// Why nobody else can use the strategy, where that is so: a mark of its row.
+    /// The reason why the strategy cannot be used outside Proctor, if there is one: a mark of its
+    /// row.
     pub fn own_mechanism(&self) -> Option<&'static str> {
         let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
         let is_own = self.toml.lines().any(is_cached);
@@ -194,7 +195,8 @@ pub struct SessionEntry {
     pub tokens: Tokens,
     /// Probe items that are asked of it; 0 where nothing was planted.
     pub items: usize,
-    /// Hash of questions, gold, evidence and importance; nothing without probes, and in older folders.
+    /// Hash of questions, gold, evidence and importance; `None` without probes, and in older
+    /// folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<String>,
     /// Compactions that the recorded product made.
@@ -203,16 +205,16 @@ pub struct SessionEntry {
     pub sizes: SessionSizes,
     /// The window in which it is replayed where the scenario asks for its own.
     pub native_window: NativeWindow,
-    /// What the agent's model costs, where its prices are known.
+    /// The prices of the agent's model, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceEntry>,
-    /// How the provider's cache was billed; nothing in folders of older builds.
+    /// How the provider's cache was billed; `None` in folders of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<SessionCache>,
     /// Records and blocks of unknown type, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,
-    /// What the importer had to mend, with counts.
+    /// The repairs of the importer, with counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub warnings: BTreeMap<String, u64>,
 }
@@ -252,7 +254,7 @@ pub struct CellRecord {
     pub planned_calls: usize,
     /// Calls that were sent.
     pub reached_calls: usize,
-    /// The window it ran in; nothing for the reference and the floor.
+    /// The window it ran in; `None` for the reference and the floor.
     pub window: Option<Window>,
     /// Size of system prompt and tool definitions: part of every prompt.
     pub fixed_tokens: Tokens,
@@ -261,8 +263,9 @@ pub struct CellRecord {
     /// Requests that the strategy made, and attempts at the agent's own calls that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_calls: Vec<ModelCall>,
-    /// What was paid for this cell and is kept nowhere, whoever asked: answers that were refused,
-    /// verdicts that cannot be read, attempts that failed and were made again.
+    /// Requests of this cell, by the strategy, the reader or a judge, that were paid and whose
+    /// answers were not kept: refused, verdicts that cannot be read, attempts that failed and were
+    /// made again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_calls: Vec<LostCall>,
     /// Verdicts that were given after the run and are kept: read from `verdicts.jsonl`, and never part of
@@ -272,10 +275,11 @@ pub struct CellRecord {
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,
-    /// What each of them took out and put in, in the same order; nothing in older records.
+    /// The messages that each of them removed and added, in the same order; empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
-    /// Where in the work they fell, of those that fell anywhere in particular; nothing in older records.
+    /// Where in the work they fell, of those that fell anywhere in particular; empty in older
+    /// records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
@@ -287,7 +291,7 @@ pub struct CellRecord {
     /// Calls at which the prompt was refused as too long, recovered or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overflows: Vec<usize>,
-    /// Which of these a limit beside the window refused.
+    /// Those of them that were refused by a limit other than the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
     /// What went wrong on purpose.
@@ -305,7 +309,7 @@ pub struct CellRecord {
     /// Tool results the model never saw as they were.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub unseen: UnseenResults,
-    /// What the agent's own tool calls needed, per call.
+    /// The context that the agent's own tool calls needed, per call.
     pub action_support: ActionSupport,
     /// Probe items, by call and probe; those after a death are there, and lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -313,39 +317,41 @@ pub struct CellRecord {
     /// The counter's error against recorded usage; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_error: Option<CounterError>,
-    /// What the provider's prompt cache would have done, by scheme; the one whose figures stand in
-    /// the comparison comes first. Nothing for the floor, and in older records.
+    /// The simulated prompt cache of the provider, by scheme; the one whose figures stand in the
+    /// comparison comes first. Empty for the floor, and in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt_cache: Vec<CacheRecord>,
-    /// What the provider says of its cache; only on the reference, only with usage.
+    /// The cache reads that the provider reports; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cache: Option<ObservedCache>,
     /// Size of each recorded answer of the agent, counted or billed, whichever is larger; only on the
     /// reference, for all arms have the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_tokens: Vec<Tokens>,
-    /// What models wrote for compactions, and what is wrong with it; nothing where none was asked.
+    /// The summaries that models wrote, with their defects; zero where no model was asked.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub summary_health: SummaryHealth,
     /// Texts that stages put aside.
     pub saved_texts: u64,
-    /// What the judges said of answers whose verdict is known; only on the reference.
+    /// The judges' verdicts on answers whose verdict is known; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<SentinelRecord>,
-    /// What the agent would have had to read again, each once; nothing in older records.
+    /// The texts that the agent would have had to read again, each once; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rereads: Option<Vec<Reread>>,
-    /// Which files can be told from the prompts, by what was done to them; nothing for the floor,
+    /// Which files can be told from the prompts, by what was done to them; `None` for the floor,
     /// and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<ArtifactTrail>,
     /// Unsupported names in summaries; `None` if no summary was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_atoms: Option<SummaryAtoms>,
-    /// What was asked, and the answer at that point; only on the reference, and not in older records.
+    /// The questions, each with the answer at that point; only on the reference, and not in older
+    /// records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
-    /// What a search over the removed text finds of what is lost; only where the scenario asks for it.
+    /// The lost items that a search over the removed text finds; only where the scenario asks for
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryRecord>,
 }
@@ -402,7 +408,7 @@ pub enum End {
         /// Why, in words.
         error: String,
     },
-    /// What the strategy would have done cannot be told from the recording. This is no failure: the
+    /// The recording does not show how the strategy would have acted. This is not a failure: the
     /// cell counts in no number, its figures go to the call before.
     NotMeasurable {
         /// The call.
@@ -429,7 +435,7 @@ impl End {
     }
 }
 
-/// A prompt that a limit of the provider's refused, beside the window.
+/// A prompt that was refused by a limit of the provider other than the window.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
@@ -506,7 +512,7 @@ pub struct Violation {
     pub rule: String,
     /// How bad it is.
     pub level: Level,
-    /// What broke it: a tool use id, an entry.
+    /// The part that broke it: a tool use id, an entry.
     pub subject: String,
 }
 
@@ -518,9 +524,10 @@ pub struct UnseenResults {
     pub results: u64,
     /// Of these, shortened, replaced or gone by then.
     pub altered: u64,
-    /// Of the altered, those in whose place stands a path to exactly their content.
+    /// Altered results that were replaced by a path to exactly their content.
     pub reachable: u64,
-    /// Of the altered, those that were put aside before that call, whatever became of the path.
+    /// Altered results that were saved to a file before that call, even if the path to it was lost
+    /// since.
     #[serde(default)]
     pub saved: u64,
 }

@@ -67,8 +67,8 @@ pub struct SampleSize {
 }
 
 impl Estimate {
-    /// The session-weighted mean, with its interval clustered by session:
-    /// `mean ± t(1 − α/2, G − 1) · sd/√G`. Nothing without a finite value.
+    /// The session-weighted mean, with its interval clustered by session: `mean ± t(1 − α/2, G − 1)
+    /// · sd/√G`. `None` without a finite value.
     ///
     /// `items` is the number of observations behind `values`, which has one value per session.
     pub fn of_sessions(values: &[f64], items: usize) -> Option<Self> {
@@ -88,8 +88,8 @@ impl Estimate {
     /// The ratio of two means over sessions, `r = Σx/Σy`, of one `(x, y)` per session.
     ///
     /// Its standard error is that of the ratio estimator (W. G. Cochran, *Sampling Techniques*, 3rd
-    /// edition, 1977, chapter 6), the one of probe-weighted differences as well:
-    /// `SE² = G/(G − 1) · Σ(x − r·y)²/(Σy)²`. Nothing where `Σy` is not above 0.
+    /// edition, 1977, chapter 6), the one of probe-weighted differences as well: `SE² = G/(G − 1) ·
+    /// Σ(x − r·y)²/(Σy)²`. `None` where `Σy` is not above 0.
     pub fn of_ratio(pairs: &[(f64, f64)], items: usize) -> Option<Self> {
         let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
         let (above, below) = (sum(|pair| pair.0), sum(|pair| pair.1));

@@ -123,7 +123,7 @@ fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<S
     noise
 }
 
-/// Even and odd repeats apart; nothing where some value has only one.
+/// Even and odd repeats apart; `None` where some value has only one.
 fn halves(sample: &Sample) -> Option<(Sample, Sample)> {
     let pick = |values: &[f64], odd: usize| -> Vec<f64> {
         values.iter().copied().skip(odd).step_by(2).collect()

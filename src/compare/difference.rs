@@ -233,9 +233,9 @@ fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// What repeats tell about a metric on this suite, of amounts by their logarithms; nothing where a session
-/// was not scored in two repeats on both sides. Pairs without a score are left out, or get these in place of
-/// the score that the baseline or the candidate lacks.
+/// What repeats tell about a metric on this suite, of amounts by their logarithms; `None` where a
+/// session was not scored in two repeats on both sides. Pairs without a score are left out, or get
+/// these in place of the score that the baseline or the candidate lacks.
 fn of_repeats(
     metric: &ComparableMetric,
     pairs: &[Pair<'_>],

@@ -92,8 +92,8 @@ pub struct GatedMetric {
     pub verdict: Verdict,
     /// Why it is `inconclusive`, in words.
     pub reason: Option<String>,
-    /// How many sessions like these would make it clear; nothing where it is clear, or none would, or
-    /// where repeats are what is missing.
+    /// How many sessions like these would make it clear; `None` where it is clear, or none would,
+    /// or where repeats are what is missing.
     pub sessions_needed: Option<usize>,
 }
 

@@ -75,7 +75,8 @@ pub struct Recommendation {
     pub values: Vec<(String, String)>,
     /// Whether it is the default itself.
     pub is_default: bool,
-    /// How it did on sessions it was not chosen on; nothing for the default, or without such sessions.
+    /// How it did on sessions it was not chosen on; `None` for the default, or without such
+    /// sessions.
     pub confirmation: Option<Confirmation>,
 }
 
@@ -91,7 +92,7 @@ impl Recommendation {
 pub struct SweepPoint {
     /// Each knob with its value; empty for the default.
     pub values: Vec<(String, String)>,
-    /// What it saves; nothing where no session measured it.
+    /// What it saves; `None` where no session measured it.
     pub cost: Option<Estimate>,
     /// What it keeps.
     pub quality: Option<Estimate>,

@@ -196,7 +196,7 @@ impl Extract {
         ]
     }
 
-    /// Formula: right / scored; nothing where nothing was scored. Higher is better.
+    /// Formula: right / scored; `None` where nothing was scored. Higher is better.
     pub fn right_share(&self) -> Option<f64> {
         share(self.right as u64, self.scored() as u64)
     }
@@ -206,8 +206,8 @@ impl Extract {
         Some((self.right_share()?, self.scored()))
     }
 
-    /// Formula: right / (scored + open) and (right + open) / (scored + open); nothing where all planted
-    /// items have a score.
+    /// Formula: right / (scored + open) and (right + open) / (scored + open); `None` where all
+    /// planted items have a score.
     pub fn right_bounds(&self) -> Option<(f64, f64)> {
         let all = (self.scored() + self.open) as f64;
         let (right, open) = (self.right as f64, self.open as f64);
@@ -303,7 +303,7 @@ impl<'a> Qualification<'a> {
         Self(both.collect())
     }
 
-    /// Whether this item qualified; nothing where it was not in the pass.
+    /// Whether this item qualified; `None` where it was not in the pass.
     pub fn of_item(&self, item: &ProbeRecord) -> Option<bool> {
         self.0.get(&key(item)).map(QualifyingOutcomes::is_qualified)
     }

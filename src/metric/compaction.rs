@@ -46,7 +46,7 @@ pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
 
 /// The share of the effective window that compactions left free.
 ///
-/// Formula: mean of 1 − (fixed + after)/effective over the patches that freed something; nothing
+/// Formula: mean of 1 − (fixed + after)/effective over the patches that freed something; `None`
 /// where none did, or where there is no window. Below 0 where more was left than fits. Source: the
 /// counter.
 pub fn headroom(cell: &CellRecord) -> Option<f64> {
@@ -58,7 +58,7 @@ pub fn headroom(cell: &CellRecord) -> Option<f64> {
 
 /// The share of the messages that compactions left.
 ///
-/// Formula: mean of after/before over the patches that freed something; nothing where none did.
+/// Formula: mean of after/before over the patches that freed something; `None` where none did.
 /// Neither way is better: a small share saves more and keeps less. Source: the counter.
 pub fn retained(cell: &CellRecord) -> Option<f64> {
     mean_of_freeing(cell, |event| event.after.share_of(event.before))

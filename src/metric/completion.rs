@@ -37,7 +37,7 @@ impl Completion {
         }
     }
 
-    /// Calls reached / calls planned; nothing for a session without calls.
+    /// Calls reached / calls planned; `None` for a session without calls.
     pub fn share(&self) -> Option<f64> {
         (self.planned > 0).then(|| self.reached as f64 / self.planned as f64)
     }

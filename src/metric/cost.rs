@@ -36,8 +36,8 @@ pub struct SchemeCost {
     /// Those of the strategy's calls, whatever for, that went to another model; in none of the
     /// above.
     pub elsewhere: Usage,
-    /// Their cost, in thousandths of an input token of the agent's model; nothing where a
-    /// price is unknown.
+    /// Their cost, in thousandths of an input token of the agent's model; `None` where a price is
+    /// unknown.
     pub elsewhere_cost: Option<u64>,
     /// The same calls of the agent under full history.
     pub reference: Usage,
@@ -53,7 +53,7 @@ pub struct SchemeCost {
     pub again: Tokens,
     /// The first call from which on the strategy has cost less than full history, to the end.
     pub break_even: Option<usize>,
-    /// The same by call; nothing where none is compared, or a price of another model is unknown.
+    /// The same by call; `None` where none is compared, or a price of another model is unknown.
     pub by_call: Option<CostByCall>,
 }
 
@@ -238,7 +238,7 @@ impl SchemeCost {
     }
 
     /// Cost savings. Formula: `1 − C/C⁰`. Higher is better; below 0 the strategy costs more than it
-    /// saves. Nothing where the reference sent nothing, or a price of another model is unknown.
+    /// saves. `None` where the reference sent nothing, or a price of another model is unknown.
     pub fn share(&self) -> Option<f64> {
         self.elsewhere_cost?;
         saved(self.cost, self.reference_cost)
@@ -269,7 +269,7 @@ impl SchemeCost {
         self.agent + self.compaction + self.background + self.recovery
     }
 
-    /// The whole cost at the prices of the agent's model; nothing where one is unknown.
+    /// The whole cost at the prices of the agent's model; `None` where one is unknown.
     pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
         let own = prices.cost(&self.at_home())?;
         match self.elsewhere_cost? {
@@ -281,7 +281,7 @@ impl SchemeCost {
     }
 }
 
-/// Formula: `1 − C/C⁰`; nothing where the reference costs nothing.
+/// Formula: `1 − C/C⁰`; `None` where the reference costs nothing.
 fn saved(cost: u64, reference: u64) -> Option<f64> {
     Some(1.0 - share(cost, reference)?)
 }

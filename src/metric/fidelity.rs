@@ -35,13 +35,13 @@ pub struct GradedItem {
     pub is_call: bool,
     /// Its fate in the prompt, by string matching.
     pub fate: Fate,
-    /// The verdict; nothing where the session had died before, which scores 0.
+    /// The verdict; `None` where the session had died before, which scores 0.
     pub graded: Option<(f64, Outcome)>,
     /// The score under full history, if it was scored there.
     pub full: Option<f64>,
     /// The score under an empty context, if it was scored there.
     pub empty: Option<f64>,
-    /// Whether the item qualified; nothing without a qualification pass.
+    /// Whether the item qualified; `None` without a qualification pass.
     pub qualified: Option<bool>,
 }
 
@@ -83,7 +83,7 @@ pub struct AnchoredScores {
 }
 
 impl AnchoredScores {
-    /// `a − e` and `f − e`, means over the items; nothing without an item.
+    /// `a − e` and `f − e`, means over the items; `None` without an item.
     pub fn above_empty(&self) -> Option<(f64, f64)> {
         let empty = self.empty.mean()?;
         Some((self.score.mean()? - empty, self.full.mean()? - empty))
@@ -240,7 +240,7 @@ pub(crate) fn relative(
 }
 
 /// The least and the most that F may be: items without a score are wrong here and right under full
-/// history, or the other way round. Nothing where all have one, or where fidelity is refused.
+/// history, or the other way round. `None` where all have one, or where fidelity is refused.
 pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
     anchors.check().ok()?;
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
@@ -262,7 +262,7 @@ pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> 
 
 /// `F* = Σ(acc − acc_empty) / Σ(acc_full − acc_empty)`, over the sessions and all items, qualified
 /// or not, that were scored here and under both anchors: 0 is no context at all, 1 is all of it. It
-/// may lie below 0 and above 1. Nothing where fidelity is refused.
+/// may lie below 0 and above 1. `None` where fidelity is refused.
 pub(crate) fn normalised(
     cells: &[&CellSummary],
     scope: Scope,
@@ -277,7 +277,7 @@ pub(crate) fn normalised(
     ratio
 }
 
-/// Flags an `F*` above 1, in words for a report; nothing at 1 or below.
+/// Flags an `F*` above 1, in words for a report; `None` at 1 or below.
 ///
 /// A compaction adds nothing to what was said. It can only help the reader to find it, or have lost
 /// what misleads: such a number is no sign that more than everything was kept.

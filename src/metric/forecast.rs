@@ -127,7 +127,7 @@ pub struct CostForecast {
     pub cache_written: Tokens,
     /// As so many uncached input tokens would, without what the agent writes.
     pub input_equivalents: Span<Tokens>,
-    /// In money, with what the agent writes; nothing where a price is unknown.
+    /// In money, with what the agent writes; `None` where a price is unknown.
     pub dollars: Option<Span<Usd>>,
     /// Input equivalents before they are rounded, in thousandths.
     #[serde(skip)]
@@ -267,7 +267,8 @@ fn rounded(thousandths: u64) -> Tokens {
     Tokens(thousandths.div_ceil(1_000))
 }
 
-/// How much a live summariser may think before it writes; nothing where a deterministic model writes.
+/// How much a live summariser may think before it writes; `None` where a deterministic model
+/// writes.
 fn writes(manifest: &Manifest, thinking: &Thinking) -> Option<Tokens> {
     (manifest.summariser.kind == ModelKind::Live).then_some(thinking.summariser)
 }

@@ -35,7 +35,7 @@ pub struct Generation {
     pub fixed: Tokens,
     /// Of the floor, what it wrote in place of others.
     pub summary: Tokens,
-    /// Calls until the next one; nothing for the last.
+    /// Calls until the next one; `None` for the last.
     pub until_next: Option<usize>,
 }
 

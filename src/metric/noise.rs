@@ -21,7 +21,7 @@ pub struct RepeatedScores {
 }
 
 impl RepeatedScores {
-    /// The planted items of all strategies; nothing where nothing was repeated.
+    /// The planted items of all strategies; `None` where nothing was repeated.
     pub fn of<'a>(
         manifest: &Manifest,
         cells: impl IntoIterator<Item = &'a CellRecord>,
@@ -67,7 +67,7 @@ impl RepeatedScores {
     }
 }
 
-/// The scores of an item's answers; nothing where one of them has none.
+/// The scores of an item's answers; `None` where one of them has none.
 fn answered(item: &ProbeRecord, answers: usize, judgements: usize) -> Option<Vec<f64>> {
     let scores = |answer: &AnswerRecord| -> Option<Vec<f64>> {
         let verdicts = answer.verdicts().into_iter();

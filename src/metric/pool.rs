@@ -64,7 +64,7 @@ impl Metric {
     }
 }
 
-/// A part of a whole; nothing of nothing.
+/// A part of a whole; `None` if the whole is 0.
 pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -27,7 +27,8 @@ pub struct Rereads {
 }
 
 impl Rereads {
-    /// The re-reads of this cell; nothing where none were recorded. `savings` says which calls count.
+    /// The re-reads of this cell; `None` where none were recorded. `savings` says which calls
+    /// count.
     pub fn of(cell: &CellRecord, savings: &Savings) -> Option<Self> {
         let mut rereads = Self::default();
         let missed = cell.rereads.as_ref()?;
@@ -46,7 +47,7 @@ impl Rereads {
         Some(rereads)
     }
 
-    /// Net savings. Formula: `1 − (S + re-reads)/S⁰`. Higher is better. An estimate; nothing where
+    /// Net savings. Formula: `1 − (S + re-reads)/S⁰`. Higher is better. An estimate; `None` where
     /// the reference sent nothing.
     pub fn net_savings(&self, savings: &Savings) -> Option<f64> {
         let spent = savings.prompts + savings.strategy + self.tokens;

@@ -40,7 +40,7 @@ pub struct AgedItem {
     pub kind: ProbeKind,
     /// How many calls changed the context since it was said.
     pub compactions: usize,
-    /// By how much the full history had grown since then; nothing without a reference.
+    /// By how much the full history had grown since then; `None` without a reference.
     pub tokens: Option<Tokens>,
     /// Where it stands, if it does.
     pub place: Option<PlaceInPrompt>,
@@ -121,7 +121,7 @@ fn age<T: PartialOrd>(ages: &[(&str, T)], at: &T) -> usize {
 }
 
 /// The first age at which no more than half is left of what is left at the youngest age with items,
-/// and at every older age with items: the half-life as far as these ages resolve it. Nothing where
+/// and at every older age with items: the half-life as far as these ages resolve it. `None` where
 /// more than half is left to the end, or nothing ever was.
 pub fn half_life(ages: &[Score]) -> Option<usize> {
     let measured: Vec<(usize, f64)> = measured(ages).collect();
@@ -147,7 +147,7 @@ pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
 
 /// How much retention changes with each compaction: the slope of a least-squares line through the
 /// items' scores over the compactions they came through, among those that came through one at
-/// least; nothing where all came through the same number. Below 0, more is lost each time.
+/// least; `None` where all came through the same number. Below 0, more is lost each time.
 pub fn drift(items: &[AgedItem]) -> Option<f64> {
     let through: Vec<(f64, f64)> = items
         .iter()

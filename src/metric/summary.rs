@@ -35,7 +35,7 @@ pub struct CellSummary {
     pub arm: Arm,
     /// How far it got.
     pub completion: Completion,
-    /// Against the reference; nothing without one, and nothing for the floor, which costs nothing.
+    /// Against the reference; `None` without one, and nothing for the floor, which costs nothing.
     pub savings: Option<Savings>,
     /// Its cost under each cache scheme, the one of the comparison first.
     pub costs: Vec<SchemeCost>,
@@ -60,20 +60,20 @@ pub struct CellSummary {
     pub context_pressure: ContextPressure,
     /// Needs of the agent's tool calls.
     pub support: Support,
-    /// Texts that would have to be read again; nothing where this was not recorded.
+    /// Texts that would have to be read again; `None` where this was not recorded.
     pub rereads: Option<Rereads>,
-    /// Files that the prompts still mention; nothing where this was not recorded.
+    /// Files that the prompts still mention; `None` where this was not recorded.
     pub trail: Option<ArtifactTrail>,
-    /// Names in summaries that were never said; nothing where no summary was written.
+    /// Names in summaries that were never said; `None` where no summary was written.
     pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
     pub survival: Survival,
     /// Planted items with their ages.
     #[serde(skip)]
     pub retention: Retention,
-    /// Answers to its prompts; nothing without a reader.
+    /// Answers to its prompts; `None` without a reader.
     pub answers: Option<Answers>,
-    /// Answers to the summaries in its prompts alone; nothing where none were asked for.
+    /// Answers to the summaries in its prompts alone; `None` where none were asked for.
     pub summary_answers: Option<Answers>,
 }
 

@@ -19,7 +19,7 @@ pub struct Support {
     pub compacted_wanted: u64,
     /// Of these, present.
     pub compacted_present: u64,
-    /// Of the atoms wanted, those that are gone and could be read again; nothing where this was not
+    /// Of the atoms wanted, those that are gone and could be read again; `None` where this was not
     /// recorded.
     pub reachable: Option<u64>,
 }
@@ -41,7 +41,7 @@ impl Support {
         }
     }
 
-    /// Formula: present / wanted; nothing where nothing was wanted.
+    /// Formula: present / wanted; `None` where nothing was wanted.
     pub fn share(&self) -> Option<f64> {
         share(self.present, self.wanted)
     }

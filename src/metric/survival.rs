@@ -39,7 +39,7 @@ impl Score {
         self.add(f64::from(u8::from(is_so)));
     }
 
-    /// The mean; nothing without items.
+    /// The mean; `None` without items.
     pub fn mean(&self) -> Option<f64> {
         (self.items > 0).then(|| self.sum / self.items as f64)
     }

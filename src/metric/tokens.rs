@@ -48,7 +48,7 @@ impl Savings {
     }
 
     /// Token savings. Formula: `1 − S/S⁰`, S = prompts + the strategy's calls. Higher is better;
-    /// below 0 the strategy costs more than it saves. Nothing where the reference sent nothing.
+    /// below 0 the strategy costs more than it saves. `None` where the reference sent nothing.
     pub fn share(&self) -> Option<f64> {
         let spent = (self.prompts + self.strategy).share_of(self.reference)?;
         Some(1.0 - spent)
@@ -72,7 +72,7 @@ pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> PooledVal
     PooledValue::Share(sum.share())
 }
 
-/// The largest prompt that was sent; nothing where none was. Lower is better.
+/// The largest prompt that was sent; `None` where none was. Lower is better.
 pub fn peak_prompt(cell: &CellRecord) -> Option<Tokens> {
     cell.prompt_tokens.iter().copied().max()
 }

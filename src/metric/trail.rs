@@ -13,7 +13,7 @@ pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
     (Deleted, "deleted"),
 ];
 
-/// Files by what was done to them, over the calls of one cell; nothing where this was not recorded.
+/// Files by what was done to them, over the calls of one cell; `None` where this was not recorded.
 /// `reference` is `full` on the same session.
 ///
 /// Each call weighs what it has to tell. Calls after a death tell nothing, and are counted in what
@@ -30,7 +30,7 @@ pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<Ar
     Some(VERBS.map(of).into())
 }
 
-/// The trails of several cells together, verb by verb; nothing without one.
+/// The trails of several cells together, verb by verb; `None` without one.
 pub(crate) fn sum<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> Option<ArtifactTrail> {
     let mut sum: Option<ArtifactTrail> = None;
     for (verb, counts) in cells.filter_map(|cell| cell.trail.as_ref()).flatten() {
@@ -53,12 +53,12 @@ pub(super) fn share_of(
     counted(share(&counts), items(&counts))
 }
 
-/// Formula: right / told; nothing where nothing is told. Higher is better.
+/// Formula: right / told; `None` where nothing is told. Higher is better.
 pub fn precision(counts: &TrailCounts) -> Option<f64> {
     share(counts.right, counts.told)
 }
 
-/// Formula: right / touched; nothing where nothing was touched. Higher is better.
+/// Formula: right / touched; `None` where nothing was touched. Higher is better.
 pub fn recall(counts: &TrailCounts) -> Option<f64> {
     share(counts.right, counts.touched)
 }
@@ -68,7 +68,7 @@ pub fn f1(counts: &TrailCounts) -> Option<f64> {
     share(2 * counts.right, counts.told + counts.touched)
 }
 
-/// The atoms of summaries that are supported by nothing. Formula: unsupported / atoms; nothing where
+/// The atoms of summaries that are supported by nothing. Formula: unsupported / atoms; `None` where
 /// summaries hold none.
 pub(super) fn unsupported_atoms(cell: &CellSummary) -> Option<Sample> {
     let found = cell.summary_atoms.as_ref()?;

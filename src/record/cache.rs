@@ -1,4 +1,4 @@
-//! What the provider's prompt cache would have done in a cell, under each scheme.
+//! The simulated prompt cache of a cell, under each scheme of the provider.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ pub use crate::model::price::{Latency, PerToken, Rates, RelativePrice};
 use crate::record::CellRecord;
 use crate::units::{Tokens, Usage};
 
-/// What one scheme of a prompt cache made of a cell's prompts.
+/// The reads and writes of a cell's prompts under one scheme of the prompt cache.
 ///
 /// The first record of a cell is that of the scheme that the session was billed with.
 ///
-/// Series are indexed by call; one in which nothing ever happened is empty. What of a prompt is
-/// neither read nor written is plain input.
+/// Series are indexed by call; a series of zeros is left empty. Tokens of a prompt that are neither
+/// read nor written are plain input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheRecord {
@@ -24,9 +24,9 @@ pub struct CacheRecord {
     /// Where the client puts its breakpoints.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub placement: Placement,
-    /// What it costs.
+    /// The prices of its token classes.
     pub rates: Rates,
-    /// How long a prefix lives after its last use; nothing: for ever.
+    /// How long a prefix lives after its last use; `None` if it never expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u64>,
     /// Tokens of each prompt that were read from the cache.
@@ -39,14 +39,14 @@ pub struct CacheRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strategy_read: Vec<Tokens>,
     /// Those of the cell's `model_calls`, by number, that went to another model than the agent's:
-    /// what that one costs, nothing where a price is unknown.
+    /// with the relative price of that model, or `None` where a price is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub elsewhere: BTreeMap<usize, Option<RelativePrice>>,
-    /// What broke it: a stage, `expired`, or `look-back` where no breakpoint was near enough.
+    /// The breaks by cause: a stage, `expired`, or `look-back` where no breakpoint was near enough.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub breaks: BTreeMap<String, CacheBreaks>,
-    /// Tokens that were not read though they stood in an earlier prompt just so: what stood before
-    /// them had changed, or was gone.
+    /// Tokens that were in an earlier prompt verbatim and were still not read, because the text
+    /// before them had changed or was gone.
     #[serde(default)]
     pub again: Tokens,
 }
@@ -61,7 +61,7 @@ pub struct PriceEntry {
     pub provider: String,
     /// When the document was read.
     pub date: String,
-    /// Where they stand.
+    /// The source of the prices.
     pub document: String,
     /// The scheme by which this provider's cache works where nothing else is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub enum CacheBasis {
     Assumed,
 }
 
-/// How often, and for how much, something broke the cache.
+/// How often one cause broke the cache, and for how many tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheBreaks {
@@ -110,7 +110,7 @@ pub struct CacheBreaks {
     pub tokens: Tokens,
 }
 
-/// What the provider says it read, beside what the schemes would have read.
+/// The cache reads that the provider reports, to compare with those of the schemes.
 ///
 /// Compared are calls of which the recording says what was billed, up to the first compaction of
 /// the recorded product: behind it the recorded prompt is another one.
@@ -121,7 +121,8 @@ pub struct ObservedCache {
     pub calls: usize,
     /// Their prompts, as billed; outputs are left out.
     pub billed: Usage,
-    /// What of the first prompt the recording does not hold: its billed size less the counted one.
+    /// The part of the first prompt that the recording does not hold: its billed size minus the
+    /// counted one.
     pub unrecorded: Tokens,
     /// Prompts of the same calls, as replayed.
     pub counted: Tokens,
@@ -132,7 +133,7 @@ pub struct ObservedCache {
 impl ObservedCache {
     /// The share that a simulated read makes of the prompts that were billed.
     ///
-    /// What the recording does not hold of a prompt (system prompt, tools) stands in front of it:
+    /// The part of a prompt that the recording does not hold (system prompt, tools) comes first:
     /// once cached, it is read at every call at which anything is.
     pub fn share(&self, read: Tokens) -> Option<f64> {
         let later = self.calls.saturating_sub(1) as u64;
@@ -156,7 +157,7 @@ impl CellRecord {
 }
 
 impl CacheRecord {
-    /// The classes of a prompt of so many tokens that was sent at a call.
+    /// The token classes of the prompt of this size that was sent at a call.
     pub fn of_call(&self, call: usize, prompt: Tokens) -> Usage {
         let at = |series: &[Tokens]| series.get(call).copied().unwrap_or_default();
         let (read, written) = (at(&self.read), at(&self.written));
@@ -174,7 +175,7 @@ impl CacheRecord {
         }
     }
 
-    /// What lives longer than five minutes counts as written to the one-hour cache.
+    /// Prefixes that live longer than five minutes count as written to the one-hour cache.
     fn split(&self, uncached: Tokens, written: Tokens, read: Tokens) -> Usage {
         let mut usage = Usage {
             input_uncached: uncached,

@@ -1,4 +1,5 @@
-//! What people's labels say of a judge: the verdict of `proctor calibrate`, as runs keep it.
+//! The calibration of a judge against people's labels: the verdict of `proctor calibrate`, as runs
+//! keep it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,22 +10,23 @@ pub use crate::stats::calibration::CalibrationStatus;
 /// The value of `format` in what `proctor calibrate -o` writes.
 pub const FORMAT: &str = "proctor-calibration";
 
-/// What people's labels say of one judge, or of a panel.
+/// The calibration of one judge, or of a panel, against people's labels.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeCalibration {
     /// The judge; of a panel all of them, with ` + ` between.
     pub judge: String,
-    /// What stands for the rubric it was given.
+    /// The hash of the rubric it was given.
     pub rubric: String,
-    /// What stands for all that it was sent, and for how its reply was read; nothing in older files.
+    /// The hash of everything that it was sent, and of how its reply was parsed; `None` in older
+    /// files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether its verdicts may be believed.
     pub verdict: CalibrationStatus,
     /// Answers with both a label and a verdict.
     pub labels: usize,
-    /// Cohen's κ between people and judge; nothing where it is not defined.
+    /// Cohen's κ between people and judge; `None` where it is not defined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kappa: Option<f64>,
     /// Of right answers, the share called right.

@@ -15,7 +15,7 @@ pub struct ModelCall {
     pub call: usize,
     /// Whose bill it goes on.
     pub purpose: Purpose,
-    /// What it cost, failed or not.
+    /// Its usage, failed or not.
     pub usage: Usage,
     /// Why it brought no answer, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,12 +33,12 @@ pub struct KeptCall {
     pub key: String,
     /// Whose bill it goes on.
     pub purpose: Purpose,
-    /// What it cost when it was made.
+    /// Its usage when it was made.
     pub usage: Usage,
 }
 
 impl KeptCall {
-    /// Digits of a name that stand in records: 64 bits, enough to tell millions of answers apart.
+    /// Digits of a name that records keep: 64 bits, enough to distinguish millions of answers.
     pub const DIGITS: usize = 16;
 }
 
@@ -48,9 +48,9 @@ impl KeptCall {
 pub struct LostCall {
     /// Whose bill it goes on.
     pub purpose: Purpose,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
-    /// Why it brought no answer; nothing where it brought one that is not worth keeping.
+    /// Why it has no answer; `None` where its answer is not worth keeping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -65,9 +65,9 @@ pub struct SentinelRecord {
     pub name: String,
     /// Whether its answer is right.
     pub is_right: bool,
-    /// What the judge said.
+    /// The judge's verdict.
     pub verdict: Verdict,
-    /// What that cost.
+    /// The usage of the judge.
     pub usage: Usage,
     /// The verdict as it is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ pub struct SentinelRecord {
 }
 
 impl SentinelRecord {
-    /// Whether the judge said what is known; nothing where it said nothing.
+    /// Whether the judge agrees with the known verdict; `None` where it gave none.
     pub fn is_met(&self) -> Option<bool> {
         let (score, _) = self.verdict.scored()?;
         Some((score > 0.5) == self.is_right)

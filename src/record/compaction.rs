@@ -1,5 +1,4 @@
-//! What a compaction took out and put in its place, where in the work it fell, and what is wrong with
-//! its summary.
+//! The change that a compaction made, its moment in the work, and the defects of its summary.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Tokens;
 
-/// Before and after of one compaction. What a patch only moved counts on neither side.
+/// The context before and after one compaction. Messages that a patch only moved count on neither
+/// side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionChange {
@@ -24,7 +24,7 @@ pub struct CompactionChange {
     /// last compactions of each stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Excerpt>,
-    /// What stands there now: the summary, where one was written.
+    /// The text in its place: the summary, where one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Excerpt>,
 }
@@ -43,7 +43,7 @@ pub struct Portion {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excerpt {
-    /// What it is.
+    /// The kind of message.
     pub kind: MessageKind,
     /// The session's message that it was or is made of, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,15 +54,15 @@ pub struct Excerpt {
     pub chars: u64,
 }
 
-/// What a message of a context is.
+/// The kind of a message of a context.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
-    /// What a person typed, or a product put beside it.
+    /// Text that a person typed, or that the product added to it.
     User,
-    /// What the agent's model wrote, its tool calls included.
+    /// Text of the agent's model, its tool calls included.
     Agent,
     /// Tool results.
     Results,
@@ -88,7 +88,7 @@ impl MessageKind {
     }
 }
 
-/// What was going on when a patch was applied. Only what is known then: nothing of what comes.
+/// The state of the work when a patch was applied. It holds only facts that are known at that call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionMoment {
@@ -115,7 +115,7 @@ impl CompactionMoment {
     pub const LOOP: usize = 3;
 }
 
-/// What models wrote for compactions, and what is wrong with it.
+/// The summaries that models wrote for compactions, with their defects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SummaryHealth {
@@ -132,13 +132,13 @@ pub struct SummaryHealth {
 pub struct UnhealthySummary {
     /// Before or after this call of the agent.
     pub call: usize,
-    /// What is wrong, each once.
+    /// Its defects, each once.
     pub ailments: Vec<Ailment>,
     /// The beginning of the text, as it was written.
     pub text: String,
 }
 
-/// What may be wrong with a summary.
+/// A defect of a summary.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
@@ -154,7 +154,7 @@ pub enum Ailment {
     Chat,
     /// It breaks off: the model reached its limit.
     CutOff,
-    /// It is longer than what it stands for, or than all that it was made from.
+    /// It is longer than the text it replaces, or than all the text it was made from.
     LargerThanSource,
     /// It is written in another script than the session.
     OtherScript,

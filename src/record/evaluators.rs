@@ -5,10 +5,10 @@
 /// String matching of planted values.
 pub const SURVIVAL: &str = "survival v1";
 
-/// The reader that is no language model: line search by BM25.
+/// The reader without a language model: line search by BM25.
 pub const EXTRACT: &str = "bm25-extract v2";
 
-/// What rules confirm of answers.
+/// The version of the rules that confirm answers.
 pub const GRADING: &str = "rules v2";
 
 /// The rules of the providers.

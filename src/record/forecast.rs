@@ -11,7 +11,7 @@ use crate::units::Tokens;
 /// model is asked for are missing.
 pub type Asks = BTreeMap<usize, Tokens>;
 
-/// What the probes of one call ask of readers and judges.
+/// The requests to readers and judges for the probes of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign)]
 pub struct ProbesDue {
     /// Items.
@@ -27,7 +27,7 @@ pub struct ProbesDue {
     /// Of these, those that differ where all answers to an item are the same: the same answer is
     /// judged once.
     pub different: u64,
-    /// What one judge is sent of these, without the answers that it judges.
+    /// The tokens of these that one judge is sent, without the answers that it judges.
     pub judge_tokens: Tokens,
     /// Tokens of the known answers of these.
     pub judged_gold: Tokens,
@@ -72,14 +72,14 @@ pub struct PromptDue {
 pub struct SentinelsDue {
     /// How many.
     pub calls: u64,
-    /// What a judge is sent of them.
+    /// The tokens of them that a judge is sent.
     pub tokens: Tokens,
 }
 
 /// A cell as it would be recorded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ForecastCell {
-    /// What would be recorded, without probes.
+    /// The record as it would be without probes.
     pub record: CellRecord,
     /// Which of its calls a model answers.
     pub asks: Asks,
@@ -88,12 +88,12 @@ pub struct ForecastCell {
     pub sent: BTreeMap<usize, Tokens>,
     /// The probes that are due, by call.
     pub probes: BTreeMap<usize, ProbesDue>,
-    /// Those among them that nobody was asked before in the same words: what is paid for.
+    /// Those among them whose words were not sent before: they are paid for.
     pub paid: BTreeMap<usize, ProbesDue>,
     /// The prompts that they are put to, by call.
     pub prompts: BTreeMap<usize, PromptDue>,
-    /// What the floor is asked of the system prompt alone; only on the reference.
+    /// The probes of the floor, which sees the system prompt alone; only on the reference.
     pub floor: Option<(PromptDue, ProbesDue)>,
-    /// What judges are shown beside; only on the reference.
+    /// The sentinels that judges grade in addition; only on the reference.
     pub sentinels: SentinelsDue,
 }

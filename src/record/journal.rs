@@ -51,7 +51,7 @@ pub struct Journal {
 /// A run folder, read.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What was run.
+    /// The manifest of the run.
     pub manifest: Manifest,
     /// The finished cells, sorted by session, strategy and repeat.
     pub cells: Vec<CellRecord>,
@@ -252,8 +252,8 @@ fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
     move |source| JournalError::Unwritable(cell.to_owned(), source)
 }
 
-/// Writes a whole file at once: beside its place first, then renamed. Its permissions are the usual
-/// ones of the process: a report, a baseline, a page of the manual.
+/// Writes a whole file atomically: to a temporary file in the same folder, which is then renamed.
+/// Its permissions are the usual ones of the process: a report, a baseline, a page of the manual.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let mut options = OpenOptions::new();
     write_beside(path, &mut options, &mut |out| out.write_all(bytes))
@@ -417,7 +417,7 @@ mod tests {
             ids.concat()
         };
         let mut journal = Journal::open(folder.path(), &manifest("x")).unwrap();
-        // One that nobody planned stays, behind all others.
+        // A cell outside the plan stays, after all others.
         for id in ["z", "c", "a"] {
             journal.append(&cell(id)).unwrap();
         }

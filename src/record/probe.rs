@@ -15,7 +15,7 @@ use crate::units::{Tokens, Usage};
 pub struct ProbeRecord {
     /// The probe's id.
     pub probe: String,
-    /// What it asks about.
+    /// The kind of fact it asks about.
     pub kind: ProbeKind,
     /// How much a lost answer matters.
     pub importance: Importance,
@@ -27,23 +27,23 @@ pub struct ProbeRecord {
     pub percent: u8,
     /// The call at which it was asked, or would have been.
     pub call: usize,
-    /// The first call whose prompt could hold the answer; nothing for decoys, and in older records.
+    /// The first call whose prompt could hold the answer; `None` for decoys, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<usize>,
-    /// What the evaluator `survival` found.
+    /// The result of the evaluator `survival`.
     pub survival: SurvivalRecord,
-    /// What the reader answered; nothing after a death.
+    /// The reader's answer; `None` after a death.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerRecord>,
     /// Further answers to the same question at the same prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<AnswerRecord>,
-    /// What it answered in the qualification pass, which is never scored: only on the reference and
-    /// the floor.
+    /// The reader's answer in the qualification pass, which is never scored: only on the reference
+    /// and the floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qualifying: Option<AnswerRecord>,
-    /// What it answered when it saw nothing but the summaries in the prompt; nothing where none of
-    /// them stands for the evidence.
+    /// The reader's answer from the summaries in the prompt alone; `None` where none of them
+    /// replaces the evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_summary: Option<AnswerRecord>,
     /// Whether the reader was shown the evidence and the newest history that fits its window, in place
@@ -52,18 +52,18 @@ pub struct ProbeRecord {
     pub of_evidence: bool,
 }
 
-/// What became of a planted value, by string matching. Never a statement about answers.
+/// The fate of a planted value, by string matching. It says nothing about answers.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SurvivalRecord {
-    /// What was found in the whole prompt.
+    /// The fate of the value in the whole prompt.
     pub fate: Fate,
     /// From 0 to 1: 1 for `survived`, the share of paths for lists, 0 otherwise.
     pub score: f64,
-    /// Where the best match stands.
+    /// The place of the best match.
     pub place: Option<PlaceInPrompt>,
     /// The score in the compacted region alone (edited, derived and restored entries), where the
-    /// evidence is no longer wholly verbatim; nothing where it is.
+    /// evidence is no longer wholly verbatim; `None` where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted_score: Option<f64>,
     /// Where the value was lost, if it is.
@@ -71,31 +71,31 @@ pub struct SurvivalRecord {
     pub lost_at: Option<LostAt>,
 }
 
-/// What became of a planted value.
+/// The fate of a planted value.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// It stands there, bound to its key.
+    /// It is in the prompt, bound to its key.
     Survived,
-    /// A list of which a part stands there.
+    /// A part of the list is in the prompt.
     Partial,
     /// Gone, but the context names a place where it can be read again.
     Reachable,
-    /// The value stands there, its key does not.
+    /// The value is in the prompt without its key.
     Unbound,
-    /// The words stand there, with the meaning turned round.
+    /// The words are in the prompt with the opposite meaning.
     Distorted,
-    /// Only older values stand there.
+    /// Only older values are in the prompt.
     Stale,
-    /// Old and new stand side by side without order.
+    /// Old and new values are in the prompt, and it does not say which is newer.
     Ambiguous,
-    /// It stands nowhere; or the session died before.
+    /// It is not in the prompt, or the session died before.
     Lost,
 }
 
-/// Where in a prompt something stands.
+/// A place in a prompt.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
@@ -125,33 +125,33 @@ pub struct LostAt {
     pub stage: String,
     /// Why it did, in words.
     pub reason: String,
-    /// Whether the summariser had been sent it: then the summary lost it, and else it was gone, or was
-    /// left out, before. Nothing where no summariser was asked, and in older records.
+    /// Whether the summariser had been sent it: then the summary lost it, and else it was gone, or
+    /// was left out, before. `None` where no summariser was asked, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_by_summariser: Option<bool>,
 }
 
-/// What a reader answered, and how that was graded.
+/// A reader's answer and its grades.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRecord {
-    /// The answer; nothing where the reader failed.
+    /// The answer; `None` where the reader failed.
     pub text: Option<String>,
-    /// What rules made of it.
+    /// The verdict of the rules.
     pub typed: Verdict,
-    /// What the judge made of it, where one was asked.
+    /// The verdict of the judge, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Verdict>,
-    /// What each judge of a panel made of it, in the order of the scenario; nothing where there is
-    /// but one.
+    /// The verdict of each judge of a panel, in the order of the scenario; empty for a single
+    /// judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panel: Vec<Verdict>,
-    /// What the judges made of it when they were asked again.
+    /// The verdicts of the judges when they were asked again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejudged: Vec<Verdict>,
-    /// What the reader cost; on no strategy's bill.
+    /// The reader's usage; it is on no strategy's bill.
     pub usage: Usage,
-    /// What the judges cost; on no strategy's bill, and not the reader's.
+    /// The judges' usage; it is on no strategy's bill and not part of the reader's.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub judge_usage: Usage,
     /// The answers and verdicts that are kept in a cassette.
@@ -166,7 +166,8 @@ impl AnswerRecord {
         together(&self.verdicts()).unwrap_or(self.typed)
     }
 
-    /// What it was graded, once for each time the judges were asked; the rules' alone without a judge.
+    /// Its verdicts, one for each time the judges were asked; without a judge, the verdict of the
+    /// rules.
     pub fn verdicts(&self) -> Vec<Verdict> {
         match self.judged {
             Some(first) => [first]
@@ -207,7 +208,7 @@ impl ProbeRecord {
         self.answers().chain(beside)
     }
 
-    /// What all answers come to; nothing where nobody was asked.
+    /// The common verdict of all answers; `None` where no reader was asked.
     pub fn verdict(&self) -> Option<Verdict> {
         let verdicts: Vec<Verdict> = self.answers().map(AnswerRecord::verdict).collect();
         together(&verdicts)
@@ -249,10 +250,10 @@ pub struct ProbeText {
     /// The question as it is put, where that is another text: a task, or both orders with a line between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// How the answer is asked for; nothing in older records.
+    /// How the answer is asked for; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
-    /// What was right earlier, oldest first.
+    /// Earlier right answers, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub older: Vec<String>,
     /// Some values that answer other items of the session.
@@ -261,7 +262,7 @@ pub struct ProbeText {
 }
 
 impl ProbeText {
-    /// An item of a session that a judge is told this much of.
+    /// An item of a session, described by this brief.
     pub fn of(probe: &str, percent: u8, question: &str, brief: Brief) -> Self {
         let is_other = brief.question != question.trim();
         Self {
@@ -276,7 +277,7 @@ impl ProbeText {
         }
     }
 
-    /// What a judge is told of the item.
+    /// The item as a judge sees it.
     pub fn brief(&self) -> Brief {
         let question = self.asked.as_deref().unwrap_or(self.question.trim());
         Brief {
@@ -346,7 +347,7 @@ mod tests {
             Some(scored(0.25, Outcome::Stale)),
         );
         check(&[right, wrong], Some(scored(0.5, Outcome::Right)));
-        // A failure has no part in the mean, and is no zero.
+        // A failure is left out of the mean and does not count as 0.
         check(&[nothing, right], Some(right));
         check(&[nothing, nothing], Some(nothing));
     }

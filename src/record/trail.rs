@@ -1,5 +1,5 @@
-//! What an agent would have to read again, which files can be told from its context, and what
-//! summaries say that nobody said.
+//! Texts that an agent would have to read again, files that its context still names, and
+//! unsupported claims of summaries.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::units::Tokens;
 pub struct Reread {
     /// The call that needed it.
     pub call: usize,
-    /// The message with the tool result that brought it; nothing where no tool ever did: it would
+    /// The message with the tool result that brought it; `None` where no tool ever did: it would
     /// have to be looked for, or asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<usize>,
@@ -24,7 +24,7 @@ pub struct Reread {
     pub tokens: Tokens,
 }
 
-/// Files the agent worked on, and files that can be told from its prompts, by what was done.
+/// Files the agent worked on, and files that its prompts still name, by what was done.
 pub type ArtifactTrail = BTreeMap<ArtifactVerb, TrailCounts>;
 
 /// Files, added up over the calls that were sent.
@@ -49,14 +49,14 @@ pub struct SummaryAtoms {
     pub summaries: u64,
     /// Different atoms in them, summary by summary.
     pub atoms: u64,
-    /// Of these, atoms that stand nowhere in what the summary replaces.
+    /// Of these, atoms that do not occur in the text that the summary replaces.
     pub unsupported: u64,
     /// The first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<UnsupportedAtom>,
 }
 
-/// An atom of a summary that stands nowhere in what the summary replaces.
+/// An atom of a summary that does not occur in the text that the summary replaces.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnsupportedAtom {

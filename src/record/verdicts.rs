@@ -34,7 +34,7 @@ pub struct GivenVerdict {
     pub answer: u32,
     /// The judge.
     pub judge: String,
-    /// All judges that voted together, in the order in which they were named; nothing where there is
+    /// All judges that voted together, in the order in which they were named; empty where there is
     /// but one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panel: Vec<String>,
@@ -42,21 +42,22 @@ pub struct GivenVerdict {
     /// is its name, and no session is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<bool>,
-    /// What its verdicts may be taken for.
+    /// The kind of model: it decides how its verdicts may be read.
     pub kind: ModelKind,
-    /// What stands for the rubric it was given.
+    /// The hash of the rubric it was given.
     pub rubric: String,
-    /// What stands for all that it was sent, and for how its reply was read; nothing in older files.
+    /// The hash of everything that it was sent, and of how its reply was parsed; `None` in older
+    /// files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What it said.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// What that cost.
+    /// The usage of the request.
     pub usage: Usage,
     /// The first digits of the name under which it is kept, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What was paid for it beside, and is kept nowhere.
+    /// Further requests for it that were paid and whose answers were not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostCall>,
 }

@@ -35,7 +35,7 @@ pub struct Comparisons {
     pub version: u32,
     /// What differs between the sides and was allowed to.
     pub mismatches: Vec<Mismatch>,
-    /// The verdict over everything; nothing where nothing was gated.
+    /// The verdict over everything; `None` where nothing was gated.
     pub ending: Option<Ending>,
     /// The comparisons, in the order of the command line.
     pub comparisons: Vec<GatedComparison>,
@@ -53,7 +53,7 @@ pub struct GatedComparison {
     pub candidate_source: String,
     /// What changed.
     pub comparison: Comparison,
-    /// What the gate says; nothing where nothing was gated.
+    /// What the gate says; `None` where nothing was gated.
     pub gated: Option<GateResult>,
 }
 
@@ -110,7 +110,7 @@ impl Comparisons {
         format!("{sign} Proctor: {verdict}{}", why.unwrap_or_default())
     }
 
-    /// The worst verdict of all; nothing where nothing was gated.
+    /// The worst verdict of all; `None` where nothing was gated.
     pub fn verdict(&self) -> Option<Verdict> {
         let gated = self.comparisons.iter().filter_map(|one| one.gated.as_ref());
         gated.map(|gated| gated.verdict).max()
@@ -236,7 +236,7 @@ impl GatedComparison {
         self.comparison.metrics.iter().all(zero) && self.comparison.broken_rules.is_empty()
     }
 
-    /// What looking at several comparisons at once asks of each; nothing where all is exact.
+    /// What looking at several comparisons at once asks of each; `None` where all is exact.
     fn correction(&self) -> Option<String> {
         let gated = self.gated.as_ref().filter(|gated| gated.family > 1)?;
         let estimated = |metric: &MetricDifference| {

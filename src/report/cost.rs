@@ -71,8 +71,8 @@ impl StrategyCost {
             .map(|thousandths| Tokens(thousandths.div_ceil(1_000)))
     }
 
-    /// Cost savings over all sessions together, so that long sessions weigh more. Formula:
-    /// `1 − ΣC/ΣC⁰`; nothing where the reference cost nothing.
+    /// Cost savings over all sessions together, so that long sessions weigh more. Formula: `1 −
+    /// ΣC/ΣC⁰`; `None` where the reference cost nothing.
     pub fn savings_of_totals(&self) -> Option<f64> {
         let [cost, reference] = self.in_tokens();
         Some(1.0 - cost.share_of(reference)?)

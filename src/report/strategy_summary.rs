@@ -44,9 +44,9 @@ pub struct StrategySummary {
     pub survival_uncorrected: Option<Estimate>,
     /// By kind, uncorrected; that of `decoy` is the chance rate.
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
-    /// What the reader made of it; nothing where nobody was asked.
+    /// What the reader made of it; `None` where nobody was asked.
     pub answers: Option<StrategyAnswers>,
-    /// What the reader made of the summaries in it alone; nothing where it was not asked.
+    /// What the reader made of the summaries in it alone; `None` where it was not asked.
     pub summary_answers: Option<StrategyAnswers>,
     /// By stage.
     pub stages: BTreeMap<String, StageTotal>,
@@ -152,7 +152,7 @@ impl StrategySummary {
         }
     }
 
-    /// Why the strategy takes part in no ranking: `2 rejected, died at 57`. Nothing if it does.
+    /// Why the strategy takes part in no ranking: `2 rejected, died at 57`. `None` if it does.
     ///
     /// A session that ended early must never look cheap, and a prompt that would have been
     /// refused saves nothing.
@@ -208,7 +208,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Str
     }
 }
 
-/// Two estimates as the ends of what a value may be; nothing where they are one.
+/// Two estimates as the ends of what a value may be; `None` where they are one.
 fn between(worst: Option<Estimate>, best: Option<Estimate>) -> Option<(f64, f64)> {
     let (worst, best) = (worst?.point_estimate, best?.point_estimate);
     (worst < best).then_some((worst, best))

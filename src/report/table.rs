@@ -170,7 +170,7 @@ impl Table {
         (2 * often(most) >= sizes.len()).then_some(*most)
     }
 
-    /// The cell of a row in the column of this name; nothing in the first column, the rows' names.
+    /// The cell of a row in the column of this name; `None` in the first column, the rows' names.
     pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
         let at = self.columns.iter().position(|it| it.id == column)?;
         row.cells.get(at.checked_sub(1)?)

@@ -153,8 +153,8 @@ impl Plan {
         }
     }
 
-    /// The shortest prompt that the summariser's provider bills as written to its cache; nothing where
-    /// writing costs what input costs.
+    /// The shortest prompt that the summariser's provider bills as written to its cache; `None`
+    /// where writing costs what input costs.
     pub fn summaries_written_from(&self) -> Option<Tokens> {
         let scheme = prompts::scheme_of(Some(&self.scenario.models.summariser), &self.prices);
         scheme.rates.write.map(|_| scheme.minimum)

@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::settings::Place;
 use crate::units::ContentHash;
 
-/// Hash of what is asked: all of a probe that decides its score. Nothing where nothing is asked.
+/// Hash of what is asked: all of a probe that decides its score. `None` where nothing is asked.
 pub(super) fn hash(probes: &[Probe]) -> Option<String> {
     let values = probes.iter().map(|probe| json!(probe));
     (!probes.is_empty()).then(|| ContentHash::of_values(values).hex(16))

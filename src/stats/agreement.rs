@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Cohen's κ (1960) of two graders' labels on the same items: `(p_o − p_e)/(1 − p_e)`. Nothing without
-/// items, or where chance alone agrees on everything.
+/// Cohen's κ (1960) of two graders' labels on the same items: `(p_o − p_e)/(1 − p_e)`. `None`
+/// without items, or where chance alone agrees on everything.
 pub fn cohens_kappa<L: Ord>(pairs: &[(L, L)]) -> Option<f64> {
     if pairs.is_empty() {
         return None;
@@ -19,8 +19,8 @@ pub fn cohens_kappa<L: Ord>(pairs: &[(L, L)]) -> Option<f64> {
     (expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
 }
 
-/// Krippendorff's α (2011 computation) for labels over units with any number of gradings each: `1 − D_o/D_e`.
-/// Units with fewer than two gradings say nothing. Nothing where all values are the same.
+/// Krippendorff's α (2011 computation) for labels over units with any number of gradings each: `1 −
+/// D_o/D_e`. Units with fewer than two gradings say nothing. `None` where all values are the same.
 pub fn krippendorffs_alpha(units: &[Vec<f64>]) -> Option<f64> {
     let pairable: Vec<&Vec<f64>> = units.iter().filter(|unit| unit.len() >= 2).collect();
     let all: Vec<f64> = pairable.iter().flat_map(|u| u.iter().copied()).collect();

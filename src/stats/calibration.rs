@@ -47,7 +47,7 @@ pub struct Calibration {
     /// The share of them that people call right.
     #[serde(default)]
     pub base_rate: f64,
-    /// Cohen's κ between people and judge; nothing where chance alone agrees on everything.
+    /// Cohen's κ between people and judge; `None` where chance alone agrees on everything.
     pub kappa: Option<f64>,
     /// Of the right answers, the share that the judge calls right (`q1`), with Wilson's interval.
     pub sensitivity: Option<Rate>,
@@ -83,7 +83,7 @@ impl CalibrationStatus {
 }
 
 impl Calibration {
-    /// Compares a judge with people; nothing without a label.
+    /// Compares a judge with people; `None` without a label.
     pub fn of(labelled: &[LabelledAnswer]) -> Option<Self> {
         let labels = labelled.len();
         if labels == 0 {
@@ -187,7 +187,7 @@ fn adjusted_interval(
 }
 
 /// How often a judge says the same of the same answer: the share of answers all of whose verdicts
-/// are the same, over those with at least two. Nothing where none has.
+/// are the same, over those with at least two. `None` where none has.
 pub fn self_consistency(verdicts: &[Vec<bool>]) -> Option<f64> {
     let several: Vec<&Vec<bool>> = verdicts.iter().filter(|said| said.len() >= 2).collect();
     if several.is_empty() {

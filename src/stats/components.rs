@@ -17,7 +17,7 @@ pub(crate) type Item = Vec<f64>;
 pub(crate) struct Components(pub(crate) [Option<f64>; 3]);
 
 impl Components {
-    /// Takes the variance apart. Nothing where items do not all have the repeats of `levels`.
+    /// Takes the variance apart. `None` where items do not all have the repeats of `levels`.
     pub(crate) fn of(items: &[Item], levels: Levels) -> Option<Self> {
         let scores: usize = levels.iter().product();
         if items.is_empty() || items.iter().any(|item| item.len() != scores) {
@@ -83,7 +83,7 @@ pub(crate) struct Advice {
     pub(crate) calls: usize,
 }
 
-/// Pooled variance within groups of this size; nothing for groups of one.
+/// Pooled variance within groups of this size; `None` for groups of one.
 fn within(values: &[f64], size: usize) -> Option<f64> {
     if size < 2 {
         return None;

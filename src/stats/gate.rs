@@ -87,13 +87,13 @@ pub struct Bounds {
     pub interval_lower: f64,
     /// Its upper end.
     pub interval_upper: f64,
-    /// Standard deviation of a session's difference; nothing where the difference is exact.
+    /// Standard deviation of a session's difference; `None` where the difference is exact.
     pub deviation: Option<f64>,
     /// Sessions it rests on.
     pub sessions: usize,
     /// What it speaks about.
     pub target: Target,
-    /// Standard error of the difference; nothing where it is exact.
+    /// Standard error of the difference; `None` where it is exact.
     pub error: Option<f64>,
     /// Degrees of freedom of that error; 0 where the difference is exact.
     pub freedom: usize,
@@ -130,7 +130,7 @@ impl Bounds {
         }
     }
 
-    /// A difference with an error, of `freedom` degrees of freedom; nothing without either.
+    /// A difference with an error, of `freedom` degrees of freedom; `None` without either.
     pub fn estimated(estimate: &Estimate, freedom: usize, target: Target) -> Option<Self> {
         let error = estimate.standard_error?;
         let one = quantile::t(0.95, freedom)? * error;
@@ -192,7 +192,7 @@ impl Bounds {
     }
 
     /// How many sessions like these would show `non-inferior` in 8 of 10 experiments if nothing had
-    /// changed; without a margin, how many would show the difference seen. Nothing where none would.
+    /// changed; without a margin, how many would show the difference seen. `None` where none would.
     pub fn sessions_needed(&self, margin: f64) -> Option<usize> {
         let distance = if margin > 0.0 {
             margin

@@ -42,8 +42,8 @@ pub struct PairedDifference {
     pub bootstrap: Option<ConfidenceInterval>,
     /// The smallest difference that so many sessions would have shown in 8 of 10 experiments.
     pub detectable: Option<f64>,
-    /// The point estimate if every pair without a score were as bad, and as good, as can be;
-    /// nothing where all were scored.
+    /// The point estimate if every pair without a score were as bad, and as good, as can be; `None`
+    /// where all were scored.
     pub bounds: Option<(f64, f64)>,
     /// Pairs without a score.
     pub unscored: usize,
@@ -114,7 +114,7 @@ pub fn probe_weighted(clusters: &[Cluster]) -> Option<Estimate> {
 
 impl PairedDifference {
     /// Compares two strategies on the same sessions. `seed` orders the draws of the resampling
-    /// tests. Nothing where no pair was scored.
+    /// tests. `None` where no pair was scored.
     pub fn of(sessions: &[PairedSession], seed: u64) -> Option<Self> {
         let clusters: Vec<Cluster> = sessions.iter().map(PairedSession::cluster).collect();
         let by_session = session_weighted(&clusters)?;

@@ -49,9 +49,9 @@ pub fn mean(sessions: &[Point]) -> Point {
     [sum(0), sum(1)].map(|sum| sum / sessions.len() as f64)
 }
 
-/// The knee: the point of the front that lies farthest above the line between its two ends, with both
-/// objectives scaled to the front's own range (as in the method called Kneedle, 2011). With two points
-/// or fewer, the one that is best in the second objective. Nothing without a front.
+/// The knee: the point of the front that lies farthest above the line between its two ends, with
+/// both objectives scaled to the front's own range (as in the method called Kneedle, 2011). With
+/// two points or fewer, the one that is best in the second objective. `None` without a front.
 pub fn knee(points: &[Point], front: &[bool]) -> Option<usize> {
     let mut on: Vec<usize> = (0..points.len()).filter(|at| front[*at]).collect();
     // Stable: of equal points the first comes first.

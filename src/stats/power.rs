@@ -35,9 +35,9 @@ pub fn detectable_ahead(
 }
 
 /// How many sessions like these it takes to show, in 8 of 10 experiments, that the candidate is not
-/// worse by `margin` when the true difference is `difference`: the smallest G with
-/// `(t(0.95, G − 1) + t(0.80, G − 1)) · sd/√G ≤ margin + difference`. Nothing where no number is
-/// enough: where the distance is not above 0.
+/// worse by `margin` when the true difference is `difference`: the smallest G with `(t(0.95, G − 1)
+/// + t(0.80, G − 1)) · sd/√G ≤ margin + difference`. `None` where no number is enough: where the
+/// distance is not above 0.
 pub fn sessions_needed(deviation: f64, distance: f64) -> Option<usize> {
     if !(distance > 0.0 && deviation.is_finite()) {
         return None;
@@ -64,9 +64,9 @@ pub fn sessions_needed(deviation: f64, distance: f64) -> Option<usize> {
     Some(high.max(super::paired::FEWEST_SESSIONS))
 }
 
-/// Correlation of values within a session, by analysis of variance:
-/// `ρ = (MSB − MSW)/(MSB + (m₀ − 1)·MSW)`, m₀ the usual mean size (Donner, 1986), not below 0. Nothing
-/// with fewer than two sessions, no session with two values, or values that are all the same.
+/// Correlation of values within a session, by analysis of variance: `ρ = (MSB − MSW)/(MSB + (m₀ −
+/// 1)·MSW)`, m₀ the usual mean size (Donner, 1986), not below 0. `None` with fewer than two
+/// sessions, no session with two values, or values that are all the same.
 pub fn correlation_within(sessions: &[Vec<f64>]) -> Option<f64> {
     let used: Vec<&Vec<f64>> = sessions.iter().filter(|s| !s.is_empty()).collect();
     let items: usize = used.iter().map(|session| session.len()).sum();

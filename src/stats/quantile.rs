@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::units::index;
 
-/// The value below which `share` of Student's t with `freedom` degrees of freedom lies; nothing
+/// The value below which `share` of Student's t with `freedom` degrees of freedom lies; `None`
 /// without freedom, or for a share outside (0, 1).
 pub fn t(share: f64, freedom: usize) -> Option<f64> {
     if freedom == 0 || !(share > 0.0 && share < 1.0) {
@@ -14,7 +14,7 @@ pub fn t(share: f64, freedom: usize) -> Option<f64> {
     Some(distribution.inverse_cdf(share))
 }
 
-/// The value below which `share` of the standard normal distribution lies; nothing for a share
+/// The value below which `share` of the standard normal distribution lies; `None` for a share
 /// outside (0, 1).
 pub fn normal(share: f64) -> Option<f64> {
     if !(share > 0.0 && share < 1.0) {
@@ -24,7 +24,7 @@ pub fn normal(share: f64) -> Option<f64> {
 }
 
 /// The quantile of sorted values, linear between two of them (Hyndman and Fan's type 7, the default
-/// of R and `NumPy`); nothing without values.
+/// of R and `NumPy`); `None` without values.
 pub fn of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;

@@ -19,7 +19,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Compares amounts, `(baseline, candidate)` per session. Nothing without sessions, or where an
+    /// Compares amounts, `(baseline, candidate)` per session. `None` without sessions, or where an
     /// amount is not above 0: a ratio to nothing is no number.
     pub fn of(amounts: &[(f64, f64)]) -> Option<Self> {
         if amounts.iter().any(|(old, new)| !(*old > 0.0 && *new > 0.0)) {

@@ -117,8 +117,8 @@ impl Pattern {
 /// whose largest statistic reaches each candidate's (Westfall and Young, 1993). One pattern flips a
 /// session in all candidates at once, so that their correlation is kept.
 ///
-/// `candidates[c][s]` is the difference of candidate c in session s; all have the same sessions. The
-/// statistic is the session t. Nothing for fewer than two sessions or unequal lengths.
+/// `candidates[c][s]` is the difference of candidate c in session s; all have the same sessions.
+/// The statistic is the session t. `None` for fewer than two sessions or unequal lengths.
 pub fn max_t(candidates: &[Vec<f64>], patterns: usize, seed: u64) -> Option<Vec<f64>> {
     let sessions = candidates.first()?.len();
     let unusable = |c: &Vec<f64>| c.len() != sessions || c.iter().any(|d| !d.is_finite());

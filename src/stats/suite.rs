@@ -43,8 +43,8 @@ impl SuiteDifference {
         power::detectable(self.estimate.standard_error?, self.freedom + 1)
     }
 
-    /// How many repeats would show, in 8 of 10 experiments, a distance of this size, by normal quantiles:
-    /// `R · ((z(0.95) + z(0.80)) · SE / distance)²`. Nothing where no number would.
+    /// How many repeats would show, in 8 of 10 experiments, a distance of this size, by normal
+    /// quantiles: `R · ((z(0.95) + z(0.80)) · SE / distance)²`. `None` where no number would.
     pub fn repeats_needed(&self, distance: f64) -> Option<usize> {
         let error = self.estimate.standard_error?;
         let reach = quantile::normal(0.95)? + quantile::normal(power::POWER)?;
@@ -53,7 +53,7 @@ impl SuiteDifference {
     }
 }
 
-/// Compares repeats. Nothing where a session has fewer than two repeats on a side: there is then
+/// Compares repeats. `None` where a session has fewer than two repeats on a side: there is then
 /// nothing to tell noise by.
 pub fn compare(sessions: &[Repeats], seed: u64) -> Option<SuiteDifference> {
     compare_with(sessions, PERMUTATIONS, seed)

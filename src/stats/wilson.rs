@@ -7,7 +7,7 @@ use super::paired::Cluster;
 use super::{CONFIDENCE_LEVEL, ConfidenceInterval, power, quantile};
 
 /// Wilson's score interval (E. B. Wilson, 1927) of `share` over `n` observations, which need not be
-/// a whole number. Nothing without observations, or for a share outside 0 to 1.
+/// a whole number. `None` without observations, or for a share outside 0 to 1.
 pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
     if n.is_nan() || n <= 0.0 || !(0.0..=1.0).contains(&share) {
         return None;

@@ -93,7 +93,7 @@ pub(super) struct Tally {
     not_recorded: Option<Missing>,
     /// What earlier sessions hold of these.
     repeated: Vec<String>,
-    /// Places that were replaced, by class; nothing where nothing was to be replaced.
+    /// Places that were replaced, by class; `None` where nothing was to be replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<BTreeMap<&'static str, u64>>,
 }

@@ -15,14 +15,14 @@ pub struct KnobPair {
     pub rows: Vec<String>,
     /// Values of the second, likewise.
     pub columns: Vec<String>,
-    /// Row by row; nothing where no setting with both values was tried.
+    /// Row by row; empty where no setting with both values was tried.
     pub cells: Vec<Vec<Option<PairCell>>>,
 }
 
 /// All settings that have both values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PairCell {
-    /// What they save, in the mean of those that are not broken; nothing where all are.
+    /// What they save, in the mean of those that are not broken; `None` where all are.
     pub cost: Option<f64>,
     /// What they keep, likewise.
     pub quality: Option<f64>,
@@ -67,7 +67,7 @@ pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair
 }
 
 impl PairCell {
-    /// What settings come to together; nothing without one.
+    /// What settings come to together; `None` without one.
     pub(super) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
         let mut cell = Self::default();
         let (mut cost, mut quality) = (Vec::new(), Vec::new());

@@ -25,8 +25,8 @@ pub(crate) struct ForecastInputs<'a> {
     pub thinking: Thinking,
     /// The reader's window, where it is known: of full history no more is sent.
     pub window: Option<Tokens>,
-    /// The shortest prompt that the summariser's provider bills as written to its cache; nothing where
-    /// writing costs what input costs.
+    /// The shortest prompt that the summariser's provider bills as written to its cache; `None`
+    /// where writing costs what input costs.
     pub summaries_written_from: Option<Tokens>,
     /// The price of a request of this model in a batch, in thousandths of the same request's price.
     pub batch_of: &'a dyn Fn(&str) -> Option<u32>,
@@ -59,10 +59,10 @@ pub struct Spend {
     /// Tokens of the answers.
     pub output_tokens: Span<Tokens>,
     /// In money, with the prompt cache that the requests set up, and what judges are asked at most;
-    /// nothing where a price is unknown.
+    /// `None` where a price is unknown.
     pub dollars: Option<Span<Usd>>,
-    /// In money where readers and judges are asked in batches, in which nothing is read from a cache;
-    /// nothing where a price is unknown.
+    /// In money where readers and judges are asked in batches, in which nothing is read from a
+    /// cache; `None` where a price is unknown.
     pub batch_dollars: Option<Span<Usd>>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
     pub judged_at_most: u64,

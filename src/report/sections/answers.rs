@@ -12,8 +12,8 @@ use crate::report::build::Material;
 use crate::report::strategy_summary::{Fidelity, StrategyAnswers, StrategySummary};
 use crate::report::{Cell, Role, Section, number_format};
 
-/// How many items of the reference were asked, and of how many of these the evidence stood for the full
-/// history; nothing where it did of none.
+/// How many items of the reference were asked, and of how many of these the evidence stood for the
+/// full history; `None` where it did of none.
 fn of_evidence(material: &Material<'_>) -> Option<(usize, usize)> {
     let cells = material.cells.iter();
     let items = cells
@@ -26,7 +26,7 @@ fn of_evidence(material: &Material<'_>) -> Option<(usize, usize)> {
     (evidence > 0).then_some((asked, evidence))
 }
 
-/// The ceiling as rows of the reference are marked with it; nothing where it is full history.
+/// The ceiling as rows of the reference are marked with it; `None` where it is full history.
 pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<String> {
     let (asked, evidence) = of_evidence(material)?;
     Some(if evidence == asked {
@@ -48,7 +48,7 @@ pub(in crate::report) fn ceiling(material: &Material<'_>) -> Option<String> {
     ))
 }
 
-/// Items that no reader could be asked, for the prompt was too long; nothing where there are none.
+/// Items that no reader could be asked, for the prompt was too long; `None` where there are none.
 pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
     let too_long = Verdict::Unscored {
         reason: Unscored::TooLong,
@@ -143,7 +143,7 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
     })
 }
 
-/// How many answers of a model need a judge, in a sentence; nothing where none does.
+/// How many answers of a model need a judge, in a sentence; `None` where none does.
 pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
     let models = material
         .strategies

@@ -18,7 +18,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         .unwrap_or_else(|| Section::new("noise", Vec::new()))
 }
 
-/// The components of a run; nothing where nothing was repeated.
+/// The components of a run; `None` where nothing was repeated.
 pub(in crate::report) fn of<'a>(
     manifest: &Manifest,
     cells: impl IntoIterator<Item = &'a CellRecord>,

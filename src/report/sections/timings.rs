@@ -7,7 +7,7 @@ use crate::record::Timing;
 use crate::report::{Cell, Column, Report, Role, Row, Section, Value};
 use crate::units::median;
 
-/// The measured times of a run, strategy by strategy; nothing where none belongs to a row of the
+/// The measured times of a run, strategy by strategy; `None` where none belongs to a row of the
 /// comparison.
 pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
     // Of a cell that was timed twice, in a run that was taken up again, the last time counts.

@@ -117,7 +117,7 @@ impl ReaderPrompts {
     }
 }
 
-/// A message as a reader is sent it, without the thinking of another model; nothing where it has
+/// A message as a reader is sent it, without the thinking of another model; `None` where it has
 /// nothing else.
 fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
     let message = &entry.message;

@@ -61,7 +61,7 @@ pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
     groups
 }
 
-/// A strategy without its wording; nothing where no stage asks a model, or it cannot be read.
+/// A strategy without its wording; `None` where no stage asks a model, or it cannot be read.
 fn shape(strategy: &StrategyEntry) -> Option<String> {
     let mut table: toml::Table = strategy.toml.parse().ok()?;
     for key in ["description", "source", "breaks"] {
