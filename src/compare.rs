@@ -115,15 +115,15 @@ pub struct Comparison {
     pub coverage: Coverage,
     /// Survival by kind of probe: explored, never gated.
     pub slices: Vec<Slice>,
-    /// What the verdicts are about.
+    /// The subject of the verdicts.
     pub target: Target,
-    /// What depends on chance.
+    /// The measurements that depend on chance.
     pub chance: Chance,
     /// Seed of the resampling tests.
     pub seed: u64,
 }
 
-/// What in a comparison depends on chance: on answers of live models.
+/// The measurements of a comparison that depend on chance, that is, on answers of live models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Chance {
@@ -146,7 +146,7 @@ impl Chance {
     }
 }
 
-/// What changed in one metric.
+/// The difference in one metric.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct MetricDifference {
     /// The metric.
@@ -165,14 +165,14 @@ pub struct MetricDifference {
     pub paired: PairedDifference,
     /// For amounts: candidate / baseline; `None` where one of them is 0.
     pub ratio: Option<Ratio>,
-    /// About a suite on which chance has a say: what repeats tell; of amounts on the log scale.
+    /// The difference on a suite by repeats, where chance has a part; of amounts on the log scale.
     pub suite: Option<SuiteDifference>,
-    /// About a suite, where pairs have no score: what a verdict would rest on if each of them were as bad, and
-    /// as good, as can be for the candidate.
+    /// About a suite, where pairs have no score: the bounds if each of them were as bad, and as
+    /// good, as possible for the candidate.
     #[serde(skip)]
     pub worst: Option<(Bounds, Bounds)>,
-    /// What a verdict rests on, turned so that higher is better, of amounts on the log scale;
-    /// `None` where the error is not known.
+    /// The bounds that a verdict rests on, with the sign such that higher is better, of amounts on
+    /// the log scale; `None` where the error is not known.
     pub bounds: Option<Bounds>,
     /// p value of the test (sign flips of sessions; about a suite, permutation of repeats), adjusted for all
     /// comparisons of the family.
@@ -203,7 +203,7 @@ pub struct ChangedProbe {
     pub session: String,
     /// The probe, and at which percent of the session it was asked.
     pub probe: String,
-    /// What it asks about.
+    /// The kind of fact it asks about.
     pub kind: String,
     /// Whether a loss of it breaks the gate.
     pub high_importance: bool,
@@ -301,9 +301,9 @@ impl Coverage {
 /// How two samples are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// What is asked about.
+    /// The subject of the verdicts.
     pub target: Target,
-    /// What depends on chance: where nothing does, differences on the suite are exact.
+    /// The measurements that depend on chance: without any, differences on the suite are exact.
     pub chance: Chance,
     /// Seed of the resampling tests.
     pub seed: u64,

@@ -56,8 +56,7 @@ pub struct Metric {
     pub formula: &'static str,
     /// Its evaluator: the counter, string matching, a reader.
     pub source: &'static str,
-    /// Its place in the comparison, and the rank in which it makes room for others; `None` where it
-    /// has no column there.
+    /// Its place in the comparison, and its priority there; `None` where it has no column there.
     pub(crate) column: Option<(u8, u8)>,
     #[serde(default, skip_serializing)]
     marks: Vec<Mark>,

@@ -53,12 +53,12 @@ pub(crate) use table::{Range, columns};
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What a run found.
+/// The results of a run, a comparison or a sweep.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Report {
     /// The heading.
     pub title: String,
-    /// What was run.
+    /// The run, where the report has one.
     #[schemars(required)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -69,14 +69,14 @@ pub struct Report {
     /// Judges that miss too many answers whose verdict is known: their verdicts do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfit_judges: Vec<String>,
-    /// What a reader must know before looking at a number; in every format.
+    /// Notices to read before any number; in every format.
     pub banners: Vec<Banner>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
-    /// What was run or compared, in lines for people.
+    /// A description of the run or comparison, in lines for people.
     #[serde(skip)]
     pub lines: Vec<String>,
-    /// What the report is about.
+    /// The subject of the report.
     #[serde(skip)]
     pub subject: Subject,
     /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
@@ -88,7 +88,7 @@ pub struct Report {
     pub(crate) records: Vec<CellRecord>,
 }
 
-/// What a report is about, with what formats need beside the tables.
+/// The subject of a report, with the data that formats need in addition to the tables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Subject {
     /// A run.
@@ -103,7 +103,7 @@ pub enum Subject {
 /// A probe item, with its cell.
 pub(crate) type Item<'a> = (&'a CellRecord, &'a ProbeRecord);
 
-/// What was run.
+/// The settings of a run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Run {
     /// Version of Proctor that made the records.
@@ -130,7 +130,8 @@ pub struct Run {
     pub reader: ModelEntry,
     /// Who judges answers.
     pub judge: Option<ModelEntry>,
-    /// What people's labels say of each judge: `not calibrated`, or the verdict of `proctor calibrate`.
+    /// The calibration of each judge against people's labels: `not calibrated`, or the verdict of
+    /// `proctor calibrate`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub judges: BTreeMap<String, String>,
 }
@@ -154,7 +155,7 @@ pub struct Coverage {
     pub unused: usize,
 }
 
-/// What a reader must know before looking at a number.
+/// A notice to read before any number.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Banner {
     /// How it is shown.
@@ -171,12 +172,12 @@ pub enum BannerLevel {
     Invalid,
     /// The numbers mean less than it seems.
     Warning,
-    /// What the numbers are.
+    /// The nature of the numbers.
     Note,
 }
 
 impl Banner {
-    /// What the numbers are.
+    /// A notice on the nature of the numbers.
     pub(crate) fn note(text: impl Into<String>) -> Self {
         let (level, text) = (BannerLevel::Note, text.into());
         Self { level, text }
@@ -201,7 +202,7 @@ impl Report {
     }
 
     /// The same, with a section of measured times: they belong to a machine, so a report holds them
-    /// only where somebody asks.
+    /// only on request.
     #[must_use]
     pub fn with_timings(mut self, timings: &[Timing]) -> Self {
         let section = sections::timings::section(&self, timings);

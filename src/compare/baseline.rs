@@ -17,7 +17,7 @@ pub const FORMAT: &str = "proctor-baseline";
 /// 1: the first.
 pub const VERSION: u32 = 1;
 
-/// Why a file is no baseline that can be used.
+/// Why a file cannot be used as a baseline.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaselineError {

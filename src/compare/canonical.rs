@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 /// Writes `value` with sorted keys. Objects are spread over lines, and what is inside an object of
-/// `inline` keys stands on the line of its own key, so that one changed probe is one changed line.
+/// `inline` keys is on the line of its own key, so that one changed probe is one changed line.
 pub(super) fn write(value: &Value, inline: &dyn Fn(&[&str]) -> bool) -> String {
     let mut out = String::new();
     put(value, &mut Vec::new(), inline, &mut out);

@@ -20,7 +20,7 @@ use crate::stats::suite::{self, Repeats, SuiteDifference};
 /// Metrics with a score per probe.
 const OF_PROBES: [&str; 3] = ["survival", "extract", "accuracy"];
 
-/// What is nearer to 0 than this is 0: numbers that went through a file may differ in the last bit.
+/// Values closer to 0 than this are 0: numbers that went through a file may differ in the last bit.
 const NOTHING: f64 = 1e-9;
 
 pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings) -> Comparison {
@@ -30,7 +30,7 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
         .iter()
         .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
         .collect();
-    // Without repeats on both sides there is nothing to tell noise by.
+    // Without repeats on both sides noise cannot be estimated.
     let repeated = |session: &SessionSample| session.metrics.values().all(|v| v.len() >= 2);
     let both = |(_, old, new): &Pair<'_>| repeated(old) && new.is_some_and(repeated);
     let target = match settings.target {
@@ -179,14 +179,15 @@ fn metric_difference(
     Some(difference)
 }
 
-/// Whether both sides made the same calls, as far as their deaths tell: a session that dies earlier costs
-/// less without saving anything.
+/// Whether both sides made the same calls, as far as their deaths show: a session that dies earlier
+/// costs less without saving anything.
 fn ended_alike((_, old, new): &Pair<'_>) -> bool {
     new.is_none_or(|new| old.dead == new.dead && old.died_at == new.died_at)
 }
 
-/// What a verdict rests on, turned so that higher is better. Amounts are compared by the logarithm of
-/// their ratio, and not at all where one of them is 0: a margin is a share of something.
+/// The bounds that a verdict rests on, with the sign such that higher is better. Amounts are
+/// compared by the logarithm of their ratio, and not at all where one of them is 0: a margin is a
+/// share of something.
 fn bounds(
     metric: &ComparableMetric,
     paired: &PairedDifference,
@@ -233,9 +234,9 @@ fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// What repeats tell about a metric on this suite, of amounts by their logarithms; `None` where a
-/// session was not scored in two repeats on both sides. Pairs without a score are left out, or get
-/// these in place of the score that the baseline or the candidate lacks.
+/// The difference of a metric on this suite by repeats, of amounts by their logarithms; `None`
+/// where a session was not scored in two repeats on both sides. Pairs without a score are left out,
+/// or get these in place of the score that the baseline or the candidate lacks.
 fn of_repeats(
     metric: &ComparableMetric,
     pairs: &[Pair<'_>],

@@ -1,8 +1,8 @@
 //! The gate: may this change go in?
 //!
-//! What breaks it is looked at in this order: hard breaks (a session that newly dies, a probe of high
-//! importance that was right and is wrong, a rule of the provider that is newly broken), coverage, then
-//! the verdict of each declared metric.
+//! Failures are looked for in this order: hard breaks (a session that newly dies, a probe of high
+//! importance that was right and is wrong, a rule of the provider that is newly broken), coverage,
+//! then the verdict of each declared metric.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::stats::paired::FEWEST_SESSIONS;
 /// has a say.
 pub const CONFIRM: usize = 3;
 
-/// What is asked of a change.
+/// The rules that a change must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// Margin by metric, at least 0: how much worse the candidate may be. Only these metrics fail a
@@ -51,7 +51,7 @@ impl Default for Rules {
     }
 }
 
-/// What the gate says of one strategy.
+/// The gate's result for one strategy.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[schemars(rename = "Gated")]
 pub struct GateResult {
@@ -81,7 +81,7 @@ pub struct GateResult {
     pub family: usize,
 }
 
-/// What the gate says of one metric.
+/// The gate's result for one metric.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct GatedMetric {
     /// The metric.
@@ -105,14 +105,14 @@ pub fn judge(
     noise: &dyn Fn(&str) -> f64,
     family: usize,
 ) -> GateResult {
-    // What is replayed by rules alone is exact; a model's summary or answer is one draw of many, and a
+    // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
     // script may answer otherwise the next time, too.
     let is_exact = |metric: &str| metric != "accuracy" && !comparison.chance.touches(metric);
     let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = comparison
         .changed
         .iter()
         .filter(|probe| rules.hard_break && probe.lost && probe.high_importance)
-        // A weak reader's miss is no loss: the text may still stand there.
+        // A weak reader's miss is not a loss: the text may still be in the prompt.
         .filter(|probe| probe.metric != "extract")
         .cloned()
         .partition(|probe| is_exact(probe.metric) || probe.repeats >= CONFIRM);
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(broken.verdict, Verdict::Regressed);
         assert_eq!(broken.deaths[0].session, "s07");
         assert_eq!(broken.deaths[0].at.as_deref(), Some("call 31"));
-        // By chance once: it is told, and nothing is as good as before.
+        // By chance once: the report says so, and nothing is as good as before.
         let (_, unsure) = gated(dies, Chance::Everywhere, &Rules::default());
         assert_eq!(
             (unsure.deaths.len(), unsure.unconfirmed_deaths.len()),
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(gated.verdict, Verdict::Regressed);
     }
 
-    /// What is said of one metric where coverage is no rule.
+    /// The verdict on one metric without a rule for coverage.
     fn said(alter: impl Fn(&mut Sample), metric: &str) -> (Verdict, String) {
         let rules = Rules {
             coverage: 0.0,
@@ -439,7 +439,7 @@ mod tests {
         let (verdict, reason) = said(silent, "accuracy");
         let turns = "20 pairs were not scored, and could turn the verdict";
         assert_eq!((verdict, &*reason), (Inconclusive, turns));
-        // What is sure to be worse is not made unsure by it.
+        // It does not make a sure loss unsure.
         let worse = |sample: &mut Sample| {
             silent(sample);
             for session in sample.sessions.values_mut() {
@@ -591,7 +591,7 @@ mod tests {
         assert!((worst.difference - low).abs() < 1e-12, "{worst:?}");
         assert!((best.difference - high).abs() < 1e-12, "{best:?}");
         assert!(worst.permuted < best.permuted, "{worst:?} {best:?}");
-        // What no model has a hand in is exact on the same suite.
+        // Metrics without a model are exact on the same suite.
         let survival = comparison.metric("survival").unwrap();
         assert_eq!(survival.bounds.unwrap().deviation, None);
         assert!(survival.suite.is_none());

@@ -1,4 +1,4 @@
-//! What one run left of one strategy, as far as comparisons need it.
+//! The results of one strategy in one run, as far as comparisons need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ impl SessionSample {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSample {
-    /// What it asks about.
+    /// The kind of fact it asks about.
     pub kind: String,
     /// How much its loss matters.
     pub importance: Importance,
@@ -177,7 +177,7 @@ impl SessionSample {
             let is_lost =
                 died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
             let answered = match probe.verdict().map(Verdict::scored) {
-                // As the report counts it: a part of an answer is no right line.
+                // As the report counts it: a partial answer is not a right line.
                 Some(scored) if reader == ModelKind::Deterministic => {
                     scored.map(|(_, outcome)| is_right(outcome))
                 }

@@ -61,7 +61,7 @@ pub struct Conditions {
     /// Who judges answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelEntry>,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
     /// Prices in force, one line per session that has any.
@@ -90,9 +90,9 @@ pub struct Mismatch {
 pub struct Pairs<'a> {
     /// Baseline and candidate, in the order of the baseline.
     pub pairs: Vec<(&'a Sample, &'a Sample)>,
-    /// Names of strategies of the baseline that stand alone.
+    /// Names of strategies of the baseline without a counterpart.
     pub baseline_alone: Vec<&'a str>,
-    /// Names of strategies of the candidate that stand alone.
+    /// Names of strategies of the candidate without a counterpart.
     pub candidate_alone: Vec<&'a str>,
 }
 
@@ -175,7 +175,7 @@ impl Source {
         }
     }
 
-    /// What in it depends on chance.
+    /// The measurements that depend on chance.
     pub fn chance(&self) -> Chance {
         let is_live = |model: &ModelEntry| model.kind == ModelKind::Live;
         let conditions = &self.conditions;
@@ -188,8 +188,8 @@ impl Source {
         }
     }
 
-    /// Whether answers to probes say anything about each other: only if one and the same reader gave
-    /// them. Where nobody answered there is nothing to mix.
+    /// Whether answers to probes say anything about each other: only if one and the same reader
+    /// gave them. Without answers there is nothing to mix.
     pub fn same_reader(&self, candidate: &Self) -> Result<(), ReaderMismatch> {
         let (own, other) = (&self.conditions.reader, &candidate.conditions.reader);
         let (left, right) = (own.name.clone(), other.name.clone());
@@ -248,7 +248,7 @@ impl Source {
                 let alike = |at: &usize| base(&side[*at].strategy) == name && !is_paired(*at);
                 (0..side.len()).filter(alike).collect()
             };
-            // One without overrides stands for its name among several.
+            // The one without overrides is meant by the plain name among several.
             let meant = |side: &[&Sample], of: &[usize]| match of {
                 [one] => Some(*one),
                 many => many.iter().copied().find(|at| side[*at].strategy == name),
@@ -304,7 +304,7 @@ impl Source {
         }
     }
 
-    /// What differs between the two that decides results, apart from the strategies themselves.
+    /// The differences between the two that decide results, apart from the strategies themselves.
     pub fn mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
         let (old, new) = (&self.conditions, &candidate.conditions);
         let pairs = old.named().into_iter().zip(new.named());
@@ -450,7 +450,7 @@ mod tests {
             &["ours", "tail@2"],
             "ours>ours tail@2>tail@2 |  | ",
         );
-        // One strategy of many: the others stand alone, controls included.
+        // One strategy of many: the others have no counterpart, controls included.
         check(
             &["m", "m[k=5]", "tail@2"],
             &["m[k=2]"],

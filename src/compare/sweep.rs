@@ -22,7 +22,7 @@ pub use pairs::{KnobPair, PairCell};
 pub struct Trial {
     /// Each knob with its value, in the order of the command line; empty for the default.
     pub values: Vec<(String, String)>,
-    /// What it scored on the tune sessions.
+    /// Its scores on the tune sessions.
     pub sample: Sample,
 }
 
@@ -38,7 +38,7 @@ impl Trial {
     }
 }
 
-/// What a sweep found.
+/// The results of a sweep.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Sweep {
     /// Always `proctor-sweep`.
@@ -55,12 +55,12 @@ pub struct Sweep {
     pub confirm: Vec<String>,
     /// The settings, the cheapest first.
     pub points: Vec<SweepPoint>,
-    /// What each knob moves.
+    /// The effect of each knob.
     pub sensitivity: Vec<Sensitivity>,
-    /// What each pair of knobs moves: heat maps as numbers.
+    /// The effect of each pair of knobs: heat maps as numbers.
     pub pairs: Vec<KnobPair>,
-    /// What is recommended, window by window: a window is no setting of a strategy, and none is chosen.
-    /// Empty where nothing saves anything.
+    /// The recommendations, one per window: a window is not a setting of a strategy, so none is
+    /// preferred. Empty where nothing saves anything.
     pub recommendations: Vec<Recommendation>,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
@@ -92,22 +92,22 @@ impl Recommendation {
 pub struct SweepPoint {
     /// Each knob with its value; empty for the default.
     pub values: Vec<(String, String)>,
-    /// What it saves; `None` where no session measured it.
+    /// The metric that is saved; `None` where no session measured it.
     pub cost: Option<Estimate>,
-    /// What it keeps.
+    /// The metric that is kept.
     pub quality: Option<Estimate>,
     /// Why it takes part in no ranking.
     pub broken: Option<String>,
     /// Whether nothing in the same window beats it in both.
     pub on_front: bool,
-    /// Share of jackknife rounds, one session left out in each, in which it is on the front; nothing
+    /// Share of jackknife rounds, one session left out in each, in which it is on the front; `None`
     /// below two sessions.
     pub front_share: Option<f64>,
     /// Whether it is recommended: the knee of that part of the front that saves anything.
     pub recommended: bool,
 }
 
-/// What one knob moves, the others taken as they come.
+/// The effect of one knob, averaged over the others.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Sensitivity {
     /// The knob.
@@ -238,7 +238,7 @@ pub fn judge(
         let means: Vec<Point> = of_sessions.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
         let shares = pareto::jackknife(&of_sessions);
-        // What costs more than no compaction at all is nothing to recommend, however much it keeps.
+        // A setting that costs more than no compaction is not recommended, however much it keeps.
         let saving: Vec<bool> = means
             .iter()
             .zip(&front)
@@ -368,7 +368,7 @@ pub fn better_half(tried: &[Trial], sessions: &[String], cost: &str, quality: &s
     kept
 }
 
-/// What is saved or kept, and by how much it may be worse.
+/// A metric that is saved or kept, and by how much it may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective<'a> {
     /// The metric.

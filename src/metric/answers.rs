@@ -30,7 +30,7 @@ pub enum Answers {
     Accuracy(Accuracy),
 }
 
-/// Outcomes of a reader that is no language model.
+/// Outcomes of a reader without a language model.
 ///
 /// The first seven add up to the scored items; decoys are counted apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum, Serialize)]
@@ -88,7 +88,7 @@ pub struct Accuracy {
     pub unqualified: usize,
 }
 
-/// Between which scores items lie of which some have none.
+/// The range of a score where some items have none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bounds {
     /// If all of these were wrong.
@@ -263,7 +263,7 @@ impl Accuracy {
 #[derive(Debug, Clone, Default)]
 pub struct Qualification<'a>(BTreeMap<(&'a str, u8), QualifyingOutcomes>);
 
-/// The outcomes of one item in the qualification pass; nothing where the answer could not be graded.
+/// The outcomes of one item in the qualification pass; `None` where the answer could not be graded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QualifyingOutcomes {
     /// The kind of its probe.

@@ -1,4 +1,4 @@
-//! Completion: how far a session got. It stands first, because a session that dies early is cheap.
+//! Completion: how far a session got. It comes first, because a session that dies early is cheap.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! Strain: how near the window prompts came, how restlessly a strategy compacted, and what the
-//! model never saw.
+//! Context pressure: how close prompts came to the window, how often a strategy compacted again,
+//! and tool results the model never saw.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::window::{WarningFrom, Zone};
 /// A compaction that leaves more than this share of the messages was futile.
 const FUTILE: f64 = 0.8;
 
-/// Compactions less than so many calls apart are too near each other.
+/// Compactions fewer than this many calls apart are too close.
 const NEAR: usize = 4;
 
 /// Counts of one cell, or of several together. Less is better.
@@ -43,8 +43,7 @@ pub struct ContextPressure {
     pub futile: usize,
     /// Tool results altered before the first call that would have shown them.
     pub unseen_altered: usize,
-    /// Of these, results that can be read again: a path to exactly their content stands in their
-    /// place.
+    /// Of these, results that can be read again: a path to exactly their content replaced them.
     pub unseen_reachable: usize,
     /// Of the altered, those that were put aside nowhere.
     pub unseen_gone: usize,
@@ -59,7 +58,8 @@ pub struct ContextPressure {
 }
 
 impl ContextPressure {
-    /// The strain of this cell. Zones need a window: the reference and the floor have none.
+    /// The context pressure of this cell. Zones need a window: the reference and the floor have
+    /// none.
     pub fn of(cell: &CellRecord) -> Self {
         let in_zones = |zones: &[Zone]| {
             let lines = cell.window.map(|it| it.lines(WarningFrom::AutoCompact));

@@ -29,12 +29,11 @@ pub struct SchemeCost {
     pub agent: Usage,
     /// The strategy's calls before a call.
     pub compaction: Usage,
-    /// The strategy's calls beside the agent's work.
+    /// The strategy's calls in the background of the agent's work.
     pub background: Usage,
     /// The strategy's calls after a prompt was refused.
     pub recovery: Usage,
-    /// Those of the strategy's calls, whatever for, that went to another model; in none of the
-    /// above.
+    /// The strategy's calls to another model, for any purpose; in none of the above.
     pub elsewhere: Usage,
     /// Their cost, in thousandths of an input token of the agent's model; `None` where a price is
     /// unknown.
@@ -47,9 +46,9 @@ pub struct SchemeCost {
     pub cost: u64,
     /// C⁰, likewise.
     pub reference_cost: u64,
-    /// What broke the cache, over all calls reached.
+    /// The cache breaks by cause, over all calls reached.
     pub breaks: BTreeMap<String, CacheBreaks>,
-    /// Tokens that were not read though they stood in an earlier prompt just so.
+    /// Tokens that were in an earlier prompt verbatim and were still not read.
     pub again: Tokens,
     /// The first call from which on the strategy has cost less than full history, to the end.
     pub break_even: Option<usize>,
@@ -107,7 +106,7 @@ pub struct CostByCall {
 }
 
 impl CostByCall {
-    /// From what each call costs, beside the same calls under full history.
+    /// From the costs of each call and of the same calls under full history.
     fn of(own: &[u64], reference: &[u64]) -> Option<Self> {
         let mut ordered = own.to_vec();
         ordered.sort_unstable();
@@ -390,7 +389,7 @@ mod tests {
             whole,
             Some(2),
         );
-        // Probes are on nobody's bill; what is spent before the first call counts with it.
+        // Probes are on no bill; tokens spent before the first call count with it.
         short.model_calls[1].purpose = Purpose::Probe;
         check(&short, &full, 223_500, whole, Some(1));
     }
@@ -410,7 +409,7 @@ mod tests {
         assert_eq!(expected.saved(0), Some(0.0));
         assert_eq!(expected.saved(2), Some(1.0 - 205.0 / 405.0));
         assert_eq!(expected.saved(3), None);
-        // What a strategy asks at a call is part of the call; after the last, of the last.
+        // A strategy's request at a call counts with that call; after the last call, with the last.
         short.model_calls = vec![
             asked(1, Purpose::Compaction, 100, 0),
             asked(4, Purpose::Background, 10, 0),
@@ -424,7 +423,7 @@ mod tests {
         let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
         let mut dead = cell(&[100, 200], &[0, 100], &[100, 100]);
         check(&dead, &full, 260_000, 260_000, None);
-        // What was spent at the call of the death is on the bill.
+        // Tokens spent at the call of the death are on the bill.
         dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
         check(&dead, &full, 360_000, 260_000, None);
     }

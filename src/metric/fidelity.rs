@@ -1,4 +1,5 @@
-//! Fidelity: what of a reader's ability a compaction leaves, and in which ways the rest goes wrong.
+//! Fidelity: the share of a reader's ability that a compaction leaves, and the ways in which
+//! answers fail.
 //!
 //! Everything here is counted on the recorded answers of a *model*, and graded. Two anchors stand on
 //! either side: the same reader under full history, and under an empty context. Where the reader is
@@ -62,12 +63,12 @@ pub struct Failings {
     pub misbound: Score,
     /// Decoys answered with a concrete value. Lower is better.
     pub hallucinated: Score,
-    /// Planted items whose value does not stand in the prompt, answered with a concrete value all
-    /// the same; calls are none. Lower is better.
+    /// Planted items whose value is not in the prompt, answered with a concrete value all the same;
+    /// calls are none. Lower is better.
     pub overclaimed: Score,
-    /// Rules that stand in the prompt, and are kept.
+    /// Rules that are in the prompt and are kept.
     pub compliance_kept: Score,
-    /// Rules that do not stand in the prompt any more, and are kept all the same.
+    /// Rules that are no longer in the prompt and are kept all the same.
     pub compliance_dropped: Score,
 }
 
@@ -153,7 +154,7 @@ pub struct Anchors {
     pub empty: Option<f64>,
 }
 
-/// Why there is no fidelity.
+/// The reason why fidelity is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -280,7 +281,7 @@ pub(crate) fn normalised(
 /// Flags an `F*` above 1, in words for a report; `None` at 1 or below.
 ///
 /// A compaction adds nothing to what was said. It can only help the reader to find it, or have lost
-/// what misleads: such a number is no sign that more than everything was kept.
+/// what misleads: such a number does not show that more than everything was kept.
 pub fn above_full(normalised: f64) -> Option<&'static str> {
     // Full history itself is at 1, whatever its last bit is.
     (normalised > 1.0 + 1e-9).then_some(

@@ -125,7 +125,7 @@ pub struct CostForecast {
     pub cache_read: Tokens,
     /// Written to it.
     pub cache_written: Tokens,
-    /// As so many uncached input tokens would, without what the agent writes.
+    /// In uncached input tokens of the same price, without the agent's output.
     pub input_equivalents: Span<Tokens>,
     /// In money, with what the agent writes; `None` where a price is unknown.
     pub dollars: Option<Span<Usd>>,
@@ -274,8 +274,8 @@ fn writes(manifest: &Manifest, thinking: &Thinking) -> Option<Tokens> {
 }
 
 /// The cost of the tokens in addition to the expected ones, on the `side` where a live model writes
-/// nothing or on that where it writes all that it may: in thousandths of an input token of the agent's
-/// model, and in money; nothing where a price is unknown.
+/// nothing or on that where it writes all that it may: in thousandths of an input token of the
+/// agent's model, and in money; `None` where a price is unknown.
 fn beyond(
     carry: &Carry,
     cost: &SchemeCost,

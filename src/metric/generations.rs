@@ -15,7 +15,7 @@ use crate::units::Tokens;
 /// of 2026-09-19 the run that got stuck had fallen from 63 % to 8 %.
 pub const STUCK_FREED: f64 = 0.1;
 
-/// And so is one after which the next comes so many calls later, or sooner.
+/// A compaction is also stuck if the next one comes within this many calls.
 pub const STUCK_CALLS: usize = 1;
 
 /// The rule of the verdict, for people.

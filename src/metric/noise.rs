@@ -12,11 +12,11 @@ use crate::stats::components::{Item, Levels};
 pub struct RepeatedScores {
     /// Whose scores: `answers`, or `survival` where no model answers.
     pub scored: &'static str,
-    /// The run's repeats. A verdict that rules gave stands for all.
+    /// The run's repeats. A verdict by rules counts for all repeats.
     pub(crate) levels: Levels,
     /// Scores of each item.
     pub(crate) items: Vec<Item>,
-    /// Items of which a repeat was not scored: a part would say too little of the noise.
+    /// Items of which a repeat was not scored: a part of the repeats would understate the noise.
     pub left_out: usize,
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum PooledValue {
     Share(Option<f64>),
     Count(Option<usize>),
     Tokens(Option<Tokens>),
-    /// So many of so many.
+    /// A count out of a total.
     Part(Option<(usize, usize)>),
 }
 
@@ -74,7 +74,7 @@ pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))
 }
 
-/// How many sessions have such a cell.
+/// How many sessions have a cell with this property.
 pub(crate) fn sessions(cells: &[&CellSummary], is_meant: fn(&CellSummary) -> bool) -> usize {
     let meant = cells.iter().filter(|cell| is_meant(cell));
     let sessions: BTreeSet<&str> = meant.map(|cell| cell.session.as_str()).collect();

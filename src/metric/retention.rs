@@ -1,4 +1,4 @@
-//! Retention: what survives by kind, by age and by where it stands.
+//! Retention: the share that survives, by kind, by age and by place in the prompt.
 //!
 //! An item's age is counted twice: in compactions that came over it since it was said, and in tokens
 //! that the full history grew by since then. It is string matching, as all of survival is.
@@ -42,7 +42,7 @@ pub struct AgedItem {
     pub compactions: usize,
     /// By how much the full history had grown since then; `None` without a reference.
     pub tokens: Option<Tokens>,
-    /// Where it stands, if it does.
+    /// Its place in the prompt, if it is there.
     pub place: Option<PlaceInPrompt>,
     /// Its survival, from 0 to 1.
     pub score: f64,

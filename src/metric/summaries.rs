@@ -29,7 +29,7 @@ impl Summaries {
     }
 }
 
-/// The mean summary of all cells; nothing where none was written.
+/// The mean summary of all cells; not measured where none was written.
 pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> PooledValue {
     let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
     let sum: Tokens = all().copied().sum();

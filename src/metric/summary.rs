@@ -138,7 +138,7 @@ impl CellSummary {
         }
     }
 
-    /// The same of a reader that is no language model.
+    /// The same of a reader without a language model.
     pub(crate) fn extract(&self, scope: Scope) -> Option<&Extract> {
         match self.answers_in(scope)? {
             Answers::Extract(extract) => Some(extract),

@@ -1,4 +1,4 @@
-//! Survival: planted values that still stand in the prompt, by string matching.
+//! Survival: planted values that are still in the prompt, by string matching.
 //!
 //! Survival says that a value can be read off what the next call receives. It says nothing about
 //! answers, and no function turns it into accuracy.
@@ -54,11 +54,12 @@ impl Score {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Survival {
     /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f. So are open
-    /// questions: the share of their evidence that stands there as it was.
+    /// questions: the share of their evidence that is still there verbatim.
     pub kinds: BTreeMap<&'static str, Score>,
     /// Planted items whose value is gone and can be read again: 1 each, 0 for all others.
     pub reachable: Score,
-    /// In the compacted region, without decoys: items whose evidence is no longer wholly verbatim.
+    /// In the compacted region, without decoys: items whose evidence is no longer entirely
+    /// verbatim.
     pub compacted: Score,
     /// Decoys in the compacted region.
     pub compacted_decoys: Score,

@@ -16,8 +16,8 @@ pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
 /// Files by what was done to them, over the calls of one cell; `None` where this was not recorded.
 /// `reference` is `full` on the same session.
 ///
-/// Each call weighs what it has to tell. Calls after a death tell nothing, and are counted in what
-/// there was to tell. Source: tool uses, and rules that read the lines of summaries.
+/// Each call counts with the files it mentions. Calls after a death mention none, and count with
+/// the files touched. Source: tool uses, and rules that read the lines of summaries.
 pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<ArtifactTrail> {
     let own = cell.trail.as_ref()?;
     let full = reference.and_then(|full| full.trail.as_ref());
@@ -53,17 +53,18 @@ pub(super) fn share_of(
     counted(share(&counts), items(&counts))
 }
 
-/// Formula: right / told; `None` where nothing is told. Higher is better.
+/// Formula: correct / mentioned; `None` where nothing is mentioned. Higher is better.
 pub fn precision(counts: &TrailCounts) -> Option<f64> {
     share(counts.right, counts.told)
 }
 
-/// Formula: right / touched; `None` where nothing was touched. Higher is better.
+/// Formula: correct / touched; `None` where nothing was touched. Higher is better.
 pub fn recall(counts: &TrailCounts) -> Option<f64> {
     share(counts.right, counts.touched)
 }
 
-/// Formula: 2·right/(told + touched), the harmonic mean of precision and recall. Higher is better.
+/// Formula: 2·correct/(mentioned + touched), the harmonic mean of precision and recall. Higher is
+/// better.
 pub fn f1(counts: &TrailCounts) -> Option<f64> {
     share(2 * counts.right, counts.told + counts.touched)
 }

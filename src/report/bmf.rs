@@ -1,7 +1,7 @@
 //! Bencher Metric Format: figures of each strategy, for a service that follows them over time.
 //!
-//! `{ strategy: { metric: { value, lower_value, upper_value } } }`: shares as fractions of 1, tokens and
-//! counts whole. What nobody measured is left out.
+//! `{ strategy: { metric: { value, lower_value, upper_value } } }`: shares as fractions of 1,
+//! tokens and counts whole. Values that were not measured are left out.
 
 use serde_json::{Map, Value as Json, json};
 

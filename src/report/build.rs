@@ -34,12 +34,12 @@ const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
 
 /// Everything that sections are made of.
 pub(super) struct Material<'a> {
-    /// What was run.
+    /// The manifest of the run.
     pub(super) manifest: &'a Manifest,
     /// One record per measured cell of the plan, by session in the order of the scenario, strategy and
     /// repeat.
     pub(super) cells: Vec<&'a CellRecord>,
-    /// Cells of the plan that are no measurement: they count in no number.
+    /// Cells of the plan without a measurement: they count in no number.
     pub(super) unmeasured: Vec<&'a CellRecord>,
     /// Their metrics, in the same order.
     pub(super) summaries: Vec<CellSummary>,
@@ -145,7 +145,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     }
 }
 
-/// What was run, in two lines for people.
+/// A description of the run, in two lines for people.
 fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
     let judges = run.judges.iter();
     let judges: Vec<String> = judges
@@ -196,7 +196,7 @@ fn planned<'a>(
     manifest: &Manifest,
     cells: &'a [CellRecord],
 ) -> (BTreeMap<CellKey, &'a CellRecord>, Coverage) {
-    // The cells of the plan, and repeats of the controls beside it, which count as recorded.
+    // The cells of the plan, and repeats of the controls outside it, which count as recorded.
     let (mut plan, mut known): (BTreeSet<CellKey>, BTreeSet<CellKey>) = Default::default();
     for session in &manifest.sessions {
         let key = |strategy: &str, repeat| key(&session.id, strategy, repeat);

@@ -1,6 +1,6 @@
-//! Cells and probe items as rows: what tables for programs hold, whatever their format.
+//! Cells and probe items as rows of the tables for programs, in all their formats.
 //!
-//! A column is a name and how it is read, so that what stands under a name is of one kind in every
+//! A column is a name and how it is read, so that the values under a name are of one kind in every
 //! format. Shares are fractions of 1.
 
 use super::{Item, number_format};
@@ -23,7 +23,7 @@ type Reader<T, V> = Box<dyn Fn(&T) -> Option<V>>;
 
 /// How a value is read, and so of what kind it is.
 pub(crate) enum ValueReader<T> {
-    /// Words, as they were recorded: to be escaped where somebody would obey them.
+    /// Words, as they were recorded: a format escapes those that its reader would execute.
     Text(Reader<T, String>),
     /// A whole number, at least 0; none above what tables hold, which no session reaches.
     Count(Reader<T, i64>),

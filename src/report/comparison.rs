@@ -20,10 +20,10 @@ pub(crate) use difference::{change, ends, interval, signed};
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A section names at most so many hard breaks; a change that loses much loses hundreds.
+/// The most hard breaks that a section names; a change that loses much loses hundreds.
 const MOST_BREAKS: usize = 8;
 
-/// A terminal shows at most so many probes that changed.
+/// The most changed probes that a terminal shows.
 const MOST_CHANGED: usize = 10;
 
 /// Several comparisons, and how the gate ended over all of them.
@@ -33,7 +33,7 @@ pub struct Comparisons {
     pub format: &'static str,
     /// [`FORMAT_VERSION`].
     pub version: u32,
-    /// What differs between the sides and was allowed to.
+    /// The differences between the sides that were allowed.
     pub mismatches: Vec<Mismatch>,
     /// The verdict over everything; `None` where nothing was gated.
     pub ending: Option<Ending>,
@@ -51,9 +51,9 @@ pub struct GatedComparison {
     pub baseline_source: String,
     /// Where the candidate comes from, as typed.
     pub candidate_source: String,
-    /// What changed.
+    /// The differences.
     pub comparison: Comparison,
-    /// What the gate says; `None` where nothing was gated.
+    /// The result of the gate; `None` without one.
     pub gated: Option<GateResult>,
 }
 
@@ -102,7 +102,7 @@ impl Comparisons {
         };
         let sign = match (self.ending, verdict) {
             (Some(Ending::Failed), _) => "❌",
-            // It passes unless asked to fail, and is no success either.
+            // It passes unless the rules say that it fails, and is not a success either.
             (Some(Ending::Inconclusive), _) | (_, Verdict::Inconclusive) => "❔",
             (Some(Ending::Passed) | None, _) => "✅",
         };
@@ -222,7 +222,7 @@ impl GatedComparison {
         Some(format!("note: {own}: {OWN_MECHANISM}"))
     }
 
-    /// What the gate says of a metric.
+    /// The gate's result for a metric.
     pub(crate) fn gated_metric(&self, name: &str) -> Option<&GatedMetric> {
         let metrics = &self.gated.as_ref()?.metrics;
         metrics.iter().find(|metric| metric.metric == name)
@@ -236,7 +236,8 @@ impl GatedComparison {
         self.comparison.metrics.iter().all(zero) && self.comparison.broken_rules.is_empty()
     }
 
-    /// What looking at several comparisons at once asks of each; `None` where all is exact.
+    /// A note on the correction for several comparisons at once; `None` where all differences are
+    /// exact.
     fn correction(&self) -> Option<String> {
         let gated = self.gated.as_ref().filter(|gated| gated.family > 1)?;
         let estimated = |metric: &MetricDifference| {

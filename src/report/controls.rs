@@ -12,9 +12,9 @@ use crate::record::Arm;
 /// Whether ceiling, floor and decoys are where they must be.
 ///
 /// Full history holds every value that was planted: survival of exact-valued kinds (`recall`) is
-/// 100 % under `full`. An empty context holds none: it is 0 % under `empty`. Values that were
-/// never planted stand in neither: decoys are 0 % under both. Kinds found by words or paths
-/// (`constraint`, `artifact`) are no controls, because a system prompt may well hold some.
+/// 100 % under `full`. An empty context holds none: it is 0 % under `empty`. Values that were never
+/// planted are in neither: decoys are 0 % under both. Kinds found by words or paths (`constraint`,
+/// `artifact`) are no controls, because a system prompt may well hold some.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "controls", rename_all = "snake_case")]
 pub enum Controls {
@@ -28,7 +28,7 @@ pub enum Controls {
     NotMeasured,
     /// They are not: no number of this run may be believed.
     Failed {
-        /// What is off, by arm, session and kind.
+        /// The failed controls, by arm, session and kind.
         failures: Vec<ControlFailure>,
     },
 }
@@ -54,7 +54,7 @@ pub struct ControlFailure {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the run is invalid: {}", sentence(.failures))]
 pub struct InvalidRun {
-    /// What is off.
+    /// The failed controls.
     pub failures: Vec<ControlFailure>,
 }
 

@@ -1,4 +1,4 @@
-//! What a strategy costs over all its sessions, under one scheme of the provider's cache.
+//! The cost of a strategy over all its sessions, under one scheme of the provider's cache.
 
 use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
 use crate::metric::{CellSummary, estimate};
@@ -6,7 +6,7 @@ use crate::model::price::Placement;
 use crate::stats::Estimate;
 use crate::units::{Tokens, median};
 
-/// What a strategy costs over all its sessions, under one bill.
+/// The cost of a strategy over all its sessions, under one bill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrategyCost {
     /// Which costs are summed up.

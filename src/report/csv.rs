@@ -1,12 +1,13 @@
-//! CSV: one row per cell, and beside it one row per probe item, for spreadsheets and data frames.
+//! CSV: one row per cell, and in a second file one row per probe item, for spreadsheets and data
+//! frames.
 //!
-//! What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
-//! neutralised: a spreadsheet would run one that begins with `=`.
+//! A value that was not measured is `NA`, never blank and never 0. Texts are escaped as on a
+//! terminal, and neutralised: a spreadsheet would run one that begins with `=`.
 
 use crate::report::columns::{self, Column, ValueReader};
 use crate::report::{RenderError, Report, escape};
 
-/// The value of a cell that nobody measured.
+/// The value of a cell that was not measured.
 const NOT_MEASURED: &str = "NA";
 
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
@@ -38,7 +39,7 @@ fn field<T>(column: &Column<T>, row: &T) -> String {
     .unwrap_or_else(|| NOT_MEASURED.to_owned())
 }
 
-/// A text with nothing in it that a terminal or a spreadsheet obeys.
+/// A text without anything that a terminal or a spreadsheet would execute.
 fn text(text: &str) -> String {
     let plain = escape::plain(text);
     // Tabs and carriage returns are looked for before they are escaped: what was meant is clear.

@@ -1,11 +1,11 @@
-//! Escaping: session ids, stage names and reasons come from files anybody may have written.
+//! Escaping: session ids, stage names and reasons come from untrusted files.
 //!
 //! A terminal obeys escape sequences, Markdown obeys markup, and both show text in the order its
 //! direction marks ask for. Every text of a report passes through here on its way out.
 
 use std::fmt::Write as _;
 
-/// `text` on one line, with nothing in it that a terminal obeys or an eye cannot see.
+/// `text` on one line, without control characters and invisible characters.
 ///
 /// Control characters, direction marks, zero-width characters and unassigned ones become
 /// `\u{1b}`; letters of all scripts stay.
@@ -70,9 +70,9 @@ fn push_markup(out: &mut String, c: char) {
     }
 }
 
-/// JSON text with everything escaped that a terminal would obey, should somebody print it.
+/// JSON text in which everything is escaped that a terminal would execute when it is printed.
 ///
-/// Such characters stand in strings only, where `\u001b` means the same.
+/// Such characters occur in strings only, where `\u001b` means the same.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

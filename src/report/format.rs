@@ -14,7 +14,7 @@ pub struct Format {
 
 /// A file that a format made.
 ///
-/// The first one is the report itself; others stand beside it, under its name with another ending.
+/// The first one is the report itself; the others have its name with another ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// The ending of its name, without the dot.
@@ -57,7 +57,7 @@ enum Render {
 
 use Render::{Document, Picture, Tables, Text};
 
-/// What reports are about.
+/// The kinds of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A run.

@@ -96,7 +96,7 @@ fn picture(scene: &Scene) -> Result<Json, RenderError> {
     Ok(json!({ "title": scene.title, "inner": inner }))
 }
 
-/// A section as the template of tables shows it. A column in which nothing was measured has nothing to show.
+/// A section as the template of tables shows it, without columns in which nothing was measured.
 fn view(section: &Section) -> Json {
     let table = &section.table;
     let is_shown =
@@ -106,7 +106,7 @@ fn view(section: &Section) -> Json {
     let head = head.map(
         |(at, column)| json!({ "label": column.label, "is_text": at > 0 && table.is_text(at) }),
     );
-    // A row that takes part in no ranking stands back where any does.
+    // A row outside the ranking is greyed where others are ranked.
     let ranks = table.rows.iter().any(|row| row.ranked);
     let row = |row: &Row| {
         let cells = row.cells.iter().zip(table.columns.iter().skip(1));
@@ -123,7 +123,7 @@ fn view(section: &Section) -> Json {
         "title": section.title,
         "about": section.about,
         "notes": section.notes,
-        // What was recorded keeps its backticks.
+        // Recorded texts keep their backticks.
         "sets_code": section.id == "metrics",
         "head": head.collect::<Vec<_>>(),
         "rows": table.rows.iter().map(row).collect::<Vec<_>>(),

@@ -28,7 +28,7 @@ struct File<'a> {
 /// was computed.
 ///
 /// Numbers are exact: shares are fractions of 1, tokens are whole. A value is `not_measured` where
-/// nobody measured it, and `not_applicable` where there is nothing to measure.
+/// it was not measured, and `not_applicable` where there is nothing to measure.
 pub fn render(report: &Report) -> Result<String, RenderError> {
     let text = match &report.subject {
         Subject::Run => serde_json::to_string_pretty(&File {
@@ -51,7 +51,7 @@ struct Line<'a> {
 
 /// Writes one line per cell: [`CellSummary`] with the run's fingerprint in front.
 ///
-/// What nobody measured is `null`; shares are computed from the counts beside them.
+/// Values that were not measured are `null`; shares are computed from the counts beside them.
 pub(super) fn lines(report: &Report) -> Result<String, RenderError> {
     let run = report.run.as_ref().map_or("", |run| &run.fingerprint);
     let line = |cell| {

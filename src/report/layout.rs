@@ -33,7 +33,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// A piece of text that is never broken, and whether a blank stands before it.
+/// A piece of text that is never broken, and whether a blank precedes it.
 struct Piece<'a> {
     text: &'a str,
     blank: bool,
@@ -130,7 +130,7 @@ fn piece_end(word: &str, longest: usize) -> usize {
             .take_while(|(at, _)| *at < longest)
             .filter(|(_, c)| signs.contains(c))
             .map(|(at, c)| (c, at + c.len_utf8()))
-            // The point of a number is no joint.
+            // A number does not break at its point.
             .filter(|(c, end)| !matches!(c, '.' | ',') || !ends_number(*end))
             .map(|(_, end)| end)
             .last()
@@ -144,20 +144,21 @@ fn piece_end(word: &str, longest: usize) -> usize {
 /// A column to be laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnSpec {
-    /// Columns with a higher rank go first, among equals the last; [`Self::NEVER`] never comes in.
+    /// 0 is the most important. Columns with a larger number are left out first, among equals the
+    /// last; [`Self::NEVER`] is never shown.
     pub(crate) rank: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
-    /// As wide as it would like to be.
+    /// The width beyond which more is of no use.
     pub(crate) widest: usize,
 }
 
 impl ColumnSpec {
-    /// Rank of a column that takes no room.
+    /// The priority of a column that is never shown.
     pub(crate) const NEVER: u8 = u8::MAX;
 }
 
-/// Whether all columns of rank 0 fit `limit`: what nobody should have to do without.
+/// Whether all columns of priority 0, which should always be shown, fit `limit`.
 pub(crate) fn fits(specs: &[ColumnSpec], limit: usize) -> bool {
     let needed = specs.iter().filter(|spec| spec.rank == 0);
     let sum: usize = needed.map(|spec| spec.narrowest + GAP).sum();
@@ -166,10 +167,10 @@ pub(crate) fn fits(specs: &[ColumnSpec], limit: usize) -> bool {
 
 /// The width of each column, `None` for those that do not fit `limit`.
 ///
-/// The first column, which names the rows, always stands. The others come in by rank, in their order
-/// among equals, each with its narrowest width. Where one did not fit, none of a higher rank comes in:
-/// what matters less never stands where what matters more is missing. What is left goes to those that
-/// would like more, from the left.
+/// The first column, which names the rows, is always shown. The others are added by priority, in
+/// their order among equals, each with its narrowest width. Once a column does not fit, none with a
+/// larger priority number is added: a less important column never replaces a more important one.
+/// The remaining width is given to columns that can use more, from the left.
 pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..specs.len()).collect();
     order.sort_by_key(|at| (*at > 0, specs[*at].rank));
@@ -202,8 +203,8 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
     widths
 }
 
-/// Columns that do not stand in the first table, in their order, as further tables of at most `limit`: each
-/// takes as many as fit beside the names, and one at least.
+/// Columns that are not in the first table, in their order, as further tables of at most `limit`:
+/// each takes as many as fit next to the names, and at least one.
 pub(crate) fn further(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
     let names = specs.first().map_or(0, |spec| spec.narrowest);
     let mut tables: Vec<Vec<usize>> = Vec::new();
@@ -280,7 +281,7 @@ mod tests {
         let specs = [spec(0, 10, 20), spec(0, 10, 10), spec(0, 10, 10)];
         assert!(fits(&specs, 34) && !fits(&specs, 33));
         assert_eq!(columns(&specs, 33), [Some(20), Some(10), None]);
-        // What matters less does not come in where what matters more did not fit.
+        // A less important column is not added where a more important one did not fit.
         let specs = [
             spec(0, 10, 10),
             spec(1, 20, 20),

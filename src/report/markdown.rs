@@ -9,12 +9,12 @@ use crate::report::{
 };
 use crate::stats::SampleSize;
 
-/// What the signs of the comparison mean.
+/// The legend of the comparison's signs.
 const LEGEND: &str = "Bold: best, or within its ±, among the strategies that fired and are not broken. \
 ± is half of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is \
 sessions/items, as in the heading unless a cell has its own.";
 
-/// A table of more characters than this is not read beside a change.
+/// A table of more characters than this is too wide for the review of a change.
 const WIDTH: usize = 120;
 
 /// Prose wraps: it asks for no more.
@@ -29,9 +29,9 @@ const CUT: &str =
 
 /// Writes the report as GitHub Markdown: every section.
 ///
-/// Columns that do not fit 120 characters are in folded tables of their own, and sections for files are
-/// folded. What nobody measured takes no column: it is named. A comparison is never longer than a comment
-/// may be.
+/// Columns that do not fit 120 characters are in folded tables of their own, and sections for files
+/// are folded. Metrics that were not measured take no column: they are named. A comparison is never
+/// longer than a comment may be.
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
     for banner in &report.banners {
@@ -105,7 +105,7 @@ fn write_section(out: &mut String, section: &Section) {
     }
     let is_comparison = section.id == "comparison";
     let legend = is_comparison.then(|| LEGEND.to_owned());
-    // The comparison says itself what nobody measured.
+    // The comparison itself lists the metrics that were not measured.
     let missing = named("not measured", &columns.missing).filter(|_| !is_comparison);
     let zero = named("0 in every row", &columns.zero);
     let notes = section.notes.iter().cloned();
@@ -118,14 +118,14 @@ fn named(what: &str, labels: &[&str]) -> Option<String> {
     (!labels.is_empty()).then(|| format!("{what}: {}", labels.join(", ")))
 }
 
-/// Which columns are in which table.
+/// The columns of each table.
 #[derive(Default)]
 struct Columns<'a> {
     /// The first table's, without the names.
     first: Vec<usize>,
     /// Those of tables that are folded.
     further: Vec<Vec<usize>>,
-    /// Labels of those that nobody measured.
+    /// Labels of those that were not measured.
     missing: Vec<&'a str>,
     /// Labels of those that are left out because they are zero everywhere.
     zero: Vec<&'a str>,

@@ -14,12 +14,13 @@ use ::parquet::schema::types::Type;
 use super::columns::{self, Column, ValueReader};
 use super::{RenderError, Report};
 
-/// What a file says of its writer.
+/// The name of the writer in a file.
 const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the tables of cells and of probe items: the same columns as CSV.
 ///
-/// What nobody measured is null. Texts are as they were recorded: nothing that reads Parquet obeys them.
+/// Values that were not measured are null. Texts are written as recorded: programs that read
+/// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells);
     let items = table("items", &columns::items(), &report.items());

@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Column, Row, Table, Value, columns};
 
-/// One table, with what it says.
+/// One table with its texts.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Section {
     /// Its name in files.
     pub id: &'static str,
     /// Its heading.
     pub title: String,
-    /// What it shows, in a sentence.
+    /// Its content, in a sentence.
     pub about: String,
     /// Where it is shown.
     pub audience: Audience,
     /// The table.
     pub table: Table,
-    /// What stands below it: legends, what was left out.
+    /// The text below it: legends, and lists of what was left out.
     pub notes: Vec<String>,
-    /// A terminal shows at most so many rows.
+    /// The most rows that a terminal shows.
     #[serde(skip)]
     pub(crate) most_rows: usize,
 }

@@ -36,7 +36,7 @@ pub struct StrategySummary {
     pub rejected: usize,
     /// Prompts refused as too long, recovered or not.
     pub overflows: usize,
-    /// What it costs under each bill, the one of the comparison first.
+    /// Its cost under each bill, the one of the comparison first.
     pub costs: Vec<StrategyCost>,
     /// All planted items, corrected for chance.
     pub survival: Option<Estimate>,
@@ -44,15 +44,15 @@ pub struct StrategySummary {
     pub survival_uncorrected: Option<Estimate>,
     /// By kind, uncorrected; that of `decoy` is the chance rate.
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
-    /// What the reader made of it; `None` where nobody was asked.
+    /// The reader's answers; `None` where no reader was asked.
     pub answers: Option<StrategyAnswers>,
-    /// What the reader made of the summaries in it alone; `None` where it was not asked.
+    /// The reader's answers from the summaries alone; `None` where it was not asked.
     pub summary_answers: Option<StrategyAnswers>,
     /// By stage.
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
-    /// Which files can be told from the prompts, over all cells, verb by verb.
+    /// The files that the prompts still name, over all cells, verb by verb.
     pub trail: Option<ArtifactTrail>,
     /// The value of each metric, by name.
     pub(crate) values: BTreeMap<&'static str, PooledValue>,
@@ -61,17 +61,17 @@ pub struct StrategySummary {
 /// Accuracy relative to full history, or why there is none.
 pub type Fidelity = Result<Estimate, Refusal>;
 
-/// What a reader made of a strategy's prompts.
+/// The answers of a reader to a strategy's prompts.
 #[expect(clippy::large_enum_variant, reason = "there is one for each strategy")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum StrategyAnswers {
-    /// The reader is no language model: outcomes over all cells.
+    /// The reader is not a language model: outcomes over all cells.
     Extract(Extract),
     /// The reader is a model.
     Accuracy(StrategyAccuracy),
 }
 
-/// What a model made of a strategy's prompts.
+/// The scores of a model on a strategy's prompts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrategyAccuracy {
     /// Mean score.
@@ -136,7 +136,7 @@ impl StrategySummary {
         }
     }
 
-    /// What the reader made of it, where it is a model.
+    /// The scores of the reader, where it is a model.
     pub(crate) fn accuracy(&self) -> Option<&StrategyAccuracy> {
         match self.answers.as_ref()? {
             StrategyAnswers::Accuracy(found) => Some(found),

@@ -6,7 +6,7 @@ use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
 use crate::report::number_format::many;
 use crate::stats::Estimate;
 
-/// A terminal shows at most so many settings off the front.
+/// The most settings off the front that a terminal shows.
 const MOST_OFF_FRONT: usize = 12;
 
 /// The report of a sweep.
@@ -118,7 +118,7 @@ fn row(point: &SweepPoint) -> Row {
     }
 }
 
-/// What is recommended, and whether it was confirmed: one line each.
+/// The recommendation, and whether it was confirmed: one line each.
 pub(crate) fn recommendation(sweep: &Sweep, one: &Recommendation) -> [String; 2] {
     let change = |estimate: Option<Estimate>| {
         let Some(estimate) = estimate else {

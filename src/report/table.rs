@@ -28,8 +28,9 @@ pub struct Column {
     pub label: String,
     /// Unit and direction, where it is a metric.
     pub measure: Option<Measure>,
-    /// Where there is no room for all, columns with a higher rank go first, among equals the last;
-    /// [`Column::FILES_ONLY`] stands in files only.
+    /// Its priority where there is no room for all columns: 0 is the most important. Columns with a
+    /// larger number are left out first, among equals the last; [`Column::FILES_ONLY`] is shown in
+    /// files only.
     pub rank: u8,
 }
 
@@ -47,9 +48,9 @@ pub struct Measure {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What it stands for.
+    /// The kind of row.
     pub role: Role,
-    /// What is to be known about the whole row: `broken (2 rejected, died at 57)`.
+    /// Remarks on the whole row: `broken (2 rejected, died at 57)`.
     pub marks: Vec<String>,
     /// Whether it takes part in rankings: it fired, and nothing in it is broken.
     pub ranked: bool,
@@ -57,7 +58,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// What a row stands for.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -71,12 +72,12 @@ pub enum Role {
     Other,
 }
 
-/// One value, with what it rests on.
+/// One value with its sample size and interval.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Cell {
     /// The value.
     pub value: Value,
-    /// What it rests on, where it is an estimate or a share of items.
+    /// Its sample size, where it is an estimate or a share of items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<SampleSize>,
     /// Its interval, where it is an estimate over two sessions or more; of a share of all items Wilson's. It
@@ -86,12 +87,12 @@ pub struct Cell {
     /// Whether it is the best of its column among the rows that are ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub best: bool,
-    /// What values of its kind are possible.
+    /// The range of possible values.
     #[serde(skip)]
     pub(crate) range: Range,
 }
 
-/// What values are possible.
+/// A range of possible values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Range {
     /// From 0 to 1.
@@ -111,7 +112,7 @@ pub enum Value {
     Tokens(u64),
     /// How many.
     Count(u64),
-    /// So many of so many.
+    /// A count out of a total.
     Of(u64, u64),
     /// Words, as recorded: to be escaped.
     Text(String),
@@ -122,7 +123,7 @@ pub enum Value {
 }
 
 impl Column {
-    /// Rank of a column that a terminal does not show: too long, or measured by nobody, which a
+    /// The priority of a column that a terminal does not show: too long, or not measured, which a
     /// note then says.
     pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
 
@@ -213,7 +214,7 @@ impl Cell {
         Self::exact(Value::Tokens(tokens.0))
     }
 
-    /// So many of so many.
+    /// A count out of a total.
     pub(crate) fn of(part: usize, whole: usize) -> Self {
         Self::exact(Value::Of(part as u64, whole as u64))
     }

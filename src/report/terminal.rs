@@ -24,14 +24,15 @@ const LONGEST_PIECE: usize = 32;
 /// The same of the names of rows.
 const LONGEST_PIECE_OF_NAME: usize = 20;
 
-/// What the signs of the comparison mean.
+/// The legend of the comparison's signs.
 const LEGEND: &str = "* best, or within its ±, among the strategies that fired and are not broken; ± is half \
 of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is sessions/items, as \
 in the heading unless a row has its own.";
 
 /// Lays a report out for a terminal. Width and colour are given: it reads no environment.
 ///
-/// Where not all columns fit, those of a high rank are left out and named below the table.
+/// Where not all columns fit, those with a large priority number are left out and named below the
+/// table.
 #[derive(Debug, Clone, Copy)]
 pub struct Terminal {
     width: usize,
@@ -39,7 +40,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal of so many columns, 60 at least.
+    /// A terminal of this many columns, at least 60.
     pub fn new(width: usize, color: bool) -> Self {
         Self {
             width: width.max(NARROWEST),
@@ -345,7 +346,7 @@ fn spec(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usiz
             .filter_map(move |row| row.get(at)?.first())
             .map(|(_, line)| line.as_str())
     };
-    // Names give way first: they stand alone in their lines, and a value does not.
+    // Names are narrowed first: they are alone in their lines, and a value is not.
     let (longest, unbroken) = if at == 0 {
         (longest.min(layout::LONGEST_NAME), LONGEST_PIECE_OF_NAME)
     } else {

@@ -22,9 +22,9 @@ pub struct KnobPair {
 /// All settings that have both values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PairCell {
-    /// What they save, in the mean of those that are not broken; `None` where all are.
+    /// The mean of the metric that is saved, over those that are not broken; `None` where all are.
     pub cost: Option<f64>,
-    /// What they keep, likewise.
+    /// The mean of the metric that is kept, likewise.
     pub quality: Option<f64>,
     /// How many there are.
     pub settings: usize,
@@ -67,7 +67,7 @@ pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair
 }
 
 impl PairCell {
-    /// What settings come to together; `None` without one.
+    /// The means of some settings; `None` without one.
     pub(super) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
         let mut cell = Self::default();
         let (mut cost, mut quality) = (Vec::new(), Vec::new());

@@ -93,7 +93,7 @@ fn each_window_has_a_front_and_a_recommendation_of_its_own() {
         tried("", &[(0.1, 0.9); 3]),
         within("40000", "", 0.3, 0.7),
         within("40000", "2", 0.4, 0.75),
-        // In the larger window everything keeps more: that is no merit of a setting.
+        // In the larger window everything keeps more: that is not the merit of a setting.
         within("80000", "", 0.2, 0.95),
         within("80000", "2", 0.1, 0.9),
     ];

@@ -39,16 +39,16 @@ pub(super) struct StrategyRequest {
     pub(super) usage: Usage,
     /// By how much its prompt changes.
     pub(super) change: Change,
-    /// The length of its answer, with what a live model thinks before: that is billed as output, and
-    /// stands in no later prompt.
+    /// The length of its answer, with what a live model thinks before: that is billed as output,
+    /// and is in no later prompt.
     pub(super) output: Span<Tokens>,
 }
 
 /// How summaries of another length change the prompts of a cell.
 ///
-/// A summary stands in the prompts from the call it was written for up to the next one that a
-/// summary is written for, which reads it and takes it up. No prompt grows beyond the window: there
-/// a strategy would have compacted again, sooner; how often is unknown.
+/// A summary is in the prompts from the call it was written for up to the next one that a summary
+/// is written for, which reads it and takes it up. No prompt grows beyond the window: there a
+/// strategy would have compacted again, sooner; how often is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carry {
     /// The agent's prompts, by call.

@@ -32,8 +32,8 @@ pub(crate) struct ForecastInputs<'a> {
     pub batch_of: &'a dyn Fn(&str) -> Option<u32>,
 }
 
-/// How many tokens models may think before each answer: billed as output, beside the answer's own
-/// limit.
+/// How many tokens models may think before each answer: billed as output, in addition to the
+/// answer's own limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thinking {
     /// The writer of summaries.
@@ -98,7 +98,7 @@ impl ForecastInputs<'_> {
 enum Delivery {
     /// Each by itself: the answer is needed to go on.
     Live,
-    /// In a batch as well, at so many thousandths of the price, where that is known.
+    /// In a batch as well, at this many thousandths of the price, where that is known.
     Batch(Option<u32>),
 }
 
@@ -266,7 +266,7 @@ impl Spend {
     }
 }
 
-/// The usage of so many questions to a prompt of `tokens`, which is near the one that is due:
+/// The usage of `questions` questions to a prompt of `tokens`, which is near the one that is due:
 /// the first question alone, the others once it is cached.
 fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
     let part = |of: Tokens| {

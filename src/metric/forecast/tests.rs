@@ -274,9 +274,9 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
         assert_eq!((total.less, total.more), (Tokens(less), Tokens(more)));
     };
     // Prompts 1 to 3 and two requests carry the first, the prompt of 980 only up to the window;
-    // prompts 4 and 5 carry the second. Notes beside the work stand in no prompt.
+    // prompts 4 and 5 carry the second. Background notes are in no prompt.
     check(&cell, 5 * 10 + 2 * 20, 90 + 90 + 20 + 2 * 90 + 2 * 80);
-    // What failed wrote nothing.
+    // A failed call wrote nothing.
     cell.record.model_calls[0].failure = Some("timed out".to_owned());
     check(&cell, 2 * 20, 2 * 80);
 }
@@ -328,7 +328,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     };
     assert_eq!(found(live).thousandths, span);
     assert_eq!(found(live).dollars, Some(span.map(Usd)));
-    // What is thought before is paid for as output, and no later prompt carries it.
+    // Thinking is paid for as output, and no later prompt carries it.
     let thinking = Some(Tokens(500));
     let more = Span {
         high: span.high + 500 * 2_000,

@@ -91,7 +91,7 @@ pub(super) fn level(metric: &MetricDifference, value: f64) -> String {
     }
 }
 
-/// What was paired: `20 sessions, 398 of 400 probes paired, wins/ties/losses 31/324/43`.
+/// The number of pairs: `20 sessions, 398 of 400 probes paired, wins/ties/losses 31/324/43`.
 pub(super) fn paired(metric: &MetricDifference) -> String {
     let paired = &metric.paired;
     let n = paired.by_session.n;
@@ -165,7 +165,7 @@ fn detectable(metric: &MetricDifference) -> Option<String> {
     Some(format!("MDE {:.1}", found * factor))
 }
 
-/// What must be said beside a metric: weights that matter, totals that contradict, pairs without score.
+/// Warnings on a metric: weights that matter, totals that contradict, pairs without score.
 pub(super) fn warnings(metric: &MetricDifference) -> Vec<String> {
     let mut found = Vec::new();
     let (name, paired) = (metric.metric, &metric.paired);

@@ -1,4 +1,4 @@
-//! Before and after of each compaction: what it took out, and what stands there now.
+//! Before and after of each compaction: the removed messages, and the text in their place.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ pub(super) const MOST: usize = 5_000;
 
 type Portions = BTreeMap<MessageKind, Portion>;
 
-/// One compaction: its cell, what happened, and what it took out and put in; nothing in older records.
+/// One compaction: its cell, its event, and its change, which is `None` in older records.
 pub(super) type Compaction<'a> = (
     &'a CellRecord,
     &'a CompactionEvent,
     Option<&'a CompactionChange>,
 );
 
-/// All compactions; the first repeat of a cell stands for the others.
+/// All compactions of the first repeat of each cell.
 pub(super) fn all(report: &Report) -> Vec<Compaction<'_>> {
     let all = report.first_cells().flat_map(|cell| {
         let events = cell.compactions.iter().enumerate();
@@ -85,7 +85,7 @@ fn portions(of: &Portions) -> String {
     }
 }
 
-/// What it is, and how it begins.
+/// The kind of message, and how it begins.
 fn excerpt(excerpt: &Excerpt) -> String {
     let of = excerpt
         .message

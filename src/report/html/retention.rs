@@ -9,8 +9,8 @@ use crate::probe::ProbeKind;
 use crate::report::plot::curves;
 use crate::report::{Report, Role, number_format};
 
-/// One table for each kind; `None` where no item has an age. The figures stand below a picture,
-/// which may be missing.
+/// One table for each kind; `None` where no item has an age. The figures are below a picture, which
+/// may be missing.
 pub(super) fn tables(report: &Report) -> Option<Json> {
     // The floor has no history to forget.
     let rows = report.compared().iter();

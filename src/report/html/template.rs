@@ -51,7 +51,7 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, Ren
     filled().map_err(|error| RenderError::Html(error.to_string()))
 }
 
-/// A text, from wherever: nothing in it is markup, in an element or an attribute.
+/// Escapes a text, so that no part of it is markup in an element or an attribute.
 fn escaped(text: &str) -> String {
     escape::xml(text).replace("&apos;", "&#39;")
 }

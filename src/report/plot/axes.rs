@@ -100,7 +100,7 @@ impl Panel {
     }
 }
 
-/// Round values in a range, at most so many.
+/// Round values in a range, at most this many.
 pub(super) fn ticks((from, to): (f64, f64), most: usize) -> Vec<f64> {
     RangedCoordf64::from(from..to).key_points(BoldPoints(most))
 }

@@ -53,7 +53,7 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
     scene
 }
 
-/// The number of a cell that a map shows; nothing where it was not measured.
+/// The number of a cell that a map shows; `None` where it was not measured.
 type CellValue = fn(&PairCell) -> Option<f64>;
 
 fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
@@ -136,7 +136,7 @@ fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Colo
     scene.line(&corners, color, width, 1.0);
 }
 
-/// How many cells a line of text is high, so that the values of each so many do not overlap.
+/// The height of a line of text in cells: values this many cells apart do not overlap.
 fn every(cell: f64) -> usize {
     let mut counts = 1..=u8::MAX;
     let found = counts.find(|count| f64::from(*count) * cell >= SIZE);

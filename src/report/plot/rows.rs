@@ -9,9 +9,9 @@ const HEIGHT: f64 = 42.0;
 
 /// A row.
 pub(super) struct Row {
-    /// It stands above the values.
+    /// The text above the values.
     pub(super) title: String,
-    /// What is written beside the values.
+    /// The text next to the values.
     pub(super) words: String,
     /// A limit, drawn as a dashed line.
     pub(super) margin: Option<f64>,

@@ -1,4 +1,4 @@
-//! Token savings beside cost savings: the cache takes the distance between the two back.
+//! Token savings next to cost savings: the prompt cache accounts for the distance.
 
 use super::axes::{percent, reach};
 use super::rows::{self, Row, Value};

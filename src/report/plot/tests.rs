@@ -19,7 +19,7 @@ const OF_RUN: [Plot; 5] = [
     ("retention", |report| curves::scene(report, None)),
 ];
 
-/// A run of so many sessions and strategies, all of a different kind.
+/// A run of this many sessions and strategies, all of a different kind.
 fn report(sessions: usize, strategies: &[&str]) -> Report {
     report_of(sessions, strategies, |_| ())
 }
@@ -272,7 +272,7 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
     assert_eq!(points, 2, "full history and the strategy");
 }
 
-/// What stands in a picture.
+/// The texts of a picture.
 fn texts(scene: &Scene) -> impl Iterator<Item = &str> {
     scene.labels.iter().map(|label| label.text.as_str())
 }

@@ -1,4 +1,5 @@
-//! What readers answered: by prompt, by summary alone, and which probes did not qualify.
+//! Answers of readers: from the prompt, from the summary alone, and the probes that did not
+//! qualify.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
     })
 }
 
-/// Outcomes of a reader without a model, or what stands beside accuracy.
+/// Outcomes of a reader without a model, or the columns next to accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     let mut strategies = material.strategies.iter();
     let is_extract = strategies
@@ -119,7 +120,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     }
 }
 
-/// Said below tables in which some items have no score.
+/// The note below tables in which some items have no score.
 const BOUNDS: &str = "Items without a score may be right or wrong: at least counts all of them as wrong, at \
      most as right. Where many need a judge, shares of the others say little by themselves.";
 
@@ -132,7 +133,7 @@ fn is_open(strategy: &StrategySummary) -> bool {
     }
 }
 
-/// `46.0–71.2 %`; nothing where all items have a score.
+/// `46.0–71.2 %`; not applicable where all items have a score.
 fn between(bounds: Option<(f64, f64)>) -> Cell {
     bounds.map_or(Cell::NOT_APPLICABLE, |(least, most)| {
         Cell::text(format!(
@@ -184,7 +185,7 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
     cells
 }
 
-/// What a model made of the summaries alone: fidelity of the summaries themselves.
+/// A model's answers from the summaries alone: the fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, strategy| {
         let Some(StrategyAnswers::Accuracy(found)) = &strategy.summary_answers else {

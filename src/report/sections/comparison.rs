@@ -16,7 +16,7 @@ mod written;
 
 use written::{banner, of_offline, twins, writers};
 
-/// The comparison, and a banner on strategies that only a model could tell apart.
+/// The comparison, and a banner on strategies that differ only in a model's writing.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let most = material
         .strategies
@@ -27,7 +27,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
     let mut rows: Vec<Row> = material
         .strategies
         .iter()
-        // Where no probe is asked there is no floor: a control without a cell says nothing.
+        // Without probes there is no floor: a control without a cell is not shown.
         .filter(|(kind, strategy)| *kind == Arm::Strategy || super::is_measured(strategy))
         .map(|(kind, strategy)| row(material, *kind, strategy, most))
         .collect();
@@ -57,7 +57,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
             Value::Count(0) => !hides_zeros,
             _ => true,
         });
-        // Before the first cell there is nothing to tell apart.
+        // Before the first cell there are no differences.
         let is_shown = is_known && (is_measured || !(has_cells || hides_zeros));
         column(material, metric, is_shown)
     };
@@ -102,9 +102,9 @@ fn has_edges(material: &Material<'_>) -> bool {
     costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 
-/// What nobody measured, in one line: it takes up no column on a terminal.
+/// The metrics that were not measured, in one line: they take up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
-    // Strain of which there was none was measured, and is zero.
+    // Metrics of context pressure that are zero were measured.
     let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
     let missing: Vec<&Column> = columns
         .iter()
@@ -226,9 +226,10 @@ fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
     Cell::exact(value.unwrap_or(Value::NotMeasured))
 }
 
-/// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
-/// marked where fewer than two rows are ranked, where the best rests on one session, where all are alike,
-/// where the best saves nothing, or where it is told from a twin by a model's writing alone.
+/// Marks the best values of one column: the best, and those that lie within its interval. Nothing
+/// is marked where fewer than two rows are ranked, where the best rests on one session, where all
+/// are alike, where the best saves nothing, or where it differs from a twin in a model's writing
+/// alone.
 ///
 /// Nor is anything marked where a strategy that summarises leads one that does not, or follows it, and
 /// no language model wrote: `writers`.

@@ -201,7 +201,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// What the calls of a strategy cost: dollars, and the modelled time in which the agent waits and in
+/// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
 /// which it does not. `NotMeasured` unless every session has prices.
 fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
     let cells = material.summaries.iter();
@@ -239,7 +239,7 @@ fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost
     ]
 }
 
-/// What broke the cache, under the scheme of the comparison.
+/// The causes of cache breaks, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, strategy| {
         let breaks = strategy
@@ -273,7 +273,8 @@ pub(super) fn shown(material: &Material<'_>) -> Option<String> {
     Some(format!("{scheme} with {placement} breakpoints"))
 }
 
-/// What the provider says it read, beside what the scheme of the session's own provider reads.
+/// The cache reads that the provider reports, next to those of the scheme of the session's own
+/// provider.
 pub(super) fn observed(material: &Material<'_>) -> Section {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let cells = material.cells.iter();

@@ -43,7 +43,7 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
     })
 }
 
-/// What the first, second, third compaction of a cell does.
+/// The effect of the first, second, third compaction of a cell.
 pub(super) fn by_number(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, strategy| {
         let of_cells = of_cells(material, strategy);

@@ -9,10 +9,10 @@ use crate::report::build::Material;
 use crate::report::{Cell, Role, Row, Section, number_format, probe_texts};
 use crate::stats::agreement::cohens_kappa;
 
-/// At most so many examples are shown of one kind.
+/// The most examples shown of one kind.
 const EXAMPLES: usize = 3;
 
-/// Of a text in an example, so many characters are shown.
+/// The characters shown of a text in an example.
 const SHOWN_CHARS: usize = 160;
 
 /// An answer that both rules and the judge graded.

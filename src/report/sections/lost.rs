@@ -1,4 +1,4 @@
-//! What was lost, and where: call, stage and reason.
+//! Lost items and where they were lost: call, stage and reason.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const SHOWN: usize = 6;
 /// Where one cell lost an item.
 struct Loss<'a> {
     strategy: &'a str,
-    /// The strategy breaks anyway: what it loses is no news.
+    /// Whether the strategy is broken: its losses are expected.
     is_broken: bool,
     at: &'a LostAt,
 }

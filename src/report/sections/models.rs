@@ -1,4 +1,5 @@
-//! What models were asked beside the replay: kept answers, the judges' sentinels, and how far they agree.
+//! Requests to models outside the replay: kept answers, the judges' sentinels, and the judges'
+//! agreement.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
 /// How far the judges of a panel agree.
 pub(super) fn agreement(material: &Material<'_>) -> Section {
     let judges = judge_names(material.manifest);
-    // What is right at each point: as long as that is the same, a judge is shown the same.
+    // The right answer at each point: as long as it is the same, a judge is shown the same.
     let texts = probe_texts(material.cells.iter().copied());
     // The same answer to the same question is one verdict, in however many cells and at however many points
     // it was given.
@@ -169,7 +170,7 @@ pub(in crate::report) fn judges(manifest: &Manifest) -> BTreeMap<String, String>
         .collect()
 }
 
-/// Says of live judges that nobody compared them with people, or that the comparison is not enough.
+/// A banner on live judges that were not calibrated against people's labels, or not well enough.
 pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
     let mut judge = manifest.judge.iter();
     if !judge.any(|judge| judge.kind == ModelKind::Live) {

@@ -1,4 +1,4 @@
-//! What is to be said of single sessions: results, early ends, the counter's error, imports.
+//! Tables of single sessions: results, early ends, the counter's error, imports.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCa
     let mut refusals = cell.refusals.iter();
     match (cause, cell.window) {
         (DeathCause::Unanswered, _) => "the provider failed at every attempt".to_owned(),
-        // A limit beside the window.
+        // A limit other than the window.
         (DeathCause::Overflow, _)
             if let Some(refusal) = refusals.find(|refusal| refusal.call == call) =>
         {
@@ -125,7 +125,7 @@ fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCa
     }
 }
 
-/// How often each limit beside the window refused a prompt, with the document that names it.
+/// How often each limit other than the window refused a prompt, with the document that names it.
 fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for refusal in material.cells.iter().flat_map(|cell| &cell.refusals) {
@@ -185,7 +185,7 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
         .shown_to(audience)
 }
 
-/// What importers did not know or had to mend.
+/// Data that importers did not know or had to repair.
 pub(super) fn importers(material: &Material<'_>) -> Section {
     let list = |counts: &BTreeMap<String, u64>| {
         let parts = counts

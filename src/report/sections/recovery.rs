@@ -1,4 +1,4 @@
-//! Recovery: what a search over removed text brings back.
+//! Recovery: items that a search over removed text finds.
 
 use crate::record::RecoveryRecord;
 use crate::report::build::Material;
@@ -6,7 +6,7 @@ use crate::report::number_format::many;
 use crate::report::{Banner, Cell, Section, Value};
 use crate::units::Tokens;
 
-/// What all searches of some cells brought back.
+/// The items that all searches of some cells found.
 #[derive(Default)]
 struct Totals {
     lost: u64,

@@ -101,7 +101,8 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
                 if all == 0 {
                     continue;
                 }
-                // Where what is left stands: of all items of that kind and age, the share there.
+                // The places of the remaining items: of all items of that kind and age, the share
+                // there.
                 let there = |place: PlaceInPrompt| {
                     let there = meant().filter(|item| item.place == Some(place));
                     let sum = there.fold(0.0, |sum, item| sum + item.score);

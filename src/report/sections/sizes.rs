@@ -48,7 +48,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     banners
 }
 
-/// The sizes of each session that carries usage, beside its bill.
+/// The sizes of each session that carries usage, next to its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = material.manifest.sessions.iter();
     let recorded: Vec<&SessionEntry> = sessions

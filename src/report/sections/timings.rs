@@ -1,5 +1,5 @@
-//! Measured processor time of the strategies' own code, and beside it the modelled time of all calls:
-//! two columns that are never added.
+//! Measured processor time of the strategies' own code, and next to it the modelled time of all
+//! calls: two columns that are never added.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn unknown() -> Value {
     Value::Text("unknown".to_owned())
 }
 
-/// What the table of costs says of a strategy under the scheme of the comparison, which comes first.
+/// A strategy's cell in the table of costs, under the scheme of the comparison, which comes first.
 fn modelled(report: &Report, strategy: &str, column: &str) -> Cell {
     let found = report.section("cost_by_scheme").and_then(|section| {
         let mut rows = section.table.rows.iter();

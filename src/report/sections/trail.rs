@@ -1,4 +1,4 @@
-//! Which files can be told from prompts, verb by verb, and what summaries made up.
+//! Files that prompts still name, verb by verb, and unsupported claims of summaries.
 
 use crate::metric::trail::{self, VERBS};
 use crate::record::{Arm, SummaryAtoms};

@@ -49,7 +49,7 @@ fn sample(strategy: &str, saved: f64, kept: f64, dead: usize) -> Sample {
     }
 }
 
-/// A grid of knobs with so many values each, and the default.
+/// A grid of knobs with these numbers of values, and the default.
 fn sweep(knobs: &[(&str, usize)]) -> Sweep {
     let mut tried = vec![Trial {
         values: Vec::new(),

@@ -1,4 +1,4 @@
-//! What only a model's writing could tell apart: no best-mark says more than was measured.
+//! Strategies that differ only in a model's writing: none of them is marked as best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
