@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         summariser: offline,
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let time =
         |prepared: &PreparedSession, name: Option<&str>| -> Result<Duration, Box<dyn Error>> {

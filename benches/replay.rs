@@ -31,7 +31,7 @@ fn prepared(tokens: u64) -> Option<(PreparedSession, Models)> {
         summariser: offline.clone(),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     Some((
         PreparedSession::new(Arc::new(made.session), counts, probes).ok()?,

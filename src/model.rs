@@ -42,9 +42,9 @@ pub trait Model: Debug + Send + Sync {
 
     /// Answers one request for the repeat of this number, and says under which name the answer is
     /// kept, if it is. Usage that a provider does not report is counted by `counts`.
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Answered {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> BilledAnswer {
         let _ = (repeat, counts);
-        Answered::once(self.respond(request))
+        BilledAnswer::once(self.respond(request))
     }
 
     /// The most it may write for this request, thinking included.
@@ -71,7 +71,7 @@ pub trait Model: Debug + Send + Sync {
 
 /// An answer, and the name under which it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct BilledAnswer {
     /// The response or the failure.
     pub answer: Result<Response, CallFailure>,
     /// The name, where answers are kept.
@@ -79,19 +79,19 @@ pub struct Answered {
     /// The failures of the attempts before the last one.
     pub failed: Vec<CallFailure>,
     /// The cost, paid now or when the answer was recorded, and whether the answer is kept.
-    pub paid: Option<Paid>,
+    pub paid: Option<AnswerCost>,
 }
 
 /// The cost of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paid {
+pub struct AnswerCost {
     /// The billed tokens.
     pub usage: Usage,
     /// Whether the next one who asks gets it for nothing.
     pub is_kept: bool,
 }
 
-impl Answered {
+impl BilledAnswer {
     /// The outcome of a request that was made once, and is kept nowhere.
     pub fn once(answer: Result<Response, CallFailure>) -> Self {
         Self {

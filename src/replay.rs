@@ -22,7 +22,7 @@ use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEv
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
-use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
+use crate::strategy::{CompactionResult, Recovery, StageFailure, Strategy};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
@@ -51,9 +51,9 @@ use reader::{Answers, Questioner};
 pub use clock::{CpuClock, NoClock};
 pub use failure::failed;
 pub use fitness::Fitness;
-pub use meter::Booked;
+pub use meter::RequestBill;
 pub use prepared::PreparedSession;
-pub use reader::{Judges, Times};
+pub use reader::{Judges, Repetitions};
 pub use unanswered::Unanswered;
 
 /// The models a cell may ask.
@@ -66,7 +66,7 @@ pub struct Models {
     /// Judges answers; without it rules alone do.
     pub judge: Option<Judges>,
     /// How often each is asked the same.
-    pub times: Times,
+    pub times: Repetitions,
 }
 
 impl Models {
@@ -76,7 +76,7 @@ impl Models {
             summariser: Arc::new(Offline::new(counts.clone())),
             reader: None,
             judge: None,
-            times: Times::default(),
+            times: Repetitions::default(),
         }
     }
 }
@@ -201,7 +201,7 @@ struct Cell<'a> {
     scale: Scale,
 }
 
-type Arranged<'s> = Option<(&'s mut dyn Strategy, Window)>;
+type StrategyInWindow<'s> = Option<(&'s mut dyn Strategy, Window)>;
 
 impl<'a> Cell<'a> {
     fn new(
@@ -229,7 +229,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Walks the session; without a strategy it is the reference.
-    fn run(&mut self, mut arranged: Arranged<'_>) -> End {
+    fn run(&mut self, mut arranged: StrategyInWindow<'_>) -> End {
         let prepared = self.prepared;
         let mut next = self.load();
         let mut last_usage = None;
@@ -308,7 +308,7 @@ impl<'a> Cell<'a> {
     fn append(
         &mut self,
         entry: &Entry,
-        arranged: &mut Arranged<'_>,
+        arranged: &mut StrategyInWindow<'_>,
         cx: &Situation,
     ) -> Result<(), End> {
         let mut entry = entry.clone();
@@ -368,7 +368,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Takes a context back from the strategy, with what was done to it.
-    fn take_back(&mut self, compacted: Compacted, call: usize) -> Result<(), End> {
+    fn take_back(&mut self, compacted: CompactionResult, call: usize) -> Result<(), End> {
         self.note(&compacted.applied, &compacted.failures, call);
         self.context = compacted.context;
         for asked in self.meter.asked.drain(..) {
@@ -409,7 +409,7 @@ impl<'a> Cell<'a> {
         cx: &mut Situation,
     ) -> Result<(), End> {
         let mut attempt = 0;
-        let mut is_struck = self.meter.refuses_prompt();
+        let mut is_refused = self.meter.refuses_prompt();
         loop {
             let prompt = cx.prompt(&self.context);
             // What a fault refuses is refused once: the shorter prompt only has to fit. And what a
@@ -419,7 +419,7 @@ impl<'a> Cell<'a> {
             let refusal = refusal.filter(|_| !window.overflows(prompt));
             let is_too_long = window.overflows(prompt) || refusal.is_some();
             let is_too_long = is_too_long && !strategy.replays_recording();
-            if !std::mem::take(&mut is_struck) && !is_too_long {
+            if !std::mem::take(&mut is_refused) && !is_too_long {
                 cx.overflow = None;
                 return Ok(());
             }

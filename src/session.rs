@@ -70,13 +70,13 @@ pub struct SessionParts {
     /// The format the session was read from, and what its importer could not use.
     pub source: Source,
     /// Set where the session goes on from an earlier one, whose calls are not made again.
-    pub resumed: Option<Resumed>,
+    pub resumed: Option<ResumePoint>,
 }
 
 /// Where a session goes on from an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Resumed {
+pub struct ResumePoint {
     /// So many messages were loaded; what they hold of calls was made before.
     pub at: usize,
     /// The notes that the earlier session left behind, for those who keep any. What they cover is
@@ -414,7 +414,7 @@ impl Session {
 
     /// For each API call, in order, the index of the message that was its response. The call's
     /// full history is everything before that message. Messages that the product wrote in the
-    /// model's place ([`Tag::Synthetic`]) and those that were loaded ([`Resumed`]) are history,
+    /// model's place ([`Tag::Synthetic`]) and those that were loaded ([`ResumePoint`]) are history,
     /// and no calls.
     pub fn calls(&self) -> &[usize] {
         &self.calls
@@ -441,7 +441,7 @@ impl Session {
     }
 
     /// Where the session goes on from an earlier one, if it does.
-    pub fn resumed(&self) -> Option<&Resumed> {
+    pub fn resumed(&self) -> Option<&ResumePoint> {
         self.parts.resumed.as_ref()
     }
 
@@ -451,7 +451,7 @@ impl Session {
     }
 
     /// The same session, resumed at another place.
-    pub fn resume(self, resumed: Resumed) -> Result<Self, SessionError> {
+    pub fn resume(self, resumed: ResumePoint) -> Result<Self, SessionError> {
         Self::new(SessionParts {
             resumed: Some(resumed),
             ..self.parts

@@ -53,7 +53,7 @@ pub trait Stage: Debug + Send {
     /// What should change before the next call. No edits: nothing to do.
     ///
     /// The context is only lent: a continuation that needs entries clones them.
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a>;
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a>;
 
     /// What should change in an entry that is about to be appended, where it has index 0.
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
@@ -62,7 +62,7 @@ pub trait Stage: Debug + Send {
     }
 
     /// What should change after the response was appended.
-    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let _ = (context, cx);
         Step::Done(Ok(Patch::default()))
     }
@@ -87,24 +87,32 @@ pub trait Stage: Debug + Send {
 }
 
 /// A stage, or what is wrong with its settings.
-pub type Built = Result<Box<dyn Stage>, SettingError>;
+pub type StageResult = Result<Box<dyn Stage>, SettingError>;
 
 /// What a stage plans, once its requests are answered.
-pub type Planned<'a> = Step<'a, Result<Patch, StageError>>;
+pub type PlannedPatch<'a> = Step<'a, Result<Patch, StageError>>;
 
 /// What stands between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {
     /// Takes in a message that is about to be appended, alone in a context, and may change it.
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted;
+    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult;
 
     /// Takes the context before a call and gives it back.
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult>;
 
     /// Takes the context after the provider refused it as too long.
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery>;
 
     /// Takes the context after the response was appended and gives it back.
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult>;
 
     /// Whether its prompts are those that the recorded product sent: they were accepted, whatever
     /// the window is taken to be.
@@ -127,7 +135,7 @@ pub trait Strategy: Debug + Send {
 
 /// A context, given back, with what was done to it.
 #[derive(Debug)]
-pub struct Compacted {
+pub struct CompactionResult {
     /// The context: unchanged where nothing was applied.
     pub context: Context,
     /// The patches, in order.
@@ -140,7 +148,7 @@ pub struct Compacted {
     pub outcome: Result<(), StrategyError>,
 }
 
-impl Compacted {
+impl CompactionResult {
     /// A context to which nothing was done.
     pub fn unchanged(context: Context) -> Self {
         Self {
@@ -157,9 +165,9 @@ impl Compacted {
 #[derive(Debug)]
 pub enum Recovery {
     /// The context was shortened: try again.
-    Retry(Compacted),
+    Retry(CompactionResult),
     /// There is nothing more to try: the session dies here.
-    GiveUp(Compacted),
+    GiveUp(CompactionResult),
 }
 
 /// A stage that failed at a call.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
-use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, Times, replay};
+use crate::replay::{CellName, Models, NoClock, PreparedSession, Repetitions, Replayed, replay};
 use crate::session::{
     CompactedTo, ContentBlock, Message, RecordedCompaction, Role, SessionParts, Tag, Thinking,
 };
@@ -178,7 +178,7 @@ proptest! {
             summariser: Arc::new(Offline::new(counts)),
             reader: None,
             judge: None,
-            times: Times::default(),
+            times: Repetitions::default(),
         };
         let name = CellName { strategy: "full".to_owned(), repeat: 0 };
         let record = replay(&prepared, name, Replayed::Full, &models, &NoClock).record;

@@ -19,7 +19,7 @@ use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
-use crate::replay::verify::{Unsound, unsound};
+use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::number_format::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
@@ -241,7 +241,7 @@ fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTrut
 }
 
 /// Probes whose evidence the full history does not hold.
-fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<Unsound>> {
+fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<UnsoundProbe>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let session = Arc::new(session.clone());
     let prepared = PreparedSession::new(session, counts, Probe::planted(truth))?;

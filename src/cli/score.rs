@@ -17,7 +17,7 @@ use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
 use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
-use crate::replay::Booked;
+use crate::replay::RequestBill;
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::Usage;
@@ -294,7 +294,7 @@ impl Panel<'_> {
             return Some(about);
         }
         let answered = judge.answer(&grading.request, 0, self.counts);
-        let booked = Booked::new(&grading.request, &answered, Scale::COUNTED, self.counts);
+        let booked = RequestBill::new(&grading.request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
         if matches!(
             reply,

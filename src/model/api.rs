@@ -1,6 +1,6 @@
 //! What goes over the wire to a model's API, and what comes back: bytes only, no network.
 //!
-//! A [`Dialect`] writes a request as one provider takes it, and an [`Incoming`] reads the answer as
+//! A [`Dialect`] writes a request as one provider takes it, and an [`IncomingAnswer`] reads the answer as
 //! it comes, streamed or whole. The body that is written is also what a recorded answer is found
 //! by, so that it is the same bytes for the same request.
 
@@ -20,7 +20,7 @@ mod anthropic;
 mod events;
 mod openai;
 
-pub use events::{Incoming, read};
+pub use events::{IncomingAnswer, read};
 
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.
 pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"type":"string"},"verdict":{"type":"string","enum":["right","incomplete","stale","another's","invented","abstained"]}},"required":["reason","verdict"],"additionalProperties":false}"#;

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::api::Dialect;
 use super::spending::Spending;
-use super::{Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, bill};
+use super::{
+    AnswerCost, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, bill,
+};
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens};
 
@@ -119,7 +121,7 @@ struct State {
 }
 
 /// Whether an answer is worth keeping: refusals and unreadable verdicts are not.
-pub type Keeps = fn(&Request, &Response) -> bool;
+pub type KeepFilter = fn(&Request, &Response) -> bool;
 
 impl Cassette {
     /// Reads a cassette; one that is not there yet is empty.
@@ -293,13 +295,13 @@ impl Cassette {
 }
 
 /// The right to ask for an answer. It is given back also where asking panics: others wait for it.
-struct Asking<'a> {
+struct AskGuard<'a> {
     cassette: &'a Cassette,
     key: &'a str,
     kept: Option<Entry>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AskGuard<'_> {
     fn drop(&mut self) {
         self.cassette.settle(self.key, self.kept.take());
     }
@@ -307,17 +309,17 @@ impl Drop for Asking<'_> {
 
 /// A model whose answers are kept in a cassette.
 #[derive(Debug)]
-pub struct Taped {
+pub struct CassetteModel {
     cassette: Arc<Cassette>,
     dialect: Dialect,
     kind: ModelKind,
     /// Asked where nothing is recorded; without one, recorded answers are all there is.
     model: Option<Arc<dyn Model>>,
     spending: Arc<Spending>,
-    keeps: Keeps,
+    keeps: KeepFilter,
 }
 
-impl Taped {
+impl CassetteModel {
     /// The answers of `model`, which is asked where the cassette holds none.
     pub fn new(
         cassette: Arc<Cassette>,
@@ -325,7 +327,7 @@ impl Taped {
         kind: ModelKind,
         model: Option<Arc<dyn Model>>,
         spending: Arc<Spending>,
-        keeps: Keeps,
+        keeps: KeepFilter,
     ) -> Self {
         Self {
             cassette,
@@ -350,16 +352,22 @@ impl Taped {
     }
 
     /// The answer, without the name under which it is kept.
-    fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Answered {
+    fn ask(
+        &self,
+        request: &Request,
+        repeat: u32,
+        key: &str,
+        counts: &CountedTexts,
+    ) -> BilledAnswer {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
             let usage = bill::answered(request, &recorded, counts);
             let is_kept = true;
-            return Answered {
-                paid: Some(Paid { usage, is_kept }),
-                ..Answered::once(Ok(recorded))
+            return BilledAnswer {
+                paid: Some(AnswerCost { usage, is_kept }),
+                ..BilledAnswer::once(Ok(recorded))
             };
         }
-        let mut asking = Asking {
+        let mut asking = AskGuard {
             cassette: &self.cassette,
             key,
             kept: None,
@@ -370,13 +378,13 @@ impl Taped {
             let name = &self.dialect.model;
             self.cassette
                 .note_miss(name, repeat, request.purpose, &shape);
-            return Answered::once(Err(CallFailure::NotRecorded));
+            return BilledAnswer::once(Err(CallFailure::NotRecorded));
         };
         let is_live = self.kind == ModelKind::Live;
         // Every further answer would be paid for and lost.
         if let Some(why) = self.cassette.failure().filter(|_| is_live) {
             let path = self.cassette.path().display();
-            return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
+            return BilledAnswer::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
         }
         let deferred = || Deferred {
             dialect: self.dialect.clone(),
@@ -385,7 +393,7 @@ impl Taped {
             keeps: self.keeps,
         };
         if is_live && self.cassette.puts_off(key, request.purpose, deferred) {
-            return Answered::once(Err(CallFailure::NotRecorded));
+            return BilledAnswer::once(Err(CallFailure::NotRecorded));
         }
         let mut answered = model.answer(request, repeat, counts);
         let failed = answered.failed.iter().chain(answered.answer.as_ref().err());
@@ -403,7 +411,7 @@ impl Taped {
                 .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         }
         let is_kept = asking.kept.is_some();
-        answered.paid = answered.answer.as_ref().ok().map(|response| Paid {
+        answered.paid = answered.answer.as_ref().ok().map(|response| AnswerCost {
             usage: response.usage,
             is_kept,
         });
@@ -411,7 +419,7 @@ impl Taped {
     }
 }
 
-impl Model for Taped {
+impl Model for CassetteModel {
     fn name(&self) -> &str {
         &self.dialect.model
     }
@@ -425,7 +433,7 @@ impl Model for Taped {
         self.answer(request, 0, &counts).answer
     }
 
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Answered {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> BilledAnswer {
         let key = Self::key(&self.dialect, request, repeat);
         let mut answered = self.ask(request, repeat, &key.to_string(), counts);
         answered.key = answered.paid.filter(|paid| paid.is_kept).map(|_| key);

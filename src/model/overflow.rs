@@ -48,7 +48,7 @@ pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
     if OTHER_REASONS.contains(&status) {
         return None;
     }
-    let mut said = Said::default();
+    let mut said = RefusalBody::default();
     match serde_json::from_str::<Value>(body) {
         Ok(value) => said.listen(&value),
         Err(_) => said.messages.push(body.to_owned()),
@@ -70,14 +70,14 @@ pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
 
 /// The parts of a body that may say why a request was refused.
 #[derive(Default)]
-struct Said {
+struct RefusalBody {
     messages: Vec<String>,
     codes: Vec<String>,
     prompt: Option<Tokens>,
     limit: Option<Tokens>,
 }
 
-impl Said {
+impl RefusalBody {
     /// Reads an error object, wherever it is wrapped in `error`s and lists. Nothing else is looked
     /// at: a body may repeat what the user said.
     fn listen(&mut self, value: &Value) {

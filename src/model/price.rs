@@ -19,7 +19,7 @@ mod placement;
 mod scheme;
 
 pub use latency::Latency;
-pub use limit::{Limit, Limited, RequestSize};
+pub use limit::{Limit, LimitedProperty, RequestSize};
 pub use placement::{Client, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
 

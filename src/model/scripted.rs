@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
+use super::{BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
 
 use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
@@ -20,12 +20,12 @@ type Reply = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
 
 /// Which requests a rule answers: all, if nothing is said.
 #[derive(Debug, Clone, Default)]
-pub struct When {
+pub struct RequestMatcher {
     purpose: Option<Purpose>,
     containing: Option<String>,
 }
 
-impl When {
+impl RequestMatcher {
     /// Every request.
     pub fn always() -> Self {
         Self::default()
@@ -64,7 +64,7 @@ impl When {
 #[derive(Default)]
 pub struct Scripted {
     name: Option<String>,
-    rules: Vec<(When, Reply)>,
+    rules: Vec<(RequestMatcher, Reply)>,
 }
 
 impl fmt::Debug for Scripted {
@@ -83,13 +83,17 @@ impl Scripted {
 
     /// Adds a rule that gives out these texts, one after the other.
     #[must_use]
-    pub fn texts<T: Into<Arc<str>>>(self, when: When, texts: impl IntoIterator<Item = T>) -> Self {
+    pub fn texts<T: Into<Arc<str>>>(
+        self,
+        when: RequestMatcher,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Self {
         self.answers(when, texts.into_iter().map(|text| Ok(response(text))))
     }
 
     /// Adds a rule that gives out these answers, one after the other; failures are answers too.
     #[must_use]
-    pub fn answers(self, when: When, answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub fn answers(self, when: RequestMatcher, answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.into_iter().collect());
         self.answer_in(when, move |_, _| {
             let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +112,7 @@ impl Scripted {
     #[must_use]
     pub fn reply(
         self,
-        when: When,
+        when: RequestMatcher,
         reply: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
         self.answer_in(when, move |request, _| Some(reply(request)))
@@ -119,7 +123,7 @@ impl Scripted {
     #[must_use]
     pub fn answer_in(
         mut self,
-        when: When,
+        when: RequestMatcher,
         reply: impl Fn(&Request, u32) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
         self.rules.push((when, Box::new(reply)));
@@ -156,8 +160,8 @@ impl Model for Scripted {
         self.find(request, 0)
     }
 
-    fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> Answered {
-        Answered::once(self.find(request, repeat))
+    fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> BilledAnswer {
+        BilledAnswer::once(self.find(request, repeat))
     }
 }
 
@@ -183,11 +187,11 @@ mod tests {
     fn rules_are_tried_in_order_until_their_answers_run_out() {
         let model = Scripted::new()
             .answers(
-                When::purpose(Purpose::Judge),
+                RequestMatcher::purpose(Purpose::Judge),
                 [Err(CallFailure::Server), Ok(response("yes"))],
             )
-            .texts(When::always().containing("port"), ["8443"])
-            .reply(When::purpose(Purpose::Agent), |request| {
+            .texts(RequestMatcher::always().containing("port"), ["8443"])
+            .reply(RequestMatcher::purpose(Purpose::Agent), |request| {
                 Ok(response(format!("{} messages", request.messages.len())))
             });
         let ask = |purpose, text: &str| {

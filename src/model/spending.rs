@@ -24,12 +24,12 @@ pub struct Budget {
 #[derive(Debug, Default)]
 pub struct Spending {
     prices: BTreeMap<String, PerToken>,
-    spent: Mutex<Spent>,
+    spent: Mutex<SpendingTotals>,
 }
 
 /// Sums of money, tokens and calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct SpendingTotals {
     /// Requests that were billed.
     pub calls: u64,
     /// Tokens of prompts and answers.
@@ -50,11 +50,11 @@ impl Spending {
     pub fn new(prices: BTreeMap<String, PerToken>) -> Self {
         Self {
             prices,
-            spent: Mutex::new(Spent::default()),
+            spent: Mutex::new(SpendingTotals::default()),
         }
     }
 
-    fn spent(&self) -> MutexGuard<'_, Spent> {
+    fn spent(&self) -> MutexGuard<'_, SpendingTotals> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,7 +87,7 @@ impl Spending {
     }
 
     /// The sums so far.
-    pub fn so_far(&self) -> Spent {
+    pub fn so_far(&self) -> SpendingTotals {
         *self.spent()
     }
 

@@ -36,20 +36,20 @@ const KEYS_PER_DECOY: usize = 3;
 const LEAST_DECOYS: usize = 2;
 
 /// What a tool use does to which files: the caller knows the tools.
-pub type Touched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
+pub type FilesTouched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
 
 /// Facts that can be asked for, and what was passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Derived {
+pub struct DerivedFacts {
     /// The facts.
     pub truth: GroundTruth,
     /// Plain statements that make no fact, by reason.
-    pub passed_over: BTreeMap<PassedOver, usize>,
+    pub passed_over: BTreeMap<SkipReason, usize>,
 }
 
 /// Why a plain statement makes no fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PassedOver {
+pub enum SkipReason {
     /// Its value stands in other text too: it could be found without the statement.
     ElsewhereToo,
     /// Several values of its key are stated in one message, or one of them again later.
@@ -60,7 +60,7 @@ pub enum PassedOver {
     TooMany,
 }
 
-impl PassedOver {
+impl SkipReason {
     /// In words, behind a number of statements.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -73,12 +73,12 @@ impl PassedOver {
 }
 
 /// Proposes facts of every kind that rules can find: all but decisions, which take a model.
-pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
+pub fn derive(session: &Session, touched: FilesTouched<'_>) -> DerivedFacts {
     let texts = Texts::new(session);
     let (stated, mut passed_over) = stated::statements(session, &texts);
     let too_many = stated.len().saturating_sub(MOST_STATED);
     if too_many > 0 {
-        passed_over.insert(PassedOver::TooMany, too_many);
+        passed_over.insert(SkipReason::TooMany, too_many);
     }
     let stated = spread(stated, MOST_STATED).into_iter();
     let (mut updates, mut recalls): (Vec<_>, Vec<_>) =
@@ -123,7 +123,7 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     let decoys = (keys.count() / KEYS_PER_DECOY).max(LEAST_DECOYS);
     facts.extend((0..decoys).filter_map(|at| decoy(session, &texts, at)));
     facts.sort_by(|a, b| a.id.cmp(&b.id));
-    Derived {
+    DerivedFacts {
         truth: GroundTruth::new(session.id(), facts),
         passed_over,
     }
@@ -200,7 +200,7 @@ fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
 /// again. JSON inside of JSON is decoded, so that no escape sticks to a word.
 #[derive(Debug)]
 struct Texts {
-    words: BTreeMap<String, Seen>,
+    words: BTreeMap<String, Occurrences>,
     /// The lines that somebody reads, with their messages.
     lines: Vec<(usize, String)>,
 }
@@ -209,7 +209,7 @@ struct Texts {
 const LINE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Occurrences {
     /// How many messages hold it.
     messages: usize,
     /// How often it stands there, in all.
@@ -220,9 +220,9 @@ struct Seen {
 
 impl Texts {
     fn new(session: &Session) -> Self {
-        let mut words: BTreeMap<String, Seen> = BTreeMap::new();
+        let mut words: BTreeMap<String, Occurrences> = BTreeMap::new();
         let mut note = |token: &str, message: usize| {
-            let seen = words.entry(token.to_owned()).or_insert(Seen {
+            let seen = words.entry(token.to_owned()).or_insert(Occurrences {
                 messages: 0,
                 times: 0,
                 last: usize::MAX,

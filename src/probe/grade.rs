@@ -39,7 +39,7 @@ const NEEDS_JUDGE: Verdict = Verdict::Unscored {
 /// Confirms by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {
-    known: Vec<Known>,
+    known: Vec<KnownValue>,
     /// Canonical paths of all lists of files.
     paths: BTreeSet<String>,
     /// Normalised items of all plans.
@@ -48,7 +48,7 @@ pub struct Rules {
 
 /// A value that answers a probe of the session, or once did.
 #[derive(Debug)]
-struct Known {
+struct KnownValue {
     /// The probe; `None` where it answers no probe.
     owner: Option<String>,
     words: Vec<String>,
@@ -72,7 +72,7 @@ impl Rules {
             paths: BTreeSet::new(),
             items: BTreeSet::new(),
         };
-        let known = |owner: Option<&String>, value: &str| Known {
+        let known = |owner: Option<&String>, value: &str| KnownValue {
             owner: owner.cloned(),
             words: words(value),
         };
@@ -212,7 +212,7 @@ impl<'a> Answer<'a> {
 
     /// Whether the answer is exactly a value of another item, and of none of this one's.
     pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
-        let is_own = |known: &Known| known.owner.as_ref() == Some(&self.probe.id);
+        let is_own = |known: &KnownValue| known.owner.as_ref() == Some(&self.probe.id);
         let known = self.rules.known.iter();
         let mut said = known
             .filter(|known| around.holds_only(answer, &known.words))

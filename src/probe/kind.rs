@@ -139,7 +139,7 @@ pub(crate) struct Spec<'a> {
     pub(crate) answers: Answers,
     pub(crate) reference: Reference<'a>,
     pub(crate) wording: Wording,
-    asked: Asked<'a>,
+    asked: Questions<'a>,
     /// The values by which an answer is recognised as this item's; `None` stands for all parts.
     values: Option<Vec<String>>,
     /// Values that were said beside this one and answer another question.
@@ -189,11 +189,11 @@ pub(crate) enum Wording {
 }
 
 /// The questions, each put to the reader in a prompt of its own.
-pub(crate) enum Asked<'a> {
+pub(crate) enum Questions<'a> {
     /// The fact's own question.
     Own,
     /// That, and another.
-    Also(String),
+    Second(String),
     /// Others in its place.
     Instead(Vec<&'a str>),
     /// That, once with each ending.
@@ -284,7 +284,7 @@ impl<'a> Spec<'a> {
             answers: Answers::Current,
             reference: Reference::Current,
             wording: Wording::Values,
-            asked: Asked::Own,
+            asked: Questions::Own,
             values: None,
             others: Vec::new(),
             grade: Some(Box::new(|answer| answer.one_of(&answer.current))),
@@ -343,10 +343,12 @@ impl<'a> Spec<'a> {
     fn questions(&self, question: &str) -> Vec<String> {
         let question = question.trim();
         match &self.asked {
-            Asked::Own => vec![question.to_owned()],
-            Asked::Also(other) => vec![question.to_owned(), other.clone()],
-            Asked::Instead(questions) => questions.iter().map(|&it| it.to_owned()).collect(),
-            Asked::Ending(endings) => endings.iter().map(|it| format!("{question}{it}")).collect(),
+            Questions::Own => vec![question.to_owned()],
+            Questions::Second(other) => vec![question.to_owned(), other.clone()],
+            Questions::Instead(questions) => questions.iter().map(|&it| it.to_owned()).collect(),
+            Questions::Ending(endings) => {
+                endings.iter().map(|it| format!("{question}{it}")).collect()
+            }
         }
     }
 
@@ -492,7 +494,7 @@ mod tests {
         Spec {
             answers: Answers::Newest,
             reference: Reference::Newest("!"),
-            asked: Asked::Also("And aloud?".to_owned()),
+            asked: Questions::Second("And aloud?".to_owned()),
             grade: Some(Box::new(|answer| {
                 let newest = answer.current.last()?;
                 let is_right = answer.text.eq_ignore_ascii_case(newest);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::meter::Booked;
+use super::meter::RequestBill;
 use crate::bill::Scale;
 use crate::model::{CallFailure, Model};
 use crate::probe::judge::{self, known_answer};
@@ -57,7 +57,7 @@ impl Fitness {
                 Err(failure) if failure.is_of_the_way() => return None,
                 _ => {}
             }
-            let booked = Booked::new(&request, &answered, Scale::COUNTED, counts);
+            let booked = RequestBill::new(&request, &answered, Scale::COUNTED, counts);
             state.lost.extend(booked.lost);
             records.push(SentinelRecord {
                 judge: judge.name().to_owned(),

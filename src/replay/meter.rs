@@ -4,21 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::faults::{self, FaultInjector};
-use super::observe::Asked;
+use super::observe::StrategyRequest;
 use super::{CpuClock, Models, Unanswered};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{
-    AGAIN, Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task, bill,
+    AGAIN, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task,
+    bill,
 };
 use crate::record::{KeptCall, LostCall, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
-mod aside;
+mod evaluators;
 
-pub(super) use aside::Put;
+pub(super) use evaluators::EvaluatorRequest;
 
 /// Answers that qualify a probe are never those that are scored: they are asked as a repeat that no
 /// run has.
@@ -39,7 +40,7 @@ pub(super) struct Meter<'a> {
     /// Answers that were paid and are kept nowhere.
     pub(super) lost: Vec<LostCall>,
     /// Requests of the strategy that the observers have not seen yet.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<StrategyRequest>,
     /// The first answer that was wanted and not got: no more is asked then.
     pub(super) unanswered: Option<Unanswered>,
     /// Processor time spent in models.
@@ -145,7 +146,7 @@ impl<'a> Meter<'a> {
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
         let model = model.filter(|_| !self.is_over());
-        let mut answered = Answered::once(Err(CallFailure::NoAnswer));
+        let mut answered = BilledAnswer::once(Err(CallFailure::NoAnswer));
         if fault.is_none_or(faults::reaches_model) {
             answered = self::answered(&request, model, repeat, self.counts);
             if self.unanswered.is_none() {
@@ -173,7 +174,7 @@ impl<'a> Meter<'a> {
             failure: answer.as_ref().err().map(ToString::to_string),
             key: kept.map(|kept| kept.key),
         });
-        self.asked.push(Asked {
+        self.asked.push(StrategyRequest {
             number: self.log.len() - 1,
             usage,
             request,
@@ -183,8 +184,8 @@ impl<'a> Meter<'a> {
     }
 
     /// The bill of a request. What is not kept is lost.
-    fn book(&mut self, request: &Request, answered: &Answered) -> Booked {
-        let mut booked = Booked::new(request, answered, self.scale, self.counts);
+    fn book(&mut self, request: &Request, answered: &BilledAnswer) -> RequestBill {
+        let mut booked = RequestBill::new(request, answered, self.scale, self.counts);
         self.lost.append(&mut booked.lost);
         booked
     }
@@ -198,7 +199,7 @@ impl<'a> Meter<'a> {
 
 /// The bill of a request.
 #[derive(Debug)]
-pub struct Booked {
+pub struct RequestBill {
     /// Attempts that failed before the last one. One that costs nothing says how busy the provider was,
     /// and nothing about the strategy: times of calls tell of it.
     pub failed: Vec<(CallFailure, Usage)>,
@@ -210,11 +211,11 @@ pub struct Booked {
     pub lost: Vec<LostCall>,
 }
 
-impl Booked {
+impl RequestBill {
     /// Bills the provider's usage, even when a fault replaces the answer.
     pub fn new(
         request: &Request,
-        answered: &Answered,
+        answered: &BilledAnswer,
         scale: Scale,
         counts: &CountedTexts,
     ) -> Self {
@@ -283,7 +284,7 @@ fn answered(
     model: Option<&dyn Model>,
     repeat: u32,
     counts: &CountedTexts,
-) -> Answered {
+) -> BilledAnswer {
     match (&request.task, model) {
         (Task::Recorded { answer }, _) => {
             let response = Response {
@@ -292,10 +293,10 @@ fn answered(
                 usage: Usage::default(),
                 model: Arc::from("recorded"),
             };
-            Answered::once(Ok(response))
+            BilledAnswer::once(Ok(response))
         }
         (_, Some(model)) => model.answer(request, repeat, counts),
-        (_, None) => Answered::once(Err(CallFailure::NoAnswer)),
+        (_, None) => BilledAnswer::once(Err(CallFailure::NoAnswer)),
     }
 }
 

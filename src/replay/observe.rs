@@ -72,7 +72,7 @@ pub trait Observer: Debug + Send {
 
     /// The strategy asked a model. The patches that come of it are told next, and those that it
     /// applied before it asked are told only then, too.
-    fn asked(&mut self, _asked: &Asked) {}
+    fn asked(&mut self, _asked: &StrategyRequest) {}
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
@@ -97,7 +97,7 @@ pub trait Observer: Debug + Send {
 
 /// A request of the strategy, as it was sent and billed.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct StrategyRequest {
     /// Its number among the cell's `model_calls`.
     pub number: usize,
     /// What it cost.
@@ -140,7 +140,7 @@ impl CallView<'_> {
 
 /// What the observers of all cells of one session share.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ObserverPlans {
     pub(super) plan: Arc<SurvivalPlan>,
     entities: Arc<ActionEntities>,
     trail: Arc<TrailPlan>,
@@ -153,7 +153,7 @@ pub struct Watched {
     pub(super) recovery: Option<Arc<RecoveryPlan>>,
 }
 
-impl Watched {
+impl ObserverPlans {
     /// Prepares to watch a session that is asked those of these probes that are selected.
     pub fn new(
         session: &Session,
@@ -204,7 +204,7 @@ impl Watched {
 }
 
 /// The observers of one cell: a new measurement is one line here.
-pub fn observers<'a>(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer + 'a>> {
+pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dyn Observer + 'a>> {
     let mut observers: Vec<Box<dyn Observer + 'a>> = vec![
         Box::new(SurvivalObserver::new(watched.plan.clone())),
         Box::new(ActionSupportObserver::new(watched.entities.clone())),

@@ -29,7 +29,7 @@ pub struct PreparedSession {
     pub(super) lot: u64,
     pub(super) tools: Arc<[ToolSchema]>,
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
-    pub(super) watched: observe::Watched,
+    pub(super) watched: observe::ObserverPlans,
     /// What goes wrong on purpose in the cells of strategies; the reference and the floor are spared.
     pub faults: Arc<Faults>,
     /// Limits of the provider's beside the window; the reference and the floor are spared.
@@ -75,7 +75,7 @@ impl PreparedSession {
             lot: u64::from_le_bytes(lot),
             tools: session.tools().into(),
             compactions: compactions.collect(),
-            watched: observe::Watched::new(&session, &counts, probes, selection)?,
+            watched: observe::ObserverPlans::new(&session, &counts, probes, selection)?,
             faults: Arc::default(),
             limits: Vec::new(),
             asking: Asking::default(),

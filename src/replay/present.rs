@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arranged, Cell};
+use super::{Cell, StrategyInWindow};
 use crate::session::{Message, Tag};
 use crate::strategy::situation::Situation;
 use crate::units::{Timestamp, Tokens, Usage};
@@ -15,7 +15,7 @@ impl Cell<'_> {
         next: usize,
         before: usize,
         last_usage: Option<Usage>,
-        arranged: &Arranged<'_>,
+        arranged: &StrategyInWindow<'_>,
     ) -> Situation {
         let prepared = self.prepared;
         let session = &prepared.session;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 pub use ideal::IdealCache;
-pub use line::{Change, Edited, Line, Piece, Pieces};
+pub use line::{Change, EditedEntries, Line, Piece, Pieces};
 
 use crate::model::price::{CacheScheme, Client, Reuse};
 use crate::units::Tokens;
@@ -40,7 +40,7 @@ pub struct Split {
 
 /// What the cache did at one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct CacheOutcome {
     /// How the prompt splits.
     pub split: Split,
     /// Tokens that were cached at the last call and are not read now.
@@ -86,9 +86,9 @@ impl PromptCache {
 
     /// The prompt is sent. [`Line::sent`] is to be told afterwards, once for all schemes. `edge` is
     /// the number of blocks behind which the breakpoint of the tools goes instead.
-    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: Moment) -> Served {
+    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: Moment) -> CacheOutcome {
         if self.scheme.reuse == Reuse::Nothing {
-            return Served::default();
+            return CacheOutcome::default();
         }
         let breakpoints = self.breakpoints(line, edge);
         let found = self.find(line, line, line.len(), &breakpoints, now);
@@ -103,7 +103,7 @@ impl PromptCache {
             Some(_) => cacheable - read,
             None => Tokens::ZERO,
         };
-        let served = Served {
+        let served = CacheOutcome {
             split: Split { read, written },
             broken: self.cached - read,
             is_expired: line

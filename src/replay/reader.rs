@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::meter::{Booked, Meter, Put};
+use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
 use super::{Fitness, PreparedSession, ceiling};
 use crate::context::Origin;
@@ -18,14 +18,14 @@ use crate::units::Usage;
 
 /// How often the same is asked, to tell noise from loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct Repetitions {
     /// How often a reader answers each probe.
     pub answers: u32,
     /// How often each judge grades an answer.
     pub judgements: u32,
 }
 
-impl Default for Times {
+impl Default for Repetitions {
     fn default() -> Self {
         Self {
             answers: 1,
@@ -50,7 +50,7 @@ pub(super) struct Questioner<'a, 'm> {
     pub(super) view: CallView<'a>,
     pub(super) prepared: &'a PreparedSession,
     pub(super) judges: Option<&'a Judges>,
-    pub(super) times: Times,
+    pub(super) times: Repetitions,
     /// Whose prompt it is.
     pub(super) arm: Arm,
     pub(super) meter: &'a mut Meter<'m>,
@@ -61,7 +61,7 @@ pub(super) struct Questioner<'a, 'm> {
 pub(super) struct Question {
     /// Index of the item.
     item: usize,
-    purpose: Use,
+    purpose: AnswerPurpose,
     /// Requests that it is put in: in both orders of a choice.
     requests: usize,
     /// Questions of the same number are put to the same prompt.
@@ -70,7 +70,7 @@ pub(super) struct Question {
 
 /// What an answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum AnswerPurpose {
     /// It counts; of several to the same question, the one of this number.
     Scored(u32),
     Qualifying,
@@ -100,7 +100,7 @@ impl<'a> Questioner<'a, '_> {
             let probe = self.probe(item);
             let mut question = Question {
                 item,
-                purpose: Use::Scored(0),
+                purpose: AnswerPurpose::Scored(0),
                 requests: 0,
                 prompt: EVIDENCE + item,
             };
@@ -113,10 +113,10 @@ impl<'a> Questioner<'a, '_> {
             }
             for purpose in self.purposes() {
                 let (requests, prompt) = match purpose {
-                    Use::Scored(_) | Use::Qualifying => {
+                    AnswerPurpose::Scored(_) | AnswerPurpose::Qualifying => {
                         (self.requests(probe, &messages), question.prompt)
                     }
-                    Use::FromSummary => {
+                    AnswerPurpose::FromSummary => {
                         let summaries = self.summaries_about(probe).into_iter();
                         let requests =
                             summaries.flat_map(|one| judge::questions(None, &[one], probe));
@@ -124,8 +124,8 @@ impl<'a> Questioner<'a, '_> {
                     }
                 };
                 let turn = match purpose {
-                    Use::Scored(turn) => turn,
-                    Use::Qualifying | Use::FromSummary => 0,
+                    AnswerPurpose::Scored(turn) => turn,
+                    AnswerPurpose::Qualifying | AnswerPurpose::FromSummary => 0,
                 };
                 if requests.is_empty() {
                     continue;
@@ -137,10 +137,10 @@ impl<'a> Questioner<'a, '_> {
                     ..question
                 });
                 puts.extend(requests.into_iter().map(|mut request| {
-                    if purpose == Use::Qualifying {
+                    if purpose == AnswerPurpose::Qualifying {
                         request.purpose = Purpose::Qualification;
                     }
-                    Put {
+                    EvaluatorRequest {
                         request,
                         prompt,
                         judge: 0,
@@ -160,16 +160,16 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// What each item is asked for.
-    fn purposes(&self) -> Vec<Use> {
+    fn purposes(&self) -> Vec<AnswerPurpose> {
         let is_model = self.meter.has_model_reader();
         let is_anchor = self.arm != Arm::Strategy;
         let asking = &self.prepared.asking;
-        let scored = (0..self.times.answers.max(1)).map(Use::Scored);
+        let scored = (0..self.times.answers.max(1)).map(AnswerPurpose::Scored);
         let qualifies = is_model && asking.qualifies && is_anchor;
         let summaries = is_model && asking.summaries && !is_anchor;
         scored
-            .chain(qualifies.then_some(Use::Qualifying))
-            .chain(summaries.then_some(Use::FromSummary))
+            .chain(qualifies.then_some(AnswerPurpose::Qualifying))
+            .chain(summaries.then_some(AnswerPurpose::FromSummary))
             .collect()
     }
 
@@ -233,14 +233,14 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// Sends the requests of all questions, and has the rules grade the answers.
-    fn put(&mut self, questions: Vec<Question>, puts: &[Put]) -> Answers {
+    fn put(&mut self, questions: Vec<Question>, puts: &[EvaluatorRequest]) -> Answers {
         let before = self.view.before;
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;
         let is_model = self.meter.has_model_reader();
         let graded = questions.into_iter().map(|question| {
             let came = came.by_ref().take(question.requests);
-            let (answers, booked): (Vec<Answer>, Vec<Booked>) = came.unzip();
+            let (answers, booked): (Vec<Answer>, Vec<RequestBill>) = came.unzip();
             let mut record = ungraded(text_of(answers));
             if let Some(text) = &record.text {
                 let probe = self.probe(question.item);
@@ -250,7 +250,7 @@ impl<'a> Questioner<'a, '_> {
                     rules.verdict_of_copied(probe, before, text)
                 };
             }
-            record.usage = booked.iter().map(Booked::total).sum();
+            record.usage = booked.iter().map(RequestBill::total).sum();
             record.calls = booked.into_iter().filter_map(|it| it.kept).collect();
             (question, record)
         });
@@ -296,12 +296,12 @@ impl<'a> Questioner<'a, '_> {
                 }
             }
         }
-        let mut costs: Vec<(usize, Booked)> = Vec::new();
+        let mut costs: Vec<(usize, RequestBill)> = Vec::new();
         let graded = drive_all(steps, |requests| {
             let put = |(step, request): (usize, Request)| {
                 let (row, judge, turn) = of[step];
                 // No two verdicts share more than the instructions.
-                let put = Put {
+                let put = EvaluatorRequest {
                     request,
                     prompt: step,
                     judge,
@@ -309,7 +309,8 @@ impl<'a> Questioner<'a, '_> {
                 };
                 (row, put)
             };
-            let (rows, puts): (Vec<usize>, Vec<Put>) = requests.into_iter().map(put).unzip();
+            let (rows, puts): (Vec<usize>, Vec<EvaluatorRequest>) =
+                requests.into_iter().map(put).unzip();
             let settle = |(row, (answer, cost))| {
                 costs.push((row, cost));
                 answer
@@ -369,10 +370,10 @@ pub(super) fn attach(records: &mut [ProbeRecord], answers: Answers) {
         };
         record.of_evidence |= question.prompt >= EVIDENCE;
         match question.purpose {
-            Use::Scored(0) => record.answer = Some(answer),
-            Use::Scored(_) => record.more.push(answer),
-            Use::Qualifying => record.qualifying = Some(answer),
-            Use::FromSummary => record.from_summary = Some(answer),
+            AnswerPurpose::Scored(0) => record.answer = Some(answer),
+            AnswerPurpose::Scored(_) => record.more.push(answer),
+            AnswerPurpose::Qualifying => record.qualifying = Some(answer),
+            AnswerPurpose::FromSummary => record.from_summary = Some(answer),
         }
     }
 }
@@ -405,7 +406,7 @@ pub(super) fn known_answers(judges: &Judges, meter: &mut Meter<'_>) -> Vec<Senti
         }
         // It could not be asked: that is for the meter to see, and leaves the cell without a record.
         let first = known_answer::known_answers().into_iter().next();
-        let puts = first.iter().map(|known| Put {
+        let puts = first.iter().map(|known| EvaluatorRequest {
             request: known.request(),
             prompt: 0,
             judge: at,

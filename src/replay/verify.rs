@@ -7,7 +7,7 @@ use crate::record::{Fate, ProbeRecord};
 
 /// A probe that does not hold what it promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsound {
+pub struct UnsoundProbe {
     /// The probe's id.
     pub probe: String,
     /// Why, in words.
@@ -19,7 +19,7 @@ pub struct Unsound {
 /// in the order of their ids.
 ///
 /// One that is never asked, because its answer comes after the last call, is named as well.
-pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
+pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
     let models = Models::offline(prepared.counts());
     let cell = |strategy: &str, replayed| {
         let name = CellName {
@@ -42,7 +42,7 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
             Some(_) => own.find_map(|(item, is_full)| problem(item, is_full)),
         };
         let (probe, problem) = (probe.clone(), problem?);
-        Some(Unsound { probe, problem })
+        Some(UnsoundProbe { probe, problem })
     };
     ids.into_iter().filter_map(unsound).collect()
 }

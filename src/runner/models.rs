@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::PlanError;
 use super::live::Servers;
 use crate::model::api::Dialect;
-use crate::model::cassette::{self, Cassette, ReplayMode, Taped};
+use crate::model::cassette::{self, Cassette, CassetteModel, ReplayMode};
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::model::scripted::script;
@@ -14,7 +14,7 @@ use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
-use crate::replay::{Fitness, Judges, Models, Times};
+use crate::replay::{Fitness, Judges, Models, Repetitions};
 use crate::scenario::{ModelSetting, ModelsSetting};
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
@@ -53,7 +53,7 @@ pub struct RunModels {
     pub judges: Vec<Arc<dyn Model>>,
     judging: Judging,
     fitness: Fitness,
-    times: Times,
+    times: Repetitions,
     /// The cassette, if answers are kept.
     pub cassette: Option<Arc<Cassette>>,
     /// The spending so far.
@@ -120,7 +120,7 @@ impl RunModels {
             judges,
             judging: models.judging,
             fitness: Fitness::default(),
-            times: Times {
+            times: Repetitions {
                 answers: models.answers,
                 judgements: models.judgements,
             },
@@ -210,7 +210,7 @@ impl ModelFactory<'_> {
             return model.map_or(ModelHandle::Offline, ModelHandle::Shared);
         };
         let spending = self.spending.clone();
-        let taped = Taped::new(cassette, dialect, kind, model, spending, is_worth_keeping);
+        let taped = CassetteModel::new(cassette, dialect, kind, model, spending, is_worth_keeping);
         ModelHandle::Shared(Arc::new(taped))
     }
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Resumed, Session,
-    SessionError, SessionParts, Source,
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, ResumePoint,
+    Session, SessionError, SessionParts, Source,
 };
 use crate::units::{ContentHash, to_valid_id};
 
@@ -95,7 +95,7 @@ impl Redactor {
             tool.definition = self.json(&tool.definition);
         }
         let mut resumed = session.resumed().cloned();
-        if let Some(Resumed { notes, .. }) = &mut resumed {
+        if let Some(ResumePoint { notes, .. }) = &mut resumed {
             *notes = notes.as_ref().map(|notes| self.shared(notes));
         }
         let id = to_valid_id(&self.text(session.id()), 80);

@@ -113,7 +113,7 @@ impl OwnPrompt {
 
     /// The request: the prompt with its variables filled, and behind it what it does not name.
     /// Values are never read for variables themselves.
-    pub(super) fn request(&self, given: &Given<'_>) -> String {
+    pub(super) fn request(&self, given: &PromptValues<'_>) -> String {
         let uses = |variable| self.used.contains(&variable);
         let mut text = String::new();
         for piece in &self.pieces {
@@ -145,7 +145,7 @@ impl OwnPrompt {
 
 /// What a prompt is filled with; empty where there is nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct PromptValues<'a> {
     /// The messages as JSON; empty where they stand in the request themselves.
     pub(super) conversation: &'a str,
     /// The earlier summary that is shown apart.

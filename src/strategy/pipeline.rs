@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Trigger};
-use super::{Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
+use super::{CompactionResult, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::session::Tag;
 use crate::step::Step;
@@ -79,7 +79,7 @@ impl Slot {
 }
 
 impl Notes {
-    fn is_ready(&self, state: &Compacted, cx: &Situation) -> bool {
+    fn is_ready(&self, state: &CompactionResult, cx: &Situation) -> bool {
         // The breaker stops automatic attempts; the model or a person may still ask for one.
         (self.is_closed() || self.when.condition.is_manual(cx))
             && self
@@ -115,12 +115,12 @@ impl Pipeline {
 }
 
 impl Strategy for Pipeline {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
         let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
         if context.entries().iter().any(is_typed) {
             self.in_turn = 0;
         }
-        let mut state = Compacted::unchanged(context);
+        let mut state = CompactionResult::unchanged(context);
         let slots = self.slots.iter_mut();
         for Slot { notes, stage } in slots.filter(|slot| slot.notes.works_beside()) {
             let [entry] = state.context.entries() else {
@@ -128,7 +128,7 @@ impl Strategy for Pipeline {
             };
             match stage.on_append(entry, cx) {
                 Ok(patch) if patch.edits.is_empty() => {}
-                planned => settle(&mut state, planned, Asked::Nobody, notes, cx),
+                planned => settle(&mut state, planned, PatchSource::Rules, notes, cx),
             }
         }
         // A write-time stage edits the entry; it cannot make it vanish or multiply.
@@ -142,8 +142,12 @@ impl Strategy for Pipeline {
         state
     }
 
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
-        let state = Compacted::unchanged(context);
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
+        let state = CompactionResult::unchanged(context);
         run(&mut self.slots, Moment::BeforeCall, state, Vec::new(), cx)
     }
 
@@ -153,10 +157,10 @@ impl Strategy for Pipeline {
             RetriesPer::Turn => self.in_turn,
         };
         if attempt >= self.retries.most {
-            return Step::Done(Recovery::GiveUp(Compacted::unchanged(context)));
+            return Step::Done(Recovery::GiveUp(CompactionResult::unchanged(context)));
         }
         self.in_turn += 1;
-        let state = Compacted::unchanged(context);
+        let state = CompactionResult::unchanged(context);
         run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx).map(|compacted| {
             if compacted.applied.is_empty() {
                 Recovery::GiveUp(compacted)
@@ -166,8 +170,12 @@ impl Strategy for Pipeline {
         })
     }
 
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
-        let state = Compacted::unchanged(context);
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
+        let state = CompactionResult::unchanged(context);
         run(&mut self.slots, Moment::AfterCall, state, Vec::new(), cx)
     }
 
@@ -198,10 +206,10 @@ enum Moment {
 fn run<'a>(
     mut slots: &'a mut [Slot],
     moment: Moment,
-    mut state: Compacted,
+    mut state: CompactionResult,
     mut fired: Vec<Trigger>,
     cx: &'a Situation,
-) -> Step<'a, Compacted> {
+) -> Step<'a, CompactionResult> {
     while let Some((Slot { notes, stage }, rest)) = slots.split_first_mut() {
         slots = rest;
         if state.outcome.is_err() {
@@ -222,10 +230,10 @@ fn run<'a>(
             Moment::AfterCall => stage.after_call(&state.context, cx),
         };
         match step {
-            Step::Done(planned) => settle(&mut state, planned, Asked::Nobody, notes, cx),
+            Step::Done(planned) => settle(&mut state, planned, PatchSource::Rules, notes, cx),
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
-                    settle(&mut state, planned, Asked::Model, notes, cx);
+                    settle(&mut state, planned, PatchSource::Model, notes, cx);
                     fired.resize_with(state.applied.len(), || notes.when.clone());
                     run(slots, moment, state, fired, cx)
                 });
@@ -246,23 +254,23 @@ fn run<'a>(
 /// Whether a model was asked for a patch. One that was paid for and is not applied is a failed
 /// attempt: without that, an impossible gain would be tried at every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Nobody,
+enum PatchSource {
+    Rules,
     Model,
 }
 
 /// Applies what a stage planned, or takes note that it failed.
 fn settle(
-    state: &mut Compacted,
+    state: &mut CompactionResult,
     planned: Result<Patch, StageError>,
-    asked: Asked,
+    source: PatchSource,
     notes: &mut Notes,
     cx: &Situation,
 ) {
     let patch = match planned {
         Ok(patch) if patch.edits.is_empty() => {
             // A model answered, and what it said was of use: notes, for one.
-            if asked == Asked::Model {
+            if source == PatchSource::Model {
                 notes.breaker.succeeded();
             }
             return;
@@ -293,7 +301,7 @@ fn settle(
         state.context.revert(&change);
         if inflated {
             fail(state, StageError::Inflation { before, after }, notes);
-        } else if asked == Asked::Model {
+        } else if source == PatchSource::Model {
             fail(state, StageError::NoGain { before, after }, notes);
         }
         return;
@@ -314,7 +322,7 @@ fn settle(
     });
 }
 
-fn fail(state: &mut Compacted, error: StageError, notes: &mut Notes) {
+fn fail(state: &mut CompactionResult, error: StageError, notes: &mut Notes) {
     notes.breaker.failed();
     state.failures.push(StageFailure {
         stage: notes.name.clone(),

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::guard::{Guards, OnInflation};
 use super::knob::{KEYS, Knobs};
 use super::law::Law;
-use super::{Built, Stage};
+use super::{Stage, StageResult};
 use crate::context::Entry;
 use crate::session::wire;
 use crate::settings::Key;
@@ -38,7 +38,7 @@ pub struct StageKind {
     /// The word in `kind = "…"`.
     pub name: &'static str,
     /// Makes one from its settings.
-    pub(super) build: fn(&Knobs<'_>) -> Built,
+    pub(super) build: fn(&Knobs<'_>) -> StageResult,
 }
 
 /// All kinds of stages, in the order of the documentation.
@@ -68,7 +68,7 @@ pub fn kind(name: &str) -> Option<&'static StageKind> {
 }
 
 impl StageKind {
-    const fn new(name: &'static str, build: fn(&Knobs<'_>) -> Built) -> Self {
+    const fn new(name: &'static str, build: fn(&Knobs<'_>) -> StageResult) -> Self {
         Self { name, build }
     }
 
@@ -113,7 +113,7 @@ impl StageKind {
     }
 }
 
-fn of_knobs<S: Stage + DeserializeOwned + 'static>(knobs: &Knobs<'_>) -> Built {
+fn of_knobs<S: Stage + DeserializeOwned + 'static>(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(knobs.read::<S>()?))
 }
 

@@ -3,7 +3,7 @@
 use proctor::model::scripted::Scripted;
 use proctor::record::UnseenResults;
 use proctor::replay::{NoClock, Replayed, replay};
-use proctor::session::{Message, Resumed, Role, Session};
+use proctor::session::{Message, ResumePoint, Role, Session};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
@@ -87,7 +87,7 @@ fn a_result_altered_before_its_first_call_is_unseen() {
 fn what_a_session_was_loaded_with_had_been_seen() {
     let clear = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\n";
     let (at, notes) = (3, None);
-    let resumed = at_once().resume(Resumed { at, notes }).unwrap();
+    let resumed = at_once().resume(ResumePoint { at, notes }).unwrap();
     // The five that came at once were loaded; two more came in.
     assert_eq!(unseen(resumed, clear), (2, 0, 0, 0));
 }

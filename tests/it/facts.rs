@@ -231,7 +231,7 @@ fn offline(prepared: &PreparedSession) -> Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     }
 }
 

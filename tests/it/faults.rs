@@ -8,7 +8,9 @@ use proctor::context::{Entry, Origin};
 use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
-use proctor::model::{Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response};
+use proctor::model::{
+    AnswerCost, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response,
+};
 use proctor::record::{CellRecord, DeathCause, End, ModelCall};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
@@ -76,7 +78,7 @@ fn suffer_in(
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
@@ -127,13 +129,13 @@ impl Model for Paying {
         Ok(response("content 1, and much more of what was read before"))
     }
 
-    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Answered {
-        Answered {
-            paid: Some(Paid {
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> BilledAnswer {
+        BilledAnswer {
+            paid: Some(AnswerCost {
                 usage: PRICE,
                 is_kept: false,
             }),
-            ..Answered::once(self.respond(request))
+            ..BilledAnswer::once(self.respond(request))
         }
     }
 }
@@ -149,7 +151,7 @@ fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
         summariser: Arc::new(Paying),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let window = Window::new(Tokens(200_000));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
@@ -432,7 +434,7 @@ fn the_reference_is_spared() {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let replay = replay_observed(
         &prepared,

@@ -28,7 +28,7 @@ fn snapshot_of(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Repla
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
     let replay = replay_observed(

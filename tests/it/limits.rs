@@ -49,7 +49,7 @@ fn replayed(session: Session, strategy: &str) -> CellRecord {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     run(&prepared, strategy, 10_000_000, &models).record
 }

@@ -11,10 +11,10 @@ use proctor::model::offline::Offline;
 use proctor::model::price::Prices;
 use proctor::probe::Asking;
 use proctor::record::{CellRecord, End};
-use proctor::replay::{Models, NoClock, PreparedSession, Replayed, Times, replay};
+use proctor::replay::{Models, NoClock, PreparedSession, Repetitions, Replayed, replay};
 use proctor::session::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Resumed, Role, Session, SessionParts, Tag, Thinking,
+    ResumePoint, Role, Session, SessionParts, Tag, Thinking,
 };
 use proctor::strategy::preset::PRESETS;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -169,7 +169,7 @@ fn sessions() -> Vec<Session> {
             ..made("large-system", two())
         },
         SessionParts {
-            resumed: Some(Resumed {
+            resumed: Some(ResumePoint {
                 at: 4,
                 notes: Some("".into()),
             }),
@@ -213,7 +213,7 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
         summariser: offline.clone(),
         reader: Some(offline),
         judge: None,
-        times: Times::default(),
+        times: Repetitions::default(),
     };
     (prepared, models)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use proctor::context::Context;
-use proctor::model::scripted::{Scripted, When, response};
+use proctor::model::scripted::{RequestMatcher, Scripted, response};
 use proctor::model::{CallFailure, Purpose};
 use proctor::record::CellRecord;
 use proctor::replay::{NoClock, Replayed, replay};
@@ -12,7 +12,7 @@ use proctor::settings::{SettingError, Table};
 use proctor::step::Step;
 use proctor::strategy::guard::BreakerState;
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{Compacted, Pipeline, Recovery, Situation, Strategy, StrategySpec};
+use proctor::strategy::{CompactionResult, Pipeline, Recovery, Situation, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -132,11 +132,15 @@ fn a_stage_waits_for_no_stage_that_comes_later() {
 struct Noted(Pipeline, Arc<Mutex<Vec<(u32, BreakerState)>>>);
 
 impl Strategy for Noted {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
         self.0.on_append(context, cx)
     }
 
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         self.0.before_call(context, cx)
     }
 
@@ -144,7 +148,11 @@ impl Strategy for Noted {
         self.0.on_overflow(context, cx)
     }
 
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         let (_, breaker) = self.0.breakers().last().unwrap();
         let noted = (breaker.failures(), breaker.state());
         self.1.lock().unwrap().push(noted);
@@ -176,7 +184,7 @@ fn three_failures_in_a_row_are_the_last_attempts() {
          guards.on_inflation = 'apply'";
     let failing = || (0..100).map(|_| Err(CallFailure::Server));
     let answers = [Ok(response("S"))].into_iter().chain(failing());
-    let model = Scripted::new().answers(When::always(), answers);
+    let model = Scripted::new().answers(RequestMatcher::always(), answers);
     let (record, breaker) = noted(reads(6), stages, model);
     // The first call is none of the summary's: a round has to pass.
     let expected = [
@@ -212,8 +220,8 @@ fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
     // Fails twice; then nothing, until the model asks; fails once more, and then succeeds.
     let failures = (0..3).map(|_| Err(CallFailure::Server));
     let model = Scripted::new()
-        .answers(When::always(), failures)
-        .texts(When::always(), ["S"; 9]);
+        .answers(RequestMatcher::always(), failures)
+        .texts(RequestMatcher::always(), ["S"; 9]);
     let (record, breaker) = noted(messages, stages, model);
     let expected = [
         (0, Closed),
@@ -239,7 +247,7 @@ fn notes_that_were_written_close_a_breaker() {
     let failed = || Err(CallFailure::Server);
     let written = || Ok(response("NOTES"));
     let answers = [failed(), written(), failed(), written(), failed(), failed()];
-    let model = Scripted::new().answers(When::always(), answers);
+    let model = Scripted::new().answers(RequestMatcher::always(), answers);
     let (record, breaker) = noted(reads(8), stages, model);
     // Two failures in a row are the last attempts, and only two in a row.
     let failures: Vec<u32> = breaker.iter().map(|(failures, _)| *failures).collect();
@@ -259,7 +267,7 @@ fn what_would_fire_again_may_make_way_for_a_better_stage() {
         )
     };
     let run = |rounds, stages: &str| {
-        let model = Scripted::new().texts(When::always(), ["S"; 9]);
+        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
         through(reads(rounds), stages, 200_000, model)
     };
     let record = run(4, &stages("keep"));
@@ -281,7 +289,7 @@ fn what_would_fire_again_may_make_way_for_a_better_stage() {
 #[test]
 fn what_leaves_the_context_over_its_own_trigger_is_noted() {
     let over = |rounds: usize, stages: &str| -> Vec<(usize, bool)> {
-        let model = Scripted::new().texts(When::always(), ["S"; 9]);
+        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
         let record = through(reads(rounds), stages, 200_000, model);
         let events = record.compactions.iter();
         events.map(|event| (event.call, event.still_over)).collect()
@@ -303,7 +311,7 @@ fn what_leaves_the_context_over_its_own_trigger_is_noted() {
 fn a_compaction_never_causes_another() {
     // Each request for a summary is itself far over the threshold.
     let stages = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 1_500 }\nmode = 'append'";
-    let model = Scripted::new().texts(When::always(), ["S"; 99]);
+    let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 99]);
     let record = through(reads(8), stages, 200_000, model);
     let calls: Vec<usize> = record.model_calls.iter().map(|call| call.call).collect();
     assert_eq!(calls, [2, 4, 6, 8]);

@@ -246,7 +246,7 @@ fn shared_recordings_are_refused_only_where_a_preset_says_so() {
                 summariser: Arc::new(Offline::new(prepared.counts().clone())),
                 reader: None,
                 judge: None,
-                times: proctor::replay::Times::default(),
+                times: proctor::replay::Repetitions::default(),
             };
             let window = prepared.largest_prompt().0 / 2;
             for (name, _) in PRESETS.iter().skip(read % 3).step_by(3) {

@@ -198,7 +198,7 @@ fn offline(prepared: &PreparedSession) -> Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     }
 }
 
@@ -340,7 +340,7 @@ fn what_summarisers_and_readers_are_sent_names_no_probe() {
             summariser: overheard.clone(),
             reader: Some(overheard.clone()),
             judge: None,
-            times: proctor::replay::Times::default(),
+            times: proctor::replay::Repetitions::default(),
         };
         let Some(early) = strategies().pop() else {
             panic!("there are strategies");

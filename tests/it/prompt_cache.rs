@@ -10,7 +10,7 @@ use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{
-    Edited, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
+    EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
 };
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
@@ -182,7 +182,7 @@ proptest! {
                 Happening::Patch(changes) => {
                     let edits = contexts::plan(&context, changes, &counts);
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();
-                    let edits = applied.change.edits.iter().map(|edit| Edited {
+                    let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
                         with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
                         cache: CacheEffect::Breaks,
@@ -263,7 +263,7 @@ proptest! {
                     asked.push(reads);
                     let edits = contexts::plan(&context, changes, &counts);
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();
-                    let edits = applied.change.edits.iter().map(|edit| Edited {
+                    let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
                         with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
                         cache: CacheEffect::Breaks,
@@ -330,7 +330,7 @@ fn replayed_under(
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let arranged = match strategy {
         None => Replayed::Full,

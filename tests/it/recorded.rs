@@ -78,7 +78,7 @@ fn under_every_preset(session: &Arc<Session>) -> usize {
         summariser: Arc::new(Offline::new(counts.clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     };
     let prepared = PreparedSession::new(session.clone(), counts, Vec::new())
         .unwrap()

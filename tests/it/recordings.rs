@@ -338,7 +338,7 @@ fn offline(counts: &Arc<CountedTexts>) -> Models {
         summariser: Arc::new(Offline::new(counts.clone())),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     }
 }
 

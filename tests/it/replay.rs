@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Edit, Entry, Origin, Patch};
 use proctor::model::CallFailure;
-use proctor::model::scripted::{Scripted, When, response};
+use proctor::model::scripted::{RequestMatcher, Scripted, response};
 use proctor::record::{CellRecord, End};
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::{
-    CompactedTo, Message, Recorded, RecordedCompaction, Resumed, Role, Session, SessionParts,
+    CompactedTo, Message, Recorded, RecordedCompaction, ResumePoint, Role, Session, SessionParts,
 };
 use proctor::settings::Table;
 use proctor::step::Step;
@@ -19,7 +19,7 @@ use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{
-    Compacted, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
+    CompactionResult, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
 };
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
@@ -127,7 +127,7 @@ fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
         typed("two"),
         said("yes"),
     ]);
-    let resumed = Resumed {
+    let resumed = ResumePoint {
         at: 4,
         notes: Some("earlier".into()),
     };
@@ -156,7 +156,7 @@ fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].len(), 5);
     assert_eq!(sent[0][2], "long ".repeat(200));
-    let beyond = Resumed { at: 7, notes: None };
+    let beyond = ResumePoint { at: 7, notes: None };
     let session = session(vec![typed("one"), said("yes")]);
     let error = session.resume(beyond).unwrap_err().to_string();
     assert!(error.contains("7 messages, and has 2"), "{error}");
@@ -232,7 +232,7 @@ fn what_observers_are_told_is_enough_to_follow_the_context() {
             &prepared,
             cell(name),
             Replayed::Strategy(Box::new(pipeline), Window::new(Tokens(12_000))),
-            &models(Scripted::new().reply(When::always(), |_| Ok(response("a summary")))),
+            &models(Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("a summary")))),
             &NoClock,
             vec![Box::new(Mirror::default())],
         );
@@ -307,7 +307,7 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
 fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
     let prepared = prepared(reading_session(20, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
-    let failing = || Scripted::new().reply(When::always(), |_| Err(CallFailure::Server));
+    let failing = || Scripted::new().reply(RequestMatcher::always(), |_| Err(CallFailure::Server));
     let record = run(&prepared, name, 200_000, &models(failing())).record;
     // The breaker opens after three attempts, and the history is never destroyed.
     assert_eq!(record.failures.len(), 3);
@@ -329,7 +329,7 @@ fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
     let prepared = prepared(reading_session(6, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
     for stop in [proctor::model::Stop::ToolUse, proctor::model::Stop::Refusal] {
-        let model = Scripted::new().reply(When::always(), move |_| {
+        let model = Scripted::new().reply(RequestMatcher::always(), move |_| {
             Ok(proctor::model::Response {
                 stop,
                 ..response("text")
@@ -342,7 +342,7 @@ fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
             "{stop:?}"
         );
     }
-    let model = Scripted::new().reply(When::always(), |_| Ok(response(" \n")));
+    let model = Scripted::new().reply(RequestMatcher::always(), |_| Ok(response(" \n")));
     let record = run(&prepared, name, 200_000, &models(model)).record;
     assert_eq!((record.compactions.len(), record.failures.len()), (0, 3));
     assert_eq!(record.failures[0].error, "the summary is empty");
@@ -355,7 +355,7 @@ fn learn_claude_code_s06_does_what_its_lesson_says() {
     // for the first layer.
     let prepared = prepared(reading_session(24, 10_000));
     let summary = || {
-        Scripted::new().reply(When::always(), |request| {
+        Scripted::new().reply(RequestMatcher::always(), |request| {
             let text = request.messages[0].model_text()[0].clone();
             assert!(
                 text.chars().count() < 80_000 + 500,
@@ -421,7 +421,7 @@ fn the_compact_tool_triggers_a_summary_once() {
         typed("more"),
         said("done"),
     ]));
-    let model = Scripted::new().texts(When::always(), ["short"]);
+    let model = Scripted::new().texts(RequestMatcher::always(), ["short"]);
     let record = run(&prepared, "learn-claude-code-s06", 200_000, &models(model)).record;
     assert_eq!(record.model_calls.len(), 1);
     assert_eq!(record.compactions.len(), 1);
@@ -481,7 +481,7 @@ fn a_summary_that_gains_too_little_is_a_failed_attempt() {
     );
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
-    let models = models(Scripted::new().reply(When::always(), |_| Ok(response("short"))));
+    let models = models(Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("short"))));
     let replay = replay_observed(
         &prepared,
         cell("own"),
@@ -545,23 +545,31 @@ impl Listener {
 }
 
 impl Strategy for Listener {
-    fn on_append(&mut self, context: Context, _: &Situation) -> Compacted {
-        Compacted::unchanged(context)
+    fn on_append(&mut self, context: Context, _: &Situation) -> CompactionResult {
+        CompactionResult::unchanged(context)
     }
 
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         self.note("before", cx);
-        Step::Done(Compacted::unchanged(context))
+        Step::Done(CompactionResult::unchanged(context))
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
         self.note("refused", cx);
-        Step::Done(Recovery::Retry(Compacted::unchanged(context)))
+        Step::Done(Recovery::Retry(CompactionResult::unchanged(context)))
     }
 
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         self.note("after", cx);
-        Step::Done(Compacted::unchanged(context))
+        Step::Done(CompactionResult::unchanged(context))
     }
 }
 

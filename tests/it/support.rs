@@ -109,7 +109,7 @@ pub(crate) fn models(summariser: Scripted) -> Models {
         summariser: Arc::new(summariser),
         reader: None,
         judge: None,
-        times: proctor::replay::Times::default(),
+        times: proctor::replay::Repetitions::default(),
     }
 }
 

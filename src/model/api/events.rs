@@ -13,7 +13,7 @@ const LONGEST_BYTES: usize = 64 * 1024 * 1024;
 
 /// An answer as it comes in.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct IncomingAnswer {
     provider: Provider,
     is_stream: bool,
     received: usize,
@@ -30,7 +30,7 @@ pub(super) struct Answer<'a> {
     pub(super) has_tool_use: bool,
 }
 
-impl Incoming {
+impl IncomingAnswer {
     /// An answer of that provider, streamed as server-sent events or not.
     pub fn new(provider: Provider, is_stream: bool) -> Self {
         let api = match provider {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, Entry, Keeps, Shape};
+use super::{Cassette, Entry, KeepFilter, Shape};
 use crate::model::api::Dialect;
 use crate::model::{CallFailure, ModelKind, Purpose, Request, Response, bill};
 use crate::tokens::CountedTexts;
@@ -20,7 +20,7 @@ pub struct Deferred {
     pub request: Request,
     /// Which repeat, from 0.
     pub repeat: u32,
-    pub(super) keeps: Keeps,
+    pub(super) keeps: KeepFilter,
 }
 
 /// Deferred requests, and those that a batch was tried for already.

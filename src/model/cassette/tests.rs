@@ -1,7 +1,7 @@
 //! What is kept, found again, and not found.
 
 use super::*;
-use crate::model::scripted::{Scripted, When, response};
+use crate::model::scripted::{RequestMatcher, Scripted, response};
 use crate::model::{AnswerFormat, Stop, Task};
 use crate::session::{Message, Role};
 use crate::units::{Tokens, Usage};
@@ -27,7 +27,7 @@ fn request(text: &str) -> Request {
 fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
     let asked = Arc::new(Mutex::new(0));
     let counter = asked.clone();
-    let model = Scripted::new().reply(When::always(), move |_| {
+    let model = Scripted::new().reply(RequestMatcher::always(), move |_| {
         let mut asked = counter.lock().unwrap();
         *asked += 1;
         let usage = Usage::uncached(Tokens(10), Tokens(1));
@@ -39,11 +39,11 @@ fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
     (Arc::new(model), asked)
 }
 
-fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> Taped {
+fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> CassetteModel {
     let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, "m");
     let spending = Arc::new(Spending::default());
-    let keeps: Keeps = |_, response| response.stop != Stop::Refusal;
-    Taped::new(
+    let keeps: KeepFilter = |_, response| response.stop != Stop::Refusal;
+    CassetteModel::new(
         cassette.clone(),
         dialect,
         ModelKind::Scripted,
@@ -77,7 +77,7 @@ fn counts() -> CountedTexts {
     CountedTexts::new(Arc::new(CharsPer4))
 }
 
-fn text(model: &Taped, asked: &str, repeat: u32) -> Result<String, CallFailure> {
+fn text(model: &CassetteModel, asked: &str, repeat: u32) -> Result<String, CallFailure> {
     let answered = model.answer(&request(asked), repeat, &counts());
     answered.answer.map(|response| response.text.to_string())
 }
@@ -211,7 +211,8 @@ fn failures_and_refusals_are_not_kept() {
         ..response("no")
     };
     let answers = [Err(CallFailure::Server), Ok(refused), Ok(response("yes"))];
-    let model: Arc<dyn Model> = Arc::new(Scripted::new().answers(When::always(), answers));
+    let model: Arc<dyn Model> =
+        Arc::new(Scripted::new().answers(RequestMatcher::always(), answers));
     let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
     let tape = taped(&cassette, Some(model));
     assert_eq!(text(&tape, "a", 0), Err(CallFailure::Server));

@@ -10,16 +10,16 @@ use tokio::time::{Instant, timeout};
 
 use super::pace::Retry;
 use super::{CallTime, Wire};
-use crate::model::api::{Dialect, Incoming};
-use crate::model::{Answered, CallFailure, Request, Response, overflow};
+use crate::model::api::{Dialect, IncomingAnswer};
+use crate::model::{BilledAnswer, CallFailure, Request, Response, overflow};
 use crate::units::{ContentHash, Tokens};
 
 /// Why one attempt failed, and whether another is worth it.
-struct Failed(CallFailure, Retry);
+struct AttemptFailure(CallFailure, Retry);
 
 /// A failure that passes.
-fn soon(failure: CallFailure) -> Failed {
-    Failed(failure, Retry::Soon)
+fn soon(failure: CallFailure) -> AttemptFailure {
+    AttemptFailure(failure, Retry::Soon)
 }
 
 /// The body of a refusal is read up to this size.
@@ -30,7 +30,7 @@ pub(super) async fn send(
     wire: &Wire,
     dialect: &Dialect,
     request: &Request,
-) -> (Answered, CallTime) {
+) -> (BilledAnswer, CallTime) {
     let mut time = CallTime {
         purpose: request.purpose,
         model: Arc::from(dialect.model.as_str()),
@@ -54,7 +54,7 @@ pub(super) async fn send(
         let came = timeout(wire.connection.whole, once(wire, body.clone(), begun)).await;
         time.took = begun.elapsed();
         time.attempts += 1;
-        let Failed(failure, retry) = match came {
+        let AttemptFailure(failure, retry) = match came {
             Ok(Ok((response, first_token))) => {
                 time.first_token = first_token;
                 time.is_answered = true;
@@ -71,8 +71,8 @@ pub(super) async fn send(
         tokio::time::sleep(pause).await;
         time.waited += pause;
     };
-    let once = Answered::once(answer);
-    (Answered { failed, ..once }, time)
+    let once = BilledAnswer::once(answer);
+    (BilledAnswer { failed, ..once }, time)
 }
 
 /// One attempt; the caller limits its duration.
@@ -80,7 +80,7 @@ async fn once(
     wire: &Wire,
     body: Bytes,
     begun: Instant,
-) -> Result<(Response, Option<Duration>), Failed> {
+) -> Result<(Response, Option<Duration>), AttemptFailure> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
     let timed_out = |_| soon(CallFailure::Timeout);
@@ -111,7 +111,7 @@ async fn once(
     let kind = answer.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok());
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let mut incoming = Incoming::new(wire.provider, is_stream);
+    let mut incoming = IncomingAnswer::new(wire.provider, is_stream);
     let mut first_token = None;
     while !incoming.is_broken() {
         let piece = timeout(wire.connection.between, answer.chunk()).await;
@@ -131,28 +131,28 @@ async fn once(
                 CallFailure::RateLimited => Retry::Limited(None),
                 _ => Retry::Soon,
             };
-            Err(Failed(failure, retry))
+            Err(AttemptFailure(failure, retry))
         }
     }
 }
 
 /// Classifies a status that is no success.
-fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Failed {
+fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> AttemptFailure {
     if overflow::refusal(status, said).is_some() {
-        return Failed(CallFailure::Overflow, Retry::Never);
+        return AttemptFailure(CallFailure::Overflow, Retry::Never);
     }
     let reason = reason(wire, status, said);
     match status {
         // What is spent does not come back by waiting.
         429 if said.contains("insufficient_quota") => {
-            Failed(CallFailure::Denied(reason), Retry::Never)
+            AttemptFailure(CallFailure::Denied(reason), Retry::Never)
         }
-        300..=399 | 401..=404 => Failed(CallFailure::Denied(reason), Retry::Never),
-        429 => Failed(CallFailure::RateLimited, Retry::Limited(wait)),
-        503 | 529 => Failed(CallFailure::Server, Retry::Limited(wait)),
+        300..=399 | 401..=404 => AttemptFailure(CallFailure::Denied(reason), Retry::Never),
+        429 => AttemptFailure(CallFailure::RateLimited, Retry::Limited(wait)),
+        503 | 529 => AttemptFailure(CallFailure::Server, Retry::Limited(wait)),
         408 => soon(CallFailure::Timeout),
         409 | 425 | 500..=599 => soon(CallFailure::Server),
-        _ => Failed(CallFailure::Rejected(reason), Retry::Never),
+        _ => AttemptFailure(CallFailure::Rejected(reason), Retry::Never),
     }
 }
 

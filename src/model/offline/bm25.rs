@@ -62,11 +62,11 @@ pub struct Reader {
 }
 
 /// A text of the conversation with its index.
-type Indexed = (Arc<str>, Arc<Index>);
+type IndexedText = (Arc<str>, Arc<Index>);
 
 /// A line of the conversation and how well it fits.
 #[derive(Debug, Clone, Copy)]
-struct Ranked {
+struct RankedLine {
     text: usize,
     line: usize,
     score: f64,
@@ -104,7 +104,7 @@ impl Reader {
     }
 
     /// The question, and every text before it with its index.
-    fn open(&self, messages: &[Arc<Message>]) -> Option<(String, Vec<Indexed>)> {
+    fn open(&self, messages: &[Arc<Message>]) -> Option<(String, Vec<IndexedText>)> {
         let asked = messages.last()?.model_text().last()?;
         let question = asked.split("\n\n").next()?;
         let question = question.strip_prefix(QUESTION).unwrap_or(question);
@@ -137,7 +137,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn new(question: &str, texts: &[Indexed]) -> Self {
+    fn new(question: &str, texts: &[IndexedText]) -> Self {
         let words = question::words(question);
         let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
         let length: u64 = texts.iter().map(|(_, index)| index.postings.words()).sum();
@@ -156,7 +156,7 @@ impl Terms {
     }
 
     /// The best lines that hold enough of the question, best first, newer first among equals.
-    fn rank(&self, texts: &[Indexed]) -> Vec<Ranked> {
+    fn rank(&self, texts: &[IndexedText]) -> Vec<RankedLine> {
         let all: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
         let mut ranked = Vec::new();
         for (text, (_, index)) in texts.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Terms {
             }
             for (line, (held, score)) in lines {
                 if held >= ENOUGH * all {
-                    ranked.push(Ranked {
+                    ranked.push(RankedLine {
                         text,
                         line: line as usize,
                         // A line that holds two of three words is no answer where another holds
@@ -220,7 +220,7 @@ fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
 }
 
 /// The line that fits best.
-fn best_line(question: &str, texts: &[Indexed]) -> Option<String> {
+fn best_line(question: &str, texts: &[IndexedText]) -> Option<String> {
     let terms = Terms::new(question, texts);
     terms.rank(texts).first().map(|ranked| {
         let (text, index) = &texts[ranked.text];
@@ -231,7 +231,7 @@ fn best_line(question: &str, texts: &[Indexed]) -> Option<String> {
 }
 
 /// The open items of the newest task list that holds a word of the question, one per line.
-fn open_items(question: &str, texts: &[Indexed]) -> Option<String> {
+fn open_items(question: &str, texts: &[IndexedText]) -> Option<String> {
     let terms = Terms::new(question, texts);
     let is_meant = |index: &Index| {
         let mut words = terms.weights.iter();
@@ -255,7 +255,7 @@ pub(crate) fn tasks(input: &serde_json::Value) -> impl Iterator<Item = (&str, &s
 }
 
 /// The paths that were treated as the question says, in the order of their first mention.
-fn paths(question: &str, texts: &[Indexed]) -> Option<String> {
+fn paths(question: &str, texts: &[IndexedText]) -> Option<String> {
     let mut asked = BTreeSet::new();
     each_word(question, |word, _| asked.extend(verb_of(word)));
     let mut first: Vec<&str> = Vec::new();

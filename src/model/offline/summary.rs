@@ -21,7 +21,7 @@ const LINE_CHARS: usize = 300;
 
 /// The kinds of information that a line may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Carries {
+enum InformationKind {
     Rule,
     Decision,
     Pending,
@@ -29,30 +29,33 @@ enum Carries {
     Path,
 }
 
-const ALL: [Carries; 5] = [
-    Carries::Rule,
-    Carries::Decision,
-    Carries::Pending,
-    Carries::Error,
-    Carries::Path,
+const ALL: [InformationKind; 5] = [
+    InformationKind::Rule,
+    InformationKind::Decision,
+    InformationKind::Pending,
+    InformationKind::Error,
+    InformationKind::Path,
 ];
 
 /// The lists of marks, by what a line with one of them carries.
-const MARKS: [(Carries, &str); 4] = [
-    (Carries::Rule, "rule_marks"),
-    (Carries::Decision, "decision_marks"),
-    (Carries::Pending, "pending_marks"),
-    (Carries::Error, "error_marks"),
+const MARKS: [(InformationKind, &str); 4] = [
+    (InformationKind::Rule, "rule_marks"),
+    (InformationKind::Decision, "decision_marks"),
+    (InformationKind::Pending, "pending_marks"),
+    (InformationKind::Error, "error_marks"),
 ];
 
 /// Headings, by what belongs under them: the first that fits counts.
-const HEADINGS: [(&[&str], &[Carries]); 6] = [
-    (&["next", "pending", "todo"], &[Carries::Pending]),
-    (&["decision"], &[Carries::Decision, Carries::Rule]),
-    (&["constraint", "instruction"], &[Carries::Rule]),
-    (&["error"], &[Carries::Error]),
-    (&["file"], &[Carries::Path]),
-    (&["state"], &[Carries::Error]),
+const HEADINGS: [(&[&str], &[InformationKind]); 6] = [
+    (&["next", "pending", "todo"], &[InformationKind::Pending]),
+    (
+        &["decision"],
+        &[InformationKind::Decision, InformationKind::Rule],
+    ),
+    (&["constraint", "instruction"], &[InformationKind::Rule]),
+    (&["error"], &[InformationKind::Error]),
+    (&["file"], &[InformationKind::Path]),
+    (&["state"], &[InformationKind::Error]),
 ];
 
 /// A summary of `messages` with these sections, within `max_output` tokens.
@@ -64,13 +67,13 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
     let mut left = budget;
     let mut seen = HashSet::new();
     let mut out = String::new();
-    let plan: Vec<(Option<&str>, &[Carries])> = if sections.is_empty() {
+    let plan: Vec<(Option<&str>, &[InformationKind])> = if sections.is_empty() {
         ALL.chunks(1).map(|one| (None, one)).collect()
     } else {
         let titles = sections.iter().map(String::as_str);
         titles.map(|title| (Some(title), under(title))).collect()
     };
-    let everywhere: Vec<Carries> = plan
+    let everywhere: Vec<InformationKind> = plan
         .iter()
         .flat_map(|(_, wanted)| *wanted)
         .copied()
@@ -122,11 +125,11 @@ fn size(text: &str) -> usize {
     text.chars().count() + unspaced * (CHARS_PER_TOKEN - 1)
 }
 
-fn under(title: &str) -> &'static [Carries] {
+fn under(title: &str) -> &'static [InformationKind] {
     let title = title.to_lowercase();
     let mut headings = HEADINGS.iter();
     let heading = headings.find(|(words, _)| words.iter().any(|word| title.contains(word)));
-    heading.map_or(&[Carries::Path], |(_, carried)| *carried)
+    heading.map_or(&[InformationKind::Path], |(_, carried)| *carried)
 }
 
 fn cut(line: &str) -> &str {
@@ -137,7 +140,7 @@ fn cut(line: &str) -> &str {
 
 struct Line<'a> {
     text: Cow<'a, str>,
-    carries: Vec<Carries>,
+    carries: Vec<InformationKind>,
 }
 
 /// The lines that carry something, oldest first.
@@ -177,10 +180,10 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
 }
 
 /// All marks in one automaton, and what each says; none where it cannot be built.
-static MARK: LazyLock<Option<(AhoCorasick, Vec<Carries>)>> = LazyLock::new(|| {
+static MARK: LazyLock<Option<(AhoCorasick, Vec<InformationKind>)>> = LazyLock::new(|| {
     let marks = MARKS.into_iter();
     let marks = marks.flat_map(|(what, list)| listed(list).map(move |mark| (mark, what)));
-    let (texts, says): (Vec<&str>, Vec<Carries>) = marks.unzip();
+    let (texts, says): (Vec<&str>, Vec<InformationKind>) = marks.unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .kind(Some(AhoCorasickKind::DFA))
@@ -188,7 +191,7 @@ static MARK: LazyLock<Option<(AhoCorasick, Vec<Carries>)>> = LazyLock::new(|| {
     Some((automaton.ok()?, says))
 });
 
-fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
+fn carried(line: &str, is_speech: bool) -> Vec<InformationKind> {
     if line.trim().len() < 4 {
         return Vec::new();
     }
@@ -199,13 +202,13 @@ fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
         found.map(|found| says[found.pattern().as_usize()])
     }) {
         // Rules are what the user says, not what a file says.
-        if (what != Carries::Rule || is_speech) && !carries.contains(&what) {
+        if (what != InformationKind::Rule || is_speech) && !carries.contains(&what) {
             carries.push(what);
         }
     }
     carries.sort_unstable();
     if line.contains('/') && line.split_whitespace().any(is_path) {
-        carries.push(Carries::Path);
+        carries.push(InformationKind::Path);
     }
     carries
 }

@@ -21,7 +21,7 @@ pub struct RequestSize {
 
 /// The property that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Limited {
+pub enum LimitedProperty {
     /// The bytes of a request.
     RequestBytes,
     /// The images of a request.
@@ -33,13 +33,21 @@ pub enum Limited {
 }
 
 /// Every property, with its word in price files and the unit of its limit.
-const LIMITED: [(&str, Limited, &str); 4] = [
-    ("request_bytes", Limited::RequestBytes, "bytes in a request"),
-    ("images", Limited::Images, "images in a request"),
-    ("image_bytes", Limited::ImageBytes, "bytes in an image"),
+const LIMITED: [(&str, LimitedProperty, &str); 4] = [
+    (
+        "request_bytes",
+        LimitedProperty::RequestBytes,
+        "bytes in a request",
+    ),
+    ("images", LimitedProperty::Images, "images in a request"),
+    (
+        "image_bytes",
+        LimitedProperty::ImageBytes,
+        "bytes in an image",
+    ),
     (
         "image_edge",
-        Limited::ImageEdge,
+        LimitedProperty::ImageEdge,
         "pixels on an image's side",
     ),
 ];
@@ -48,7 +56,7 @@ const LIMITED: [(&str, Limited, &str); 4] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// The property that it bounds.
-    pub of: Limited,
+    pub of: LimitedProperty,
     /// The most that is accepted.
     pub most: u64,
     /// It holds for models whose window is at most this.
@@ -91,10 +99,10 @@ impl Limit {
     /// Whether a request of this size is refused.
     pub fn refuses(&self, request: &RequestSize) -> bool {
         let size = match self.of {
-            Limited::RequestBytes => request.bytes,
-            Limited::Images => request.images,
-            Limited::ImageBytes => request.largest_image,
-            Limited::ImageEdge => request.longest_edge,
+            LimitedProperty::RequestBytes => request.bytes,
+            LimitedProperty::Images => request.images,
+            LimitedProperty::ImageBytes => request.largest_image,
+            LimitedProperty::ImageEdge => request.longest_edge,
         };
         size > self.most && self.images_over.is_none_or(|most| request.images > most)
     }

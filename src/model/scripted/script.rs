@@ -3,7 +3,7 @@
 //! A script is a list of rules; the first that fits a request answers it. What such a model says is
 //! nobody's but its author's, and every report that shows it says so.
 
-use super::{Scripted, When, response};
+use super::{RequestMatcher, Scripted, response};
 use crate::model::{AGAIN, Purpose, Request};
 use crate::settings::{Reader, SettingError, Table};
 
@@ -55,7 +55,7 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
         let rule = rules.find(|rule| rule.fits(request))?;
         Some(Ok(response(rule.text.as_str())))
     };
-    Ok(Scripted::new().answer_in(When::always(), answer))
+    Ok(Scripted::new().answer_in(RequestMatcher::always(), answer))
 }
 
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {

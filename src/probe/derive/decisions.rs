@@ -34,7 +34,7 @@ pub const INSTRUCTIONS: &str = include_str!("decisions.txt");
 
 /// Why a proposal was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dropped {
+pub enum DropReason {
     /// The reply was no list of proposals.
     Unreadable,
     /// No message holds the quotation, or several do.
@@ -47,7 +47,7 @@ pub enum Dropped {
     Twice,
 }
 
-impl Dropped {
+impl DropReason {
     /// In words.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ fn said(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Proposed {
+struct ProposedDecision {
     question: String,
     key: String,
     choice: String,
@@ -121,19 +121,22 @@ struct Proposed {
 
 /// The proposals of these replies that the session bears out, and how many of the others were dropped
 /// for what.
-pub fn kept(session: &Session, replies: &[&str]) -> (Vec<PlantedFact>, BTreeMap<Dropped, usize>) {
+pub fn kept(
+    session: &Session,
+    replies: &[&str],
+) -> (Vec<PlantedFact>, BTreeMap<DropReason, usize>) {
     let mut facts: Vec<PlantedFact> = Vec::new();
     let mut quotes: Vec<String> = Vec::new();
-    let mut dropped: BTreeMap<Dropped, usize> = BTreeMap::new();
+    let mut dropped: BTreeMap<DropReason, usize> = BTreeMap::new();
     for reply in replies {
         let Some(proposals) = read(reply) else {
-            *dropped.entry(Dropped::Unreadable).or_default() += 1;
+            *dropped.entry(DropReason::Unreadable).or_default() += 1;
             continue;
         };
         for proposed in proposals {
             let found = borne_out(session, &proposed).and_then(|at| {
                 let is_new = !quotes.contains(&proposed.quote);
-                is_new.then_some(at).ok_or(Dropped::Twice)
+                is_new.then_some(at).ok_or(DropReason::Twice)
             });
             match found {
                 Ok(at) => {
@@ -148,7 +151,7 @@ pub fn kept(session: &Session, replies: &[&str]) -> (Vec<PlantedFact>, BTreeMap<
 }
 
 /// The list in a reply, fenced or not.
-fn read(reply: &str) -> Option<Vec<Proposed>> {
+fn read(reply: &str) -> Option<Vec<ProposedDecision>> {
     let reply = reply.trim();
     let fenced = reply
         .strip_prefix("```")
@@ -158,10 +161,10 @@ fn read(reply: &str) -> Option<Vec<Proposed>> {
 }
 
 /// The message that bears a proposal out.
-fn borne_out(session: &Session, proposed: &Proposed) -> Result<usize, Dropped> {
+fn borne_out(session: &Session, proposed: &ProposedDecision) -> Result<usize, DropReason> {
     let quote = proposed.quote.trim();
     if word_count(quote) < LEAST_WORDS {
-        return Err(Dropped::QuoteNotFound);
+        return Err(DropReason::QuoteNotFound);
     }
     let messages = session.messages().iter().enumerate();
     let holding: Vec<usize> = messages
@@ -169,7 +172,7 @@ fn borne_out(session: &Session, proposed: &Proposed) -> Result<usize, Dropped> {
         .map(|(at, _)| at)
         .collect();
     let [at] = holding[..] else {
-        return Err(Dropped::QuoteNotFound);
+        return Err(DropReason::QuoteNotFound);
     };
     let lower = quote.to_lowercase();
     let holds = |part: &str| {
@@ -178,16 +181,16 @@ fn borne_out(session: &Session, proposed: &Proposed) -> Result<usize, Dropped> {
     };
     let is_bound = content_word_recall(&proposed.key, quote) >= BOUND;
     if !holds(&proposed.choice) || !holds(&proposed.reason) || !is_bound {
-        return Err(Dropped::NotInQuote);
+        return Err(DropReason::NotInQuote);
     }
     let question = proposed.question.to_lowercase();
     if question.trim().is_empty() || question.contains(&proposed.choice.trim().to_lowercase()) {
-        return Err(Dropped::ToldInQuestion);
+        return Err(DropReason::ToldInQuestion);
     }
     Ok(at)
 }
 
-fn fact(proposed: Proposed, message: usize, at: usize) -> PlantedFact {
+fn fact(proposed: ProposedDecision, message: usize, at: usize) -> PlantedFact {
     PlantedFact {
         id: format!("decision-{:02}", at + 1),
         question: proposed.question.trim().to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::assignment;
-use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
+use super::{FilesTouched, Proposal, Texts, messages_of, proposal, tokens};
 use crate::probe::Pattern;
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
@@ -74,7 +74,7 @@ pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
 
 /// A value of a key.
 #[derive(Debug)]
-struct Assigned {
+struct AssignedValue {
     message: usize,
     value: String,
     /// The file that shows it.
@@ -86,8 +86,8 @@ struct Assigned {
 fn assignments(
     session: &Session,
     texts: &Texts,
-    touched: Touched<'_>,
-) -> BTreeMap<String, Vec<Assigned>> {
+    touched: FilesTouched<'_>,
+) -> BTreeMap<String, Vec<AssignedValue>> {
     let mut files: BTreeMap<usize, String> = BTreeMap::new();
     for (at, message) in session.messages().iter().enumerate() {
         let read = message.tool_uses().flat_map(|(_, tool)| touched(tool));
@@ -100,15 +100,18 @@ fn assignments(
             files.insert(at + 1, path.clone());
         }
     }
-    let mut found: BTreeMap<String, Vec<Assigned>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<AssignedValue>> = BTreeMap::new();
     for (at, line) in texts.lines() {
         if let Some((key, value)) = assignment(line) {
-            found.entry(key.to_owned()).or_default().push(Assigned {
-                message: at,
-                value: value.to_owned(),
-                path: files.get(&at).cloned(),
-                is_unique: texts.is_unique(value),
-            });
+            found
+                .entry(key.to_owned())
+                .or_default()
+                .push(AssignedValue {
+                    message: at,
+                    value: value.to_owned(),
+                    path: files.get(&at).cloned(),
+                    is_unique: texts.is_unique(value),
+                });
         }
     }
     // After one assignment that looks like other text, the value in force is unknown.
@@ -118,7 +121,12 @@ fn assignments(
 
 /// The messages in which a tool that does more than look is given the
 /// key: its value may have changed there.
-fn changed(session: &Session, key: &str, path: Option<&str>, touched: Touched<'_>) -> Vec<usize> {
+fn changed(
+    session: &Session,
+    key: &str,
+    path: Option<&str>,
+    touched: FilesTouched<'_>,
+) -> Vec<usize> {
     let may_change = |tool: &ToolUse| match tool.class {
         ToolClass::Read | ToolClass::Grep | ToolClass::Glob | ToolClass::Todo => false,
         ToolClass::Edit | ToolClass::Write => path.is_none_or(|path| {
@@ -141,7 +149,11 @@ fn changed(session: &Session, key: &str, path: Option<&str>, touched: Touched<'_
 const NOT_SHOWN: &str = "not shown";
 
 /// Keys that were given several values, one after the other, in one file or in none.
-pub(super) fn revised(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
+pub(super) fn revised(
+    session: &Session,
+    texts: &Texts,
+    touched: FilesTouched<'_>,
+) -> Vec<Proposal> {
     let found = assignments(session, texts, touched);
     let mut proposals = Vec::new();
     for (key, values) in found {
@@ -176,7 +188,11 @@ pub(super) fn revised(session: &Session, texts: &Texts, touched: Touched<'_>) ->
 }
 
 /// The same key in several files, each with a value of its own that no tool changes later.
-pub(super) fn bindings(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
+pub(super) fn bindings(
+    session: &Session,
+    texts: &Texts,
+    touched: FilesTouched<'_>,
+) -> Vec<Proposal> {
     let found = assignments(session, texts, touched);
     let mut proposals = Vec::new();
     for (key, values) in found {

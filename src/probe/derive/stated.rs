@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PassedOver, Proposal, Texts, own, proposal, tokens, weighed};
+use super::{Proposal, SkipReason, Texts, own, proposal, tokens, weighed};
 use crate::probe::holds;
 use crate::session::ground_truth::{Fact, Revision};
 use crate::session::{ContentBlock, Role, Session};
@@ -45,26 +45,26 @@ struct Statement<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// "The port of svc7 is 4049."
-    Said,
+    Sentence,
     /// `port = 4049`
-    Assigned,
+    Assignment,
     /// "Call it quill."
-    Named,
+    Naming,
 }
 
 impl Form {
     fn question(self, key: &str) -> String {
         match self {
-            Self::Said => format!("What is the {key}?"),
-            Self::Assigned => format!("Which value has `{key}`?"),
-            Self::Named => format!("Which name was given beside the words: {key}?"),
+            Self::Sentence => format!("What is the {key}?"),
+            Self::Assignment => format!("Which value has `{key}`?"),
+            Self::Naming => format!("Which name was given beside the words: {key}?"),
         }
     }
 }
 
 /// A key with all that was stated of it.
 #[derive(Debug, Default)]
-struct Stated {
+struct StatedKey {
     /// The value with the messages that state it, in the order in which values came.
     values: Vec<(String, BTreeSet<usize>)>,
     form: Option<Form>,
@@ -76,8 +76,8 @@ struct Stated {
 pub(super) fn statements(
     session: &Session,
     texts: &Texts,
-) -> (Vec<Proposal>, BTreeMap<PassedOver, usize>) {
-    let mut keys: BTreeMap<Vec<String>, Stated> = BTreeMap::new();
+) -> (Vec<Proposal>, BTreeMap<SkipReason, usize>) {
+    let mut keys: BTreeMap<Vec<String>, StatedKey> = BTreeMap::new();
     let mut note = |at: usize, sentence: &str, is_users: bool| {
         let Some(said) = statement(sentence, texts) else {
             return;
@@ -140,14 +140,14 @@ pub(super) fn statements(
     (proposals, passed_over)
 }
 
-impl Stated {
-    fn proposal(self, texts: &Texts) -> Result<Proposal, PassedOver> {
-        let form = self.form.unwrap_or(Form::Said);
+impl StatedKey {
+    fn proposal(self, texts: &Texts) -> Result<Proposal, SkipReason> {
+        let form = self.form.unwrap_or(Form::Sentence);
         let is_its_own = |(value, messages): &(String, BTreeSet<usize>)| {
             texts.frequency(value) == messages.len()
         };
         if !self.values.iter().all(is_its_own) {
-            return Err(PassedOver::ElsewhereToo);
+            return Err(SkipReason::ElsewhereToo);
         }
         let question = form.question(&self.key);
         let key = self.key.clone();
@@ -162,19 +162,19 @@ impl Stated {
             .filter_map(|(_, messages)| messages.first().copied())
             .collect();
         if !firsts.is_sorted_by(|a, b| a < b) || self.values.iter().any(|(_, at)| at.len() > 1) {
-            return Err(PassedOver::NoOrder);
+            return Err(SkipReason::NoOrder);
         }
         // A setting that was shown with several values is revised within its file, or none.
-        if form == Form::Assigned {
-            return Err(PassedOver::Revised);
+        if form == Form::Assignment {
+            return Err(SkipReason::Revised);
         }
         let values = self.values.iter().zip(&firsts);
         let values = values
             .map(|((value, _), at)| Revision::new(&**value, *at))
             .collect();
         let question = match form {
-            Form::Said => format!("What is the {key} now?"),
-            Form::Assigned | Form::Named => question,
+            Form::Sentence => format!("What is the {key} now?"),
+            Form::Assignment | Form::Naming => question,
         };
         let proposal = proposal(question, firsts, Fact::Update { key, values });
         Ok(weighed(self.is_stressed, proposal))
@@ -190,7 +190,7 @@ fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
         return Some(Statement {
             key: key.to_owned(),
             value,
-            form: Form::Assigned,
+            form: Form::Assignment,
         });
     }
     let lower = sentence.to_ascii_lowercase();
@@ -200,7 +200,7 @@ fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
             return Some(Statement {
                 key: texts.key_of(&sentence[..at], value, 4)?.join(" "),
                 value,
-                form: Form::Named,
+                form: Form::Naming,
             });
         }
     }
@@ -224,7 +224,7 @@ fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
     is_key.then_some(Statement {
         key,
         value,
-        form: Form::Said,
+        form: Form::Sentence,
     })
 }
 

@@ -411,7 +411,7 @@ fn a_plain_statement_makes_a_fact_whoever_says_it() {
         .unwrap();
     assert_eq!(update.question, "What is the port of service svc8 now?");
     let passed_over = derive(&session, &touched).passed_over;
-    assert_eq!(passed_over, BTreeMap::from([(PassedOver::ElsewhereToo, 2)]));
+    assert_eq!(passed_over, BTreeMap::from([(SkipReason::ElsewhereToo, 2)]));
 }
 
 #[test]

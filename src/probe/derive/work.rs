@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entities::class_of;
-use super::{Proposal, Texts, Touched, messages_of, proposal, tokens};
+use super::{FilesTouched, Proposal, Texts, messages_of, proposal, tokens};
 use crate::model::offline::bm25::tasks;
 use crate::probe::{Pattern, ask_points};
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
@@ -195,7 +195,7 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
 }
 
 /// The files that tool uses touched, and how; failed ones are left out.
-pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal> {
+pub(super) fn artifacts(session: &Session, touched: FilesTouched<'_>) -> Vec<Proposal> {
     use ArtifactVerb::{Created, Deleted, Modified, Read};
 
     let messages = session.messages().iter();
@@ -251,7 +251,7 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
 
 /// The order in which files were touched that are named at no other time. The question names
 /// them; so of each stretch between two points at which probes are asked there is one of its own.
-pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
+pub(super) fn order(session: &Session, texts: &Texts, touched: FilesTouched<'_>) -> Vec<Proposal> {
     let mut events: Vec<Revision> = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
         let mut touches = said.tool_uses().flat_map(|(_, tool)| touched(tool));

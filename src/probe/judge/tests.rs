@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::Model;
-use crate::model::scripted::{Scripted, When, response};
+use crate::model::scripted::{RequestMatcher, Scripted, response};
 use crate::probe::grade::Rules;
 use crate::session::ground_truth::Importance;
 use crate::step::{Answer, Caller, drive};
@@ -30,7 +30,7 @@ fn probe() -> Probe {
 }
 
 fn check(reply: Answer, expected: Verdict) {
-    let model = Scripted::new().answers(When::purpose(Purpose::Judge), [reply]);
+    let model = Scripted::new().answers(RequestMatcher::purpose(Purpose::Judge), [reply]);
     let probe = probe();
     let verdict = drive(
         Judge::default().grade(&probe, 1, "48213"),
@@ -160,10 +160,13 @@ fn a_question_joins_the_last_user_message() {
 fn probe_to_reader_to_rules_to_judge() {
     let model = Scripted::new()
         .texts(
-            When::purpose(Purpose::Probe).containing("staging gateway"),
+            RequestMatcher::purpose(Purpose::Probe).containing("staging gateway"),
             ["It is 48213.", "not in context", "four eight two one three"],
         )
-        .texts(When::purpose(Purpose::Judge), ["VERDICT: correct"]);
+        .texts(
+            RequestMatcher::purpose(Purpose::Judge),
+            ["VERDICT: correct"],
+        );
     let probe = probe();
     let rules = Rules::new(std::slice::from_ref(&probe));
     let context = [Arc::new(Message::text(Role::User, "hello"))];

@@ -1,9 +1,9 @@
 //! A rule the user set: asked for in words, against a foil, or by work that would break it.
 
 use super::{
-    AnswerFormat, Asked, Call, OTHER_ORDER, Outcome, Part, ProbeKind, RIGHT, Reference, RuleForm,
-    Score, Search, Spec, Wording, abstains_in_one_order, has_phrase, holds, normalise, words,
-    wrong,
+    AnswerFormat, Call, OTHER_ORDER, Outcome, Part, ProbeKind, Questions, RIGHT, Reference,
+    RuleForm, Score, Search, Spec, Wording, abstains_in_one_order, has_phrase, holds, normalise,
+    words, wrong,
 };
 
 pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -> Spec<'a> {
@@ -16,7 +16,7 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
         RuleForm::Open => rule,
         RuleForm::Choice { foil } => Spec {
             format: AnswerFormat::Letter,
-            asked: Asked::Ending([
+            asked: Questions::Ending([
                 format!("\nA: {statement}\nB: {foil}"),
                 format!("\nA: {foil}\nB: {statement}"),
             ]),
@@ -40,7 +40,7 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
             let second = allowed.iter().map(|allowed| allowed.task.as_str());
             Spec {
                 format: AnswerFormat::Call,
-                asked: Asked::Instead([task.as_str()].into_iter().chain(second).collect()),
+                asked: Questions::Instead([task.as_str()].into_iter().chain(second).collect()),
                 reference: Reference::Written(format!("{statement} {right}")),
                 values: Some(Vec::new()),
                 grade: Some(Box::new(move |answer| match free {

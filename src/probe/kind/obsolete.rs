@@ -1,7 +1,7 @@
 //! An instruction that was taken back, asked for beside one that is in force.
 
 use super::{
-    AnswerFormat, Answers, Asked, KeyValue, OTHER_ORDER, Outcome, Part, ProbeKind, RIGHT,
+    AnswerFormat, Answers, KeyValue, OTHER_ORDER, Outcome, Part, ProbeKind, Questions, RIGHT,
     Reference, Score, Search, Spec, abstention, words, wrong,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn spec<'a>(
     let reference = "First no, because it was taken back; then yes.";
     Spec {
         answers: Answers::Together,
-        asked: Asked::Also(standing_question.to_owned()),
+        asked: Questions::Second(standing_question.to_owned()),
         reference: Reference::Text(reference),
         values: Some(Vec::new()),
         grade: Some(Box::new(|answer| grade(answer.question(), answer.text))),

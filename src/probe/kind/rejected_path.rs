@@ -1,7 +1,7 @@
 //! Something that was tried and failed, and why: asked once as tried and once as untried.
 
 use super::{
-    AnswerFormat, Around, Asked, BECAUSE, OTHER_ORDER, Part, ProbeKind, RIGHT, Reference, Spec,
+    AnswerFormat, Around, BECAUSE, OTHER_ORDER, Part, ProbeKind, Questions, RIGHT, Reference, Spec,
     Wording, words,
 };
 
@@ -9,7 +9,7 @@ pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
     let untried = format!("Is the {approach} still untried? If it is not, say how it ended.");
     let parts = vec![Part::value(approach, reason)];
     Spec {
-        asked: Asked::Also(untried),
+        asked: Questions::Second(untried),
         reference: Reference::Written(format!("Yes; it failed: {reason}")),
         wording: Wording::Copied,
         grade: Some(Box::new(|answer| {

@@ -4,7 +4,7 @@
 //! where something is wrong with it, so that a report can show it. How large a summary may be is
 //! known from the patch that puts it in the place of something: what it stands for must be larger.
 
-use super::{Asked, Observer};
+use super::{Observer, StrategyRequest};
 use crate::context::validity::summary::is_question;
 use crate::context::{Applied, Entry, Origin};
 use crate::model::{Purpose, Stop, Task};
@@ -35,7 +35,7 @@ pub struct Health {
 }
 
 impl Observer for Health {
-    fn asked(&mut self, asked: &Asked) {
+    fn asked(&mut self, asked: &StrategyRequest) {
         let is_summary = matches!(
             asked.request.purpose,
             Purpose::Compaction | Purpose::Recovery | Purpose::Background

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Asked, CallView, Observer};
+use super::{CallView, Observer, StrategyRequest};
 use crate::bill::Bill;
 use crate::context::{Applied, CacheEffect, Context, Entry, Origin};
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::model::{Request, Task};
 use crate::record::{CacheRecord, CellRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
-    Edited, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Served,
+    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache,
 };
 use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
@@ -162,7 +162,7 @@ impl PromptCaches {
     }
 
     /// Edits the prompt. The lowest block of a call that is not as it was sent names the cause.
-    fn edit(&mut self, edits: &[Edited], cause: &Arc<str>) {
+    fn edit(&mut self, edits: &[EditedEntries], cause: &Arc<str>) {
         let change = self.line.patch(edits);
         for (cache, _) in &mut self.caches {
             cache.removed(change.removed);
@@ -204,7 +204,7 @@ impl PromptCaches {
 }
 
 /// Notes what a cache did at a call.
-fn note(record: &mut CacheRecord, served: &Served, step: Tokens, stage: Option<&str>) {
+fn note(record: &mut CacheRecord, served: &CacheOutcome, step: Tokens, stage: Option<&str>) {
     record.read.push(served.split.read);
     record.written.push(served.split.written);
     record.again += served.again;
@@ -265,7 +265,7 @@ impl Observer for PromptCaches {
         self.line.append(&self.plan.pieces(entry));
     }
 
-    fn asked(&mut self, asked: &Asked) {
+    fn asked(&mut self, asked: &StrategyRequest) {
         if let Some(named) = &asked.request.model {
             let price = self.plan.relative(named);
             for (_, record) in &mut self.caches {
@@ -291,7 +291,7 @@ impl Observer for PromptCaches {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let edits = applied.change.edits.iter().map(|edit| Edited {
+        let edits = applied.change.edits.iter().map(|edit| EditedEntries {
             entries: edit.entries.clone(),
             with: edit
                 .with
@@ -304,7 +304,7 @@ impl Observer for PromptCaches {
     }
 
     fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
-        let edits = entries.iter().map(|at| Edited {
+        let edits = entries.iter().map(|at| EditedEntries {
             entries: *at..at + 1,
             with: vec![self.plan.pieces(&context.entries()[*at]).into_owned()],
             cache: CacheEffect::Breaks,

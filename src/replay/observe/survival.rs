@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::sources::Pointers;
-use super::{Asked, CallView, Observer};
+use super::{CallView, Observer, StrategyRequest};
 use crate::context::{Applied, Context, Entry, Origin};
 use crate::model::{AnswerFormat, Task};
 use crate::patterns::PatternsError;
@@ -19,12 +19,12 @@ use crate::session::{Session, ToolSchema};
 mod death;
 mod order;
 mod recoverable;
-mod sent;
+mod summary_requests;
 
 use death::after_death;
-use order::{Last, Rank};
+use order::{OrderFate, Rank};
 use recoverable::Sources;
-use sent::Sent;
+use summary_requests::SummaryRequests;
 
 /// The places, best first: where a value is in several, the first one is reported.
 const PLACES: [PlaceInPrompt; 6] = [
@@ -189,7 +189,7 @@ pub struct SurvivalObserver {
     counts: Vec<u32>,
     lost: Vec<Option<LostAt>>,
     /// Requests for summaries.
-    sent: Option<Sent>,
+    sent: Option<SummaryRequests>,
     /// By item.
     results: Vec<Option<SurvivalRecord>>,
 }
@@ -344,7 +344,7 @@ impl SurvivalObserver {
         before: usize,
         prompt: &[Occurrences],
         places: &[usize],
-    ) -> Option<Last> {
+    ) -> Option<OrderFate> {
         let fact = &self.plan.probes[probe].fact;
         let slots = prompt[self.plan.survival.slots(probe)].iter();
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
@@ -372,7 +372,7 @@ fn place_of(origin: &Origin) -> usize {
 }
 
 /// Something planted in one block of an entry.
-struct Found {
+struct SlotMatch {
     slot: usize,
     /// Index in [`PLACES`].
     place: usize,
@@ -381,7 +381,7 @@ struct Found {
     within: (usize, usize),
 }
 
-fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found)) {
+fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMatch)) {
     let place = place_of(&entry.origin);
     let is_written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
     for (block, text) in entry.message.model_text().iter().enumerate() {
@@ -399,7 +399,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found))
                     (false, true) => (0, 0),
                     (false, false) => (block, 0),
                 };
-                each(Found {
+                each(SlotMatch {
                     slot: finding.slot,
                     place,
                     strength,
@@ -411,7 +411,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found))
 }
 
 impl Observer for SurvivalObserver {
-    fn asked(&mut self, asked: &Asked) {
+    fn asked(&mut self, asked: &StrategyRequest) {
         if matches!(asked.request.task, Task::Summarise { .. }) && asked.answer.is_some() {
             let sent = self.sent.get_or_insert_default();
             sent.note(&self.plan.survival, asked);

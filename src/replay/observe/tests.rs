@@ -120,7 +120,7 @@ fn check(strategy: &str) {
         summariser: offline,
         reader: None,
         judge: None,
-        times: crate::replay::Times::default(),
+        times: crate::replay::Repetitions::default(),
     };
     let name = CellName {
         strategy: strategy.to_owned(),
@@ -253,7 +253,7 @@ fn work(strategy: &str, window: u64, count: usize) -> u64 {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
-        times: crate::replay::Times::default(),
+        times: crate::replay::Repetitions::default(),
     };
     let trigger = Trigger::of(Condition::WindowFraction(0.8));
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();

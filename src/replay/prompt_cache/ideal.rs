@@ -33,7 +33,7 @@ struct Prefix {
 
 /// One prompt of the agent.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
+struct AgentPrompt {
     prefix: Prefix,
     /// Nodes that begin with this prompt: from here on, up to the first of the next prompt.
     first: usize,
@@ -45,7 +45,7 @@ pub struct IdealCache {
     scheme: Arc<CacheScheme>,
     nodes: Vec<Node>,
     by_chain: HashMap<u64, usize, FixedState>,
-    sent: Vec<Sent>,
+    sent: Vec<AgentPrompt>,
     asked: Vec<(usize, Prefix)>,
 }
 
@@ -88,7 +88,7 @@ impl IdealCache {
             parent = Some(node);
         }
         self.is_used(parent);
-        self.sent.push(Sent { prefix, first });
+        self.sent.push(AgentPrompt { prefix, first });
     }
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves

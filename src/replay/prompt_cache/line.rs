@@ -171,7 +171,7 @@ impl Place {
 
 /// One edit of a patch: these entries make way for others.
 #[derive(Debug)]
-pub struct Edited {
+pub struct EditedEntries {
     /// Indices before the whole patch, ascending and disjoint.
     pub entries: Range<usize>,
     /// What comes.
@@ -294,7 +294,7 @@ impl Line {
     }
 
     /// Applies a patch whose entries are all there: costs what stands behind its first edit.
-    pub fn patch(&mut self, edits: &[Edited]) -> Change {
+    pub fn patch(&mut self, edits: &[EditedEntries]) -> Change {
         let mut change = Change {
             broken_at: None,
             removed: Tokens::ZERO,
@@ -304,7 +304,7 @@ impl Line {
         };
         let start = self.first_block(from);
         self.leave(start);
-        let blocks_of = |edit: &Edited| {
+        let blocks_of = |edit: &EditedEntries| {
             self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
         };
         let ranges: Vec<Range<usize>> = edits.iter().map(blocks_of).collect();

@@ -75,7 +75,7 @@ impl Bench {
         with: Vec<Pieces>,
         cache: CacheEffect,
     ) -> Change {
-        let change = self.line.patch(&[Edited {
+        let change = self.line.patch(&[EditedEntries {
             entries,
             with,
             cache,
@@ -84,7 +84,7 @@ impl Bench {
         change
     }
 
-    fn send(&mut self) -> Served {
+    fn send(&mut self) -> CacheOutcome {
         let prompt = self.line.until(self.line.len());
         let served = self.cache.send(&self.line, None, self.now);
         self.line.sent(self.now);
@@ -269,7 +269,7 @@ fn a_prefix_dies_when_nobody_uses_it() {
     assert_eq!(late.split, split(0, 2_100));
     assert!(late.is_expired && late.broken == Tokens(2_100));
     assert_eq!(served("anthropic-1h", 300_001).split, split(2_100, 0));
-    assert_eq!(served("none", 0), Served::default());
+    assert_eq!(served("none", 0), CacheOutcome::default());
 }
 
 /// What is read lives on, though no breakpoint of the prompt that reads it ends there any more.

@@ -7,8 +7,8 @@ use crate::context::{CacheEffect, Entry, Origin};
 use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
 use crate::model::{Request, Task};
 use crate::record::{CellRecord, ForecastCell, PromptDue};
-use crate::replay::observe::{Asked, CallView, Observer};
-use crate::replay::prompt_cache::{Edited, Line, Pieces, PromptCache};
+use crate::replay::observe::{CallView, Observer, StrategyRequest};
+use crate::replay::prompt_cache::{EditedEntries, Line, Pieces, PromptCache};
 use crate::scenario::ModelSetting;
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, Session};
@@ -93,7 +93,7 @@ impl ReaderPrompts {
             .take_while(|(old, new)| old == new)
             .count();
         if same < self.messages.len() {
-            self.line.patch(&[Edited {
+            self.line.patch(&[EditedEntries {
                 entries: same..self.messages.len(),
                 with: messages[same..].to_vec(),
                 cache: CacheEffect::Breaks,
@@ -153,7 +153,7 @@ fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
 pub(super) struct Watch<'p>(pub(super) &'p mut ReaderPrompts);
 
 impl Observer for Watch<'_> {
-    fn asked(&mut self, asked: &Asked) {
+    fn asked(&mut self, asked: &StrategyRequest) {
         // For an answer that the recording holds no model is asked.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
             let sent = sent_tokens(&asked.request, &self.0.counts);

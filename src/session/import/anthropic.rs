@@ -37,7 +37,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let blocks = content::blocks(Some(system), Speaker::User, &mut assembler.source);
         assembler.header.system = system_text(&blocks, assembler);
     }
-    let asked = Asked::of(&mut around);
+    let asked = ContextEdits::of(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -61,7 +61,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
 
 fn message(
     raw: &RawValue,
-    asked: &Asked,
+    asked: &ContextEdits,
     usage: &mut Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
@@ -93,7 +93,7 @@ fn message(
 fn assistant(
     mut object: Object<'_>,
     time: Option<Timestamp>,
-    asked: &Asked,
+    asked: &ContextEdits,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
@@ -101,7 +101,7 @@ fn assistant(
     let mut blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
-    let usage = own.and_then(|raw| usage(raw, Cached::Apart, &mut assembler.source));
+    let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let record = AssistantRecord::of(blocks, timestamp).by(
@@ -125,12 +125,12 @@ const CLEARED: &str = "[Old tool result content cleared]";
 
 /// What a request asks the API to do to its context.
 #[derive(Debug, Default)]
-struct Asked {
+struct ContextEdits {
     /// Tools whose results are never cleared.
     excluded: BTreeSet<Arc<str>>,
 }
 
-impl Asked {
+impl ContextEdits {
     /// Reads the key `context_management` of a request.
     fn of(around: &mut Object<'_>) -> Self {
         let edits = around.inner("context_management").items("edits");
@@ -189,14 +189,18 @@ fn left(block: &Value) -> Option<CompactedTo> {
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
     let iterations = usage["iterations"].as_array()?.iter();
     let mut own = iterations.filter(|it| it["type"] == "compaction");
-    let one = usage_in(own.next_back()?, Cached::Apart, &mut Source::default());
+    let one = usage_in(
+        own.next_back()?,
+        CachedTokens::Apart,
+        &mut Source::default(),
+    );
     Some(Tokens(one.prompt().0))
 }
 
 /// What a response says of edits that were applied to its own request.
 fn applied(
     response: &mut Object<'_>,
-    asked: &Asked,
+    asked: &ContextEdits,
     usage: Option<&Usage>,
     assembler: &mut Assembler,
 ) {
@@ -221,7 +225,7 @@ fn clear(
     kind: &str,
     results: u64,
     before: Option<Tokens>,
-    asked: &Asked,
+    asked: &ContextEdits,
     assembler: &mut Assembler,
 ) {
     let at = assembler.flush();

@@ -31,8 +31,8 @@ use super::prelude::*;
 use super::product::with_side_chains;
 use super::usage_check;
 use crate::units::ContentHash;
-use attachments::{Attached, attached};
-use chain::{Chain, Cleared, Entry, Said};
+use attachments::{AttachmentUse, attached};
+use chain::{Chain, ClearedContent, ConversationRecord, Entry};
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, Record, Replacement, is_bookkeeping,
 };
@@ -163,8 +163,12 @@ impl Recording {
             "attachment" => self.attachment(&record),
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
-                Some("compact_boundary") => Some(Said::Boundary(self.boundary(&record))),
-                Some("microcompact_boundary") => Some(Said::Cleared(self.cleared(&record))),
+                Some("compact_boundary") => {
+                    Some(ConversationRecord::Boundary(self.boundary(&record)))
+                }
+                Some("microcompact_boundary") => {
+                    Some(ConversationRecord::ClearedContent(self.cleared(&record)))
+                }
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
                     self.source.skip(&format!("system/{subtype}"));
@@ -199,7 +203,7 @@ impl Recording {
                 chain,
                 session: entry.session.clone(),
                 timestamp,
-                said: Said::NewRoot(None),
+                said: ConversationRecord::NewRoot(None),
             });
         }
         self.entries.push(entry);
@@ -211,10 +215,10 @@ impl Recording {
         what: &str,
         line: &Line<'_>,
         timestamp: Option<Timestamp>,
-    ) -> Result<Option<Said>, ImportError> {
+    ) -> Result<Option<ConversationRecord>, ImportError> {
         let kept = unknown_record(what, line.parse()?, &mut self.source);
         Ok(kept.map(|kept| {
-            Said::User(UserRecord {
+            ConversationRecord::User(UserRecord {
                 blocks: vec![kept],
                 timestamp,
                 tags: vec![Tag::Meta],
@@ -260,12 +264,12 @@ impl Recording {
     }
 
     /// Old results that are cleared before the next call.
-    fn cleared(&mut self, record: &Record<'_>) -> Cleared {
+    fn cleared(&mut self, record: &Record<'_>) -> ClearedContent {
         let metadata = record.microcompact_metadata;
         let metadata = metadata.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
         let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
         let results = metadata.compacted_tool_ids.into_iter();
-        Cleared {
+        ClearedContent {
             trigger: "microcompact",
             pre_tokens: metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens),
             results: results.map(|id| (id, CLEARED.into())).collect(),
@@ -274,7 +278,7 @@ impl Recording {
     }
 
     /// What the model reads in the place of results from the next call on.
-    fn replacements(&mut self, record: &Record<'_>) -> Option<Said> {
+    fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
         let list = record.replacements?;
         let list = items(list).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
@@ -284,7 +288,7 @@ impl Recording {
                 Err(_) => self.source.not_understood("replacement of a result"),
             }
         }
-        Some(Said::Cleared(Cleared {
+        Some(ConversationRecord::ClearedContent(ClearedContent {
             trigger: "content-replacement",
             pre_tokens: None,
             results,
@@ -331,17 +335,17 @@ impl Recording {
         record: &Record<'_>,
         timestamp: Option<Timestamp>,
         side: bool,
-    ) -> Option<Said> {
+    ) -> Option<ConversationRecord> {
         let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
             self.source.skip("user without content");
             return None;
         }
         if record.is_compact_summary == Some(true) {
-            return Some(Said::Summary(blocks));
+            return Some(ConversationRecord::Summary(blocks));
         }
         let tags = speaker_of(&blocks, record.is_meta == Some(true), side);
-        Some(Said::User(UserRecord {
+        Some(ConversationRecord::User(UserRecord {
             blocks,
             timestamp,
             tags: tags.into_iter().collect(),
@@ -354,7 +358,7 @@ impl Recording {
         record: &Record<'_>,
         timestamp: Option<Timestamp>,
         is_copy: bool,
-    ) -> Option<Said> {
+    ) -> Option<ConversationRecord> {
         let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
         if is_copy {
             blocks.clear();
@@ -363,7 +367,7 @@ impl Recording {
             || record.is_api_error_message == Some(true);
         if synthetic {
             let said = AssistantRecord::of(blocks, timestamp);
-            return Some(Said::Assistant(said.tagged([Tag::Synthetic])));
+            return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
@@ -371,26 +375,30 @@ impl Recording {
             None => request.cloned(),
         };
         let usage = message.usage.filter(Value::is_object);
-        let usage = usage.map(|usage| usage_in(&usage, Cached::Apart, &mut self.source));
+        let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
         let said = AssistantRecord::of(blocks, timestamp);
-        Some(Said::Assistant(said.by(call, message.model, usage)))
+        Some(ConversationRecord::Assistant(said.by(
+            call,
+            message.model,
+            usage,
+        )))
     }
 
-    fn attachment(&mut self, record: &Record<'_>) -> Option<Said> {
+    fn attachment(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
         let attachment = record.attachment.map(value).unwrap_or_default();
         let kind = attachment["type"].as_str().unwrap_or("without type");
         let name = format!("attachment/{kind}");
         match attached(kind, &attachment) {
-            Attached::Seen(blocks, tag) => Some(Said::Attachment(blocks, tag)),
-            Attached::Hidden => {
+            AttachmentUse::Seen(blocks, tag) => Some(ConversationRecord::Attachment(blocks, tag)),
+            AttachmentUse::Hidden => {
                 self.source.skip(&name);
                 None
             }
             // Most attachments are read by the model.
-            Attached::Unknown => {
+            AttachmentUse::Unknown => {
                 self.source.not_understood(&name);
                 let block = content::kept(kind, record.attachment?);
-                Some(Said::Attachment(vec![block], Tag::Meta))
+                Some(ConversationRecord::Attachment(vec![block], Tag::Meta))
             }
         }
     }

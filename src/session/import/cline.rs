@@ -14,7 +14,7 @@
 
 use super::prelude::*;
 use crate::units::to_valid_id;
-use hidden::Hidden;
+use hidden::HiddenMessages;
 use shown::Shown;
 use tags::Calls;
 
@@ -144,7 +144,7 @@ fn task(
 
 /// Reads the messages of one task.
 fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
-    let mut hidden = Hidden::of(messages, shown);
+    let mut hidden = HiddenMessages::of(messages, shown);
     let usages = shown.usages(&hidden.marks, assembler);
     let mut calls = Calls::default();
     for (at, raw) in messages.iter().enumerate() {
@@ -222,7 +222,11 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    unless_zero(usage_in(&value, Cached::Within, &mut assembler.source))
+    unless_zero(usage_in(
+        &value,
+        CachedTokens::Within,
+        &mut assembler.source,
+    ))
 }
 
 /// The blocks of a message's `content`: a text, or a list.

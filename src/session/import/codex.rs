@@ -26,7 +26,7 @@
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
 
-mod left;
+mod kept_context;
 
 #[derive(Deserialize)]
 struct Record<'a> {
@@ -220,7 +220,9 @@ impl Rollout {
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
         let is_typed = |step: &Step| match step {
-            Step::Item(Item::Other(blocks), _) => left::tag_of(blocks) == Some(Tag::TypedUser),
+            Step::Item(Item::Other(blocks), _) => {
+                kept_context::tag_of(blocks) == Some(Tag::TypedUser)
+            }
             _ => false,
         };
         for _ in 0..turns {
@@ -256,7 +258,7 @@ impl Rollout {
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
     fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
-        let usage = usage(raw, Cached::Within, &mut self.assembler.source);
+        let usage = usage(raw, CachedTokens::Within, &mut self.assembler.source);
         let is_same = usage.is_some() && usage == self.last_usage;
         self.last_usage = usage;
         if is_same && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
@@ -364,7 +366,7 @@ impl Rollout {
             }
             Item::Other(blocks) => {
                 self.is_open = false;
-                let tag = left::tag_of(&blocks);
+                let tag = kept_context::tag_of(&blocks);
                 if tag == Some(Tag::TypedUser) {
                     self.typed.push(blocks.clone());
                 }
@@ -387,7 +389,7 @@ impl Rollout {
             self.forget_summary(&response);
         }
         Step::Compacted(match (history, summary) {
-            (Some(history), summary) => Ok(left::replacement(
+            (Some(history), summary) => Ok(kept_context::replacement(
                 &history,
                 summary.as_deref(),
                 &mut self.assembler,
@@ -403,7 +405,7 @@ impl Rollout {
         // Where the file names no response of its own, the next bill is the compaction's.
         self.is_billed = true;
         let after = left.unwrap_or_else(|summary| {
-            let mut pieces = left::of_late(&self.typed);
+            let mut pieces = kept_context::of_late(&self.typed);
             pieces.push(Recorded::summary(summary));
             CompactedTo::Replaced(pieces)
         });

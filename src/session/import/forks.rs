@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::kept_context;
 use super::requests::Look;
 use crate::session::{
-    CompactedTo, Message, RecordedCompaction, Resumed, Role, Session, SessionError,
+    CompactedTo, Message, RecordedCompaction, ResumePoint, Role, Session, SessionError,
 };
 use crate::units::ContentHash;
 
@@ -127,7 +127,7 @@ impl SharedPrefix {
         let what = format!("{self}: what it repeats counts there");
         parts.source.warnings.insert(what, 1);
         let notes = parts.resumed.and_then(|resumed| resumed.notes);
-        parts.resumed = Some(Resumed { at, notes });
+        parts.resumed = Some(ResumePoint { at, notes });
         Session::new(parts)
     }
 }

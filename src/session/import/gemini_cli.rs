@@ -442,7 +442,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
 /// thought are counted apart.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let source = &mut assembler.source;
-    let mut usage = usage(raw, Cached::Within, source)?;
+    let mut usage = usage(raw, CachedTokens::Within, source)?;
     let [thoughts, tool] = counters(&value(raw), ["/thoughts", "/tool"], source);
     usage.input_uncached += Tokens(tool);
     usage.output += Tokens(thoughts);

@@ -79,7 +79,8 @@ impl Reading {
             self.assembler.skip("tool use written again");
         }
         let billed = message.take("usage");
-        let usage = billed.and_then(|raw| usage(raw, Cached::Apart, &mut self.assembler.source));
+        let usage =
+            billed.and_then(|raw| usage(raw, CachedTokens::Apart, &mut self.assembler.source));
         // Most models are not billed, and written with zeros.
         let record = AssistantRecord::of(blocks, time).by(
             Some(format!("call-{}", self.calls).into()),

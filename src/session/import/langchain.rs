@@ -251,9 +251,9 @@ impl Reading {
         let theirs = metadata.take("usage").filter(|_| own.is_none());
         let is_apart = theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some());
         let cached = if is_apart {
-            Cached::Apart
+            CachedTokens::Apart
         } else {
-            Cached::Within
+            CachedTokens::Within
         };
         let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
         usage(raw, cached, &mut self.assembler.source)

@@ -348,7 +348,8 @@ impl Reading<'_> {
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
-        let usage = own.and_then(|raw| usage(raw, Cached::Within, &mut self.assembler.source));
+        let usage =
+            own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
         // Nobody called the model for it.
         let record = AssistantRecord::of(blocks, own_time.or(call.time))

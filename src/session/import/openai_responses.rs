@@ -111,7 +111,7 @@ impl<'r> Reading<'r> {
         let call = AssistantRecord::of(Vec::new(), time.or(created)).by(
             response.take_text("id").or(Some(own)),
             response.take_text("model"),
-            billed.and_then(|raw| usage(raw, Cached::Within, source)),
+            billed.and_then(|raw| usage(raw, CachedTokens::Within, source)),
         );
         let known = ["object", "status"];
         // The response repeats what it was asked with.

@@ -12,7 +12,7 @@
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
 use super::prelude::*;
-use parts::{Asked, Part, Step};
+use parts::{CompactionRequest, Part, Step};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
@@ -82,7 +82,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// A message as it is stored: its name, what it says of itself, and its parts.
-struct Stored {
+struct StoredMessage {
     id: Arc<str>,
     info: Arc<str>,
     parts: Vec<Arc<str>>,
@@ -98,7 +98,7 @@ struct Reading {
     /// The tool uses whose results are cleared at a time.
     cleared: BTreeMap<Timestamp, Vec<Arc<str>>>,
     /// The compaction that was asked for last, and the message that asked.
-    asked: Option<(Option<Arc<str>>, Asked)>,
+    asked: Option<(Option<Arc<str>>, CompactionRequest)>,
     /// The size of the context at the last call.
     last_size: Option<Tokens>,
 }
@@ -114,7 +114,7 @@ impl Reading {
     }
 
     /// Reads messages that are stored with their parts apart.
-    fn stored(&mut self, messages: &[Stored], not_json: &str) {
+    fn stored(&mut self, messages: &[StoredMessage], not_json: &str) {
         for message in messages {
             let mut read = |text| {
                 let read: Option<&RawValue> = serde_json::from_str(text).ok();

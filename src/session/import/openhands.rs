@@ -230,7 +230,7 @@ struct Reading {
     /// The event at which the session stands, where its state says so.
     leaf: Option<Arc<str>>,
     has_local_times: bool,
-    pairs: Pairs,
+    pairs: PairedCalls,
 }
 
 /// An event while it is read.
@@ -263,7 +263,7 @@ struct Call {
 
 /// Calls until they are answered, and responses until all of their calls are made.
 #[derive(Debug, Default)]
-struct Pairs {
+struct PairedCalls {
     /// The tool use that an action made, by the action's name.
     uses: BTreeMap<Arc<str>, Arc<str>>,
     /// Calls that no result names, in order.
@@ -277,7 +277,7 @@ struct Pairs {
     commands: BTreeSet<Arc<str>>,
 }
 
-impl Pairs {
+impl PairedCalls {
     /// The id of an action's call: the provider's, unless another call had it.
     fn id(&mut self, wanted: Option<Arc<str>>, action: &Arc<str>) -> Arc<str> {
         let id = match wanted.filter(|id| !id.is_empty()) {
@@ -388,7 +388,7 @@ impl Reading {
             if !one.is_object() {
                 self.assembler.warn("a usage cannot be read");
             } else if let Some(response) = one["response_id"].as_str().filter(|id| !id.is_empty()) {
-                let usage = usage_in(&one, Cached::Within, &mut self.assembler.source);
+                let usage = usage_in(&one, CachedTokens::Within, &mut self.assembler.source);
                 self.usages.insert(response.into(), usage);
             }
         }

@@ -125,7 +125,7 @@ struct Reading {
 /// One message of the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
-struct Said<'a> {
+struct MessageRecord<'a> {
     role: Option<Arc<str>>,
     content: Option<&'a RawValue>,
     model: Option<Arc<str>>,
@@ -177,7 +177,8 @@ impl Reading {
     }
 
     fn message(&mut self, at: usize, name: &Arc<str>, raw: &RawValue, time: Option<Timestamp>) {
-        let Some(said) = lenient::object::<Said<'_>>(raw.get(), &mut self.assembler) else {
+        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), &mut self.assembler)
+        else {
             let block = counted("malformed message", raw, &mut self.assembler);
             return self.user(at, name, vec![block], time, [Tag::Meta]);
         };
@@ -190,7 +191,9 @@ impl Reading {
             Some("assistant") => {
                 let blocks = blocks(Speaker::Assistant);
                 let source = &mut assembler.source;
-                let usage = said.usage.and_then(|raw| usage(raw, Cached::Apart, source));
+                let usage = said
+                    .usage
+                    .and_then(|raw| usage(raw, CachedTokens::Apart, source));
                 let usage = usage.and_then(unless_zero);
                 if !blocks.is_empty() {
                     self.said.push((at, name.clone()));

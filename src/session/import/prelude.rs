@@ -11,7 +11,9 @@ pub(super) use super::file::{Line, SourceFile, SourceText};
 pub(super) use super::head::Head;
 pub(super) use super::object::Object;
 pub(super) use super::product::{climb, is_one_of, speaker, speaker_of};
-pub(super) use super::usage::{Cached, billed, counter, counters, unless_zero, usage, usage_in};
+pub(super) use super::usage::{
+    CachedTokens, billed, counter, counters, unless_zero, usage, usage_in,
+};
 pub(super) use super::{Folder, FolderFormat, ImportError, Importer, SessionFiles};
 pub(super) use super::{content, lenient};
 pub(super) use crate::session::{

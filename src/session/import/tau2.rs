@@ -145,7 +145,7 @@ impl Reading {
         }
         let billed = message.take("usage");
         let source = &mut self.assembler.source;
-        let usage = billed.and_then(|raw| usage(raw, Cached::Within, source));
+        let usage = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
         // Nobody called the model for the greeting.
         let is_greeting = is_first && usage.is_none();
         let record = AssistantRecord::of(blocks, timestamp)

@@ -20,7 +20,7 @@ struct Places {
 
 /// Where a product counts the tokens of a prompt that were read from the cache or written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cached {
+pub(super) enum CachedTokens {
     /// Within the prompt.
     Within,
     /// Apart from the prompt.
@@ -28,7 +28,7 @@ pub(super) enum Cached {
 }
 
 /// The counters of a call; none if the value is no object.
-pub(super) fn usage(raw: &RawValue, cached: Cached, source: &mut Source) -> Option<Usage> {
+pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -> Option<Usage> {
     let value = value(raw);
     if !value.is_object() {
         source.warn("a usage cannot be read");
@@ -41,7 +41,7 @@ pub(super) fn usage(raw: &RawValue, cached: Cached, source: &mut Source) -> Opti
 ///
 /// Cache writes are split by lifetime where the record says so; otherwise they are of the
 /// five-minute kind, the only one there was.
-pub(super) fn usage_in(value: &Value, cached: Cached, source: &mut Source) -> Usage {
+pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
     let (prompt, read, written) = (
         count(&PLACES.prompt),
@@ -52,8 +52,8 @@ pub(super) fn usage_in(value: &Value, cached: Cached, source: &mut Source) -> Us
     let output = count(&PLACES.output);
     let written = written.max(minutes.saturating_add(hours));
     let uncached = match cached {
-        Cached::Apart => prompt,
-        Cached::Within => {
+        CachedTokens::Apart => prompt,
+        CachedTokens::Within => {
             let uncached = prompt.checked_sub(read.saturating_add(written));
             uncached.unwrap_or_else(|| {
                 source.warn("a usage counts cached tokens apart from the prompt");

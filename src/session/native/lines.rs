@@ -14,7 +14,7 @@ use crate::session::import::ImportError;
 use crate::session::import::file::Line;
 use crate::session::import::tool_names::class_of;
 use crate::session::{
-    ContentBlock, Image, JsonText, Message, Opaque, RecordedCompaction, Resumed, Role, Session,
+    ContentBlock, Image, JsonText, Message, Opaque, RecordedCompaction, ResumePoint, Role, Session,
     SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
@@ -43,7 +43,7 @@ struct Header<'a> {
     context_window: Option<Tokens>,
     source: Option<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    resumed: Option<Resumed>,
+    resumed: Option<ResumePoint>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -110,7 +110,7 @@ impl Page {
 
 impl HelpDesk {
     pub(crate) fn new(recipe: &Recipe, random: &Random) -> Self {
-        let mut desk = Self {
+        let mut help_desk = Self {
             customers: Vec::new(),
             orders: Vec::new(),
             current: 0,
@@ -121,8 +121,8 @@ impl HelpDesk {
             stock: Random::new(recipe.seed, "desk"),
             ways: Ways::of(recipe),
         };
-        desk.add_customer();
-        desk
+        help_desk.add_customer();
+        help_desk
     }
 
     fn add_customer(&mut self) {
@@ -308,7 +308,7 @@ impl Workspace for HelpDesk {
             noun: self.ways.language.say(order.item),
             path: order.id.clone(),
             symbol: customer.id.clone(),
-            elsewhere: other.id.clone(),
+            another_key: other.id.clone(),
             earlier: earlier.map_or_else(String::new, |at| self.orders[*at].id.clone()),
         }
     }
@@ -408,17 +408,17 @@ mod tests {
 
     #[test]
     fn a_change_stays() {
-        let mut desk = HelpDesk::new(&Recipe::default(), &Random::new(5, "test"));
+        let mut help_desk = HelpDesk::new(&Recipe::default(), &Random::new(5, "test"));
         for _ in 0..40 {
-            let changed = desk.change();
+            let changed = help_desk.change();
             let (order, state) = (&changed.input["order"], &changed.input["status"]);
-            let refunded = desk.refund();
-            let mut orders = desk.orders.iter();
+            let refunded = help_desk.refund();
+            let mut orders = help_desk.orders.iter();
             let found = orders.find(|it| *order == it.id).expect("the order");
             assert_eq!(*state, found.state);
             assert!(found.refunded <= found.cents);
             assert!(refunded.output.contains("refunded"));
-            desk.turn();
+            help_desk.turn();
         }
     }
 }

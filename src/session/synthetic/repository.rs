@@ -433,7 +433,7 @@ impl Workspace for Repository {
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,
-            elsewhere: self.path(beside),
+            another_key: self.path(beside),
             earlier: earlier.unwrap_or_default(),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::session::{ContentBlock, Resumed, Session, Tag};
+use crate::session::{ContentBlock, ResumePoint, Session, Tag};
 
 /// So many of a hundred messages are loaded, up to the request at which the work goes on.
 const LOADED_PERCENT: usize = 75;
@@ -13,7 +13,7 @@ const NOTE_CHARS: usize = 240;
 
 /// The work goes on with the first request after most of the messages. A session of one request
 /// is not resumed.
-pub(super) fn resumption(session: &Session) -> Option<Resumed> {
+pub(super) fn resumption(session: &Session) -> Option<ResumePoint> {
     let messages = session.messages();
     let most = (messages.len() * LOADED_PERCENT).div_ceil(100);
     let typed = |at: &usize| messages[*at].has_tag(Tag::TypedUser);
@@ -32,7 +32,7 @@ pub(super) fn resumption(session: &Session) -> Option<Resumed> {
         notes.push_str(&line);
         notes.push('\n');
     }
-    Some(Resumed {
+    Some(ResumePoint {
         at,
         notes: Some(Arc::from(notes)),
     })

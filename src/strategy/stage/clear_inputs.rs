@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::{Planned, PositionNotes, Situation, Stage, Tools};
+use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage, Tools};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearInputs {
@@ -16,13 +16,13 @@ pub(super) struct ClearInputs {
     keep_chars: usize,
     keep_last: usize,
     #[serde(skip)]
-    notes: PositionNotes<Uses>,
+    notes: PositionNotes<ToolUseQueue>,
 }
 
 /// The tool uses that count: the entry, and which of its tool uses. The block is looked up when it
 /// is needed: other blocks of the message may be taken away.
 #[derive(Debug, Default)]
-struct Uses {
+struct ToolUseQueue {
     /// Entries of the context that were searched for tool uses.
     searched: usize,
     /// Those that are kept as they are.
@@ -32,7 +32,7 @@ struct Uses {
 }
 
 impl Stage for ClearInputs {
-    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
         let uses = self.notes.up_to_date(context);
         for (at, entry) in context.entries().iter().enumerate().skip(uses.searched) {
             for (index, (_, tool)) in entry.message.tool_uses().enumerate() {

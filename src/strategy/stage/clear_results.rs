@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch, measure_block};
 use crate::session::{ContentBlock, Tag};
 use crate::step::Step;
-use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, Tools};
+use crate::strategy::{PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, Tools};
 use crate::units::Tokens;
 
 #[derive(Debug, Deserialize)]
@@ -57,7 +57,7 @@ struct Progress {
 }
 
 impl Stage for ClearResults {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
         let progress = notes.up_to_date(context);
         self.count_new(progress, context, cx);

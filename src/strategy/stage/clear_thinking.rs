@@ -8,17 +8,17 @@ use serde::Deserialize;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message};
 use crate::step::Step;
-use crate::strategy::{Planned, PositionNotes, Situation, Stage};
+use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearThinking {
     keep_turns: usize,
     #[serde(skip)]
-    notes: PositionNotes<Thoughts>,
+    notes: PositionNotes<ThinkingEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Thoughts {
+struct ThinkingEntries {
     /// Entries of the context that were searched.
     searched: usize,
     /// Entries that hold thinking: those that keep it, and those whose time has come.
@@ -26,9 +26,9 @@ struct Thoughts {
 }
 
 impl Stage for ClearThinking {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
-        let Thoughts { searched, newest } = self.notes.up_to_date(context);
+        let ThinkingEntries { searched, newest } = self.notes.up_to_date(context);
         let has_new = *searched < entries.len();
         newest.extend((*searched..entries.len()).filter(|at| thinks(&entries[*at])));
         *searched = entries.len();

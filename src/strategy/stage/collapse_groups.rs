@@ -11,9 +11,11 @@ use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::model::Request;
 use crate::session::{Role, Tag, ToolClass};
 use crate::step::{Answer, Step};
-use crate::strategy::own_prompt::{Given, OwnPrompt, Variable};
+use crate::strategy::own_prompt::{OwnPrompt, PromptValues, Variable};
 use crate::strategy::stage::json_of;
-use crate::strategy::{Built, Cut, Knobs, Planned, Situation, Stage, StageError, cut, model_text};
+use crate::strategy::{
+    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, cut, model_text,
+};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -28,7 +30,7 @@ const UNFIT: [(Variable, &str); 2] = [
     (Variable::Focus, "and an account of a group has no focus"),
 ];
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let stage = CollapseGroups {
         own: OwnPrompt::read(knobs, &UNFIT)?,
         ..knobs.read()?
@@ -56,7 +58,7 @@ struct CollapseGroups {
 }
 
 impl Stage for CollapseGroups {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         // A refused prompt is over any line.
         if cx.overflow.is_none() && !reaches(cx.prompt(context), self.commit_at, cx) {
             return Step::Done(Ok(Patch::default()));
@@ -74,7 +76,7 @@ impl Stage for CollapseGroups {
         })
     }
 
-    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
             && reaches(
@@ -151,7 +153,7 @@ impl CollapseGroups {
         let json = json_of(entries);
         let text = match &self.own {
             None => format!("{}\n\n{json}", INSTRUCTIONS.trim_end()),
-            Some(own) => own.request(&Given {
+            Some(own) => own.request(&PromptValues {
                 conversation: &json,
                 previous: "",
                 focus: "",

@@ -9,7 +9,9 @@ use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolUse};
 use crate::step::Step;
 use crate::strategy::files::{self, View};
-use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, StageError, Tools};
+use crate::strategy::{
+    PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, StageError, Tools,
+};
 use crate::units::Tokens;
 
 #[derive(Debug, Deserialize)]
@@ -32,19 +34,19 @@ struct Views {
     /// Results of the context that were looked at.
     seen: usize,
     /// By path and range, the newest view; those of a file that was changed since are out of date.
-    newest: BTreeMap<View, Shown>,
+    newest: BTreeMap<View, ShownView>,
     /// Older views that are to be cleared.
     pending: PendingEdits,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Shown {
+struct ShownView {
     at: BlockAt,
     is_current: bool,
 }
 
 impl Stage for DedupeReads {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let pending = &mut self.look(context, cx).pending;
         let edits = pending.edits(context, CacheEffect::Breaks, Tokens::ZERO);
         let reason = format!("{} older views of files", edits.len());
@@ -73,7 +75,7 @@ impl Stage for DedupeReads {
     }
 
     /// Finds out which reads of the response ask for what the context holds already.
-    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.look(context, cx);
         self.expected.clear();
         if self.stub.is_empty() {
@@ -132,7 +134,7 @@ impl DedupeReads {
                 let is_current = true;
                 views.newest.insert(
                     view,
-                    Shown {
+                    ShownView {
                         at: *at,
                         is_current,
                     },
@@ -150,7 +152,10 @@ fn view(tool: &ToolUse, tools: &Tools) -> Option<View> {
 }
 
 impl Views {
-    fn of_file<'s>(&'s mut self, path: &'s str) -> impl Iterator<Item = (&'s View, &'s mut Shown)> {
+    fn of_file<'s>(
+        &'s mut self,
+        path: &'s str,
+    ) -> impl Iterator<Item = (&'s View, &'s mut ShownView)> {
         let first = View {
             path: path.to_owned(),
             range: String::new(),

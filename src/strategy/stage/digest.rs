@@ -13,11 +13,11 @@ use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
 use crate::step::Step;
 use crate::strategy::{
-    Built, Cut, Knobs, Planned, Situation, Stage, StageError, cut, files, truncate,
+    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, cut, files, truncate,
 };
 use crate::units::Tokens;
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(Digest {
         sizes: knobs.sizes.clone(),
         ..knobs.read()?
@@ -88,7 +88,7 @@ impl Kind {
 }
 
 impl Stage for Digest {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         let nothing = Step::Done(Ok(Patch::default()));
         let (end, target) = match &self.sizes {

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::Tag;
 use crate::step::Step;
-use crate::strategy::{Built, Cut, Knobs, Planned, Situation, Stage};
+use crate::strategy::{Cut, Knobs, PlannedPatch, Situation, Stage, StageResult};
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let stage: DropMiddle = knobs.read()?;
     if stage.keep_first >= stage.max_messages {
         return Err(knobs.wrong("keep_first", "must be less than `max_messages`"));
@@ -24,7 +24,7 @@ struct DropMiddle {
 }
 
 impl Stage for DropMiddle {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         if entries.len() <= self.max_messages {
             return Step::Done(Ok(Patch::default()));

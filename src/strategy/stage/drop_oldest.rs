@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::context::{Context, Entry, Patch};
 use crate::step::Step;
-use crate::strategy::{Cut, Planned, Situation, Stage, cut};
+use crate::strategy::{Cut, PlannedPatch, Situation, Stage, cut};
 use crate::units::index;
 
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ impl Unit {
 }
 
 impl Stage for DropOldest {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::Tag;
 use crate::step::Step;
-use crate::strategy::{Built, Knobs, Planned, Situation, Stage, cut};
+use crate::strategy::{Knobs, PlannedPatch, Situation, Stage, StageResult, cut};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -50,7 +50,7 @@ enum Method {
     Atoms,
 }
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let stage = Extract {
         sizes: knobs.sizes.clone(),
         ..knobs.read()?
@@ -79,7 +79,7 @@ impl Extract {
 }
 
 impl Stage for Extract {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let budget = self.budget(cx);
         let Some(budget) = budget.filter(|budget| context.size().tokens > *budget) else {
             return Step::Done(Ok(Patch::default()));

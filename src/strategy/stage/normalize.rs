@@ -10,7 +10,7 @@ use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolResult};
 use crate::step::Step;
 use crate::strategy::stage::answered;
-use crate::strategy::{Planned, PositionNotes, Situation, Stage};
+use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage};
 
 /// In place of a text for missing results: the call is dropped.
 const DROP_CALL: &str = "drop_call";
@@ -33,7 +33,7 @@ enum Orphans {
 }
 
 impl Stage for Normalize {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         let sound = self.sound.up_to_date(context);
         let turns = turns(entries, *sound);

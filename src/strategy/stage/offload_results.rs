@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::{Planned, PositionNotes, Situation, Stage, truncate};
+use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage, truncate};
 use crate::units::ContentHash;
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ struct Candidate {
 const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
-    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
         let mut candidates: Vec<Candidate> = self
             .due(context)
             .into_iter()

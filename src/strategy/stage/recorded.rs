@@ -13,7 +13,7 @@ use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request, Task};
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
 use crate::step::Step;
-use crate::strategy::{Planned, Situation, Stage, StageError};
+use crate::strategy::{PlannedPatch, Situation, Stage, StageError};
 use crate::units::Tokens;
 
 #[derive(Debug, Deserialize)]
@@ -27,7 +27,7 @@ pub(super) struct Replay {
 }
 
 impl Stage for Replay {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let Some(recorded) = &cx.recorded else {
             return Step::Done(Ok(Patch::default()));
         };

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{Tag, ToolClass, ToolUse};
 use crate::step::Step;
-use crate::strategy::{Planned, Situation, Stage, StageError, files, truncate};
+use crate::strategy::{PlannedPatch, Situation, Stage, StageError, files, truncate};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -42,7 +42,7 @@ pub(super) struct Restore {
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
     /// What can be put back, as it was last.
     #[serde(skip)]
-    known: BTreeMap<Thing, Known>,
+    known: BTreeMap<ItemKey, LastVersion>,
     /// Counts what was used, to tell what was used last.
     #[serde(skip)]
     uses: u64,
@@ -75,7 +75,7 @@ impl Kind {
 
 /// Something that can be put back: a file by its path, a skill by the tool's arguments; of plans
 /// and task lists there is one.
-type Thing = (Kind, String);
+type ItemKey = (Kind, String);
 
 /// A block of a message of the session.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ struct Place {
 
 /// A thing as it was last.
 #[derive(Debug)]
-struct Known {
+struct LastVersion {
     text: Arc<str>,
     /// Where the session says so.
     place: Place,
@@ -97,12 +97,12 @@ struct Known {
 }
 
 impl Stage for Restore {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         if self.replacements == context.replacements() {
             return Step::Done(Ok(Patch::default()));
         }
         self.replacements = context.replacements();
-        let held = Held::by(context);
+        let held = ContextIndex::by(context);
         let mut room = cx.overflow.map_or(Tokens(u64::MAX), |_| {
             let free = cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context);
             cx.scale.room(free)
@@ -183,9 +183,9 @@ impl Restore {
         }
     }
 
-    fn note(&mut self, thing: Thing, text: impl Into<Arc<str>>, place: Place) {
+    fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: Place) {
         self.uses += 1;
-        let known = Known {
+        let known = LastVersion {
             text: text.into(),
             place,
             is_changed: false,
@@ -226,7 +226,7 @@ impl Restore {
     fn restored(
         &self,
         kind: Kind,
-        held: &Held<'_>,
+        held: &ContextIndex<'_>,
         room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
@@ -243,7 +243,7 @@ impl Restore {
             }
         };
         let known = self.known.iter();
-        let mut gone: Vec<(&Thing, &Known)> = known
+        let mut gone: Vec<(&ItemKey, &LastVersion)> = known
             .filter(|(thing, known)| thing.0 == kind && !held.holds(known))
             .collect();
         gone.sort_by_key(|(_, known)| std::cmp::Reverse(known.used));
@@ -287,7 +287,7 @@ fn sets_list(tool: &ToolUse) -> bool {
 }
 
 /// The first line of what is put back.
-fn heading((kind, name): &Thing) -> String {
+fn heading((kind, name): &ItemKey) -> String {
     match kind {
         Kind::File => format!("[Put back: file {name}]"),
         Kind::Plan => "[Put back: plan]".to_owned(),
@@ -296,7 +296,7 @@ fn heading((kind, name): &Thing) -> String {
     }
 }
 
-impl Known {
+impl LastVersion {
     /// As it is put back: within so many tokens, the heading included.
     fn shown(&self, heading: String, tokens: Tokens, cx: &Situation) -> String {
         let counter = &**cx.counts.counter();
@@ -322,14 +322,14 @@ const CUT: &str = "\n[…]";
 
 /// What the context holds, to tell what is gone.
 #[derive(Default)]
-struct Held<'c> {
+struct ContextIndex<'c> {
     /// By message of the session, the entry that is it.
     messages: BTreeMap<usize, &'c Entry>,
     /// Sizes of what was put back before, by message and first line.
     restored: BTreeMap<(usize, &'c str), Tokens>,
 }
 
-impl<'c> Held<'c> {
+impl<'c> ContextIndex<'c> {
     fn by(context: &'c Context) -> Self {
         let mut held = Self::default();
         for entry in context.entries() {
@@ -349,7 +349,7 @@ impl<'c> Held<'c> {
         held
     }
 
-    fn holds(&self, known: &Known) -> bool {
+    fn holds(&self, known: &LastVersion) -> bool {
         let Place { message, block } = known.place;
         let is_same = |entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)

@@ -13,19 +13,19 @@ use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request};
 use crate::session::{ContentBlock, Message, Tag};
 use crate::step::Step;
-use crate::strategy::own_prompt::{Given, OwnPrompt, Variable};
+use crate::strategy::own_prompt::{OwnPrompt, PromptValues, Variable};
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
 use crate::strategy::template::{Span, Template};
 use crate::strategy::{
-    Built, Cut, Knobs, Planned, Situation, Stage, StageError, Trigger, model_text,
+    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, Trigger, model_text,
 };
 use crate::tokens::Size;
 use crate::units::Tokens;
 
 static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(SessionMemory {
         own: OwnPrompt::read(knobs, &[(Variable::Focus, "and notes have no focus")])?,
         when: knobs.when.clone(),
@@ -63,12 +63,12 @@ struct SessionMemory {
 #[derive(Debug)]
 struct Notes {
     text: Arc<str>,
-    covers: Covers,
+    covers: Coverage,
 }
 
 /// What the notes are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Covers {
+enum Coverage {
     /// The session's messages up to this one.
     UpTo(usize),
     /// Nobody knows, as in a session that was resumed: all of them, it is taken.
@@ -76,7 +76,7 @@ enum Covers {
 }
 
 impl Stage for SessionMemory {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.take_over(cx);
         self.take_note_of_use(context);
         let Some(notes) = &self.notes else {
@@ -115,7 +115,7 @@ impl Stage for SessionMemory {
         Ok(Patch::default())
     }
 
-    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.take_over(cx);
         self.take_note_of_use(context);
         let is_due = match self.notes {
@@ -133,7 +133,7 @@ impl Stage for SessionMemory {
         let request = self.request(entries, cx);
         Step::ask(request, move |answer| {
             Step::Done(model_text::text_of(answer).map(|text| {
-                let covers = Covers::UpTo(newest);
+                let covers = Coverage::UpTo(newest);
                 self.notes = Some(Notes { text, covers });
                 self.appended = Tokens::ZERO;
                 Patch::default()
@@ -148,7 +148,7 @@ impl SessionMemory {
         if self.notes.is_none() {
             self.notes = cx.notes.clone().map(|text| Notes {
                 text,
-                covers: Covers::Unknown,
+                covers: Coverage::Unknown,
             });
         }
     }
@@ -164,17 +164,17 @@ impl SessionMemory {
         if self.planned.take_if(|planned| is_used(planned)).is_some()
             && let Some(notes) = &mut self.notes
         {
-            notes.covers = Covers::Unknown;
+            notes.covers = Coverage::Unknown;
         }
     }
 
     /// Where what is kept begins.
-    fn kept_from(&self, entries: &[Entry], covers: Covers) -> usize {
+    fn kept_from(&self, entries: &[Entry], covers: Coverage) -> usize {
         // Nothing is kept of what an earlier summary stands for, nor the summary itself.
         let floor = entries.iter().rposition(is_boundary).map_or(0, |at| at + 1);
         let mut start = match covers {
-            Covers::UpTo(last) => not_covered_from(entries, last),
-            Covers::Unknown => entries.len(),
+            Coverage::UpTo(last) => not_covered_from(entries, last),
+            Coverage::Unknown => entries.len(),
         }
         .max(floor);
         let (mut tokens, mut texts) = (Tokens::ZERO, 0);
@@ -207,15 +207,15 @@ impl SessionMemory {
             text.push_str(notes);
             text.push_str("\n</notes>");
             start = match covers {
-                Covers::UpTo(last) => not_covered_from(entries, *last),
-                Covers::Unknown => entries.iter().rposition(is_boundary).map_or(0, |at| at + 1),
+                Coverage::UpTo(last) => not_covered_from(entries, *last),
+                Coverage::Unknown => entries.iter().rposition(is_boundary).map_or(0, |at| at + 1),
             };
         }
         let json = json_of(&entries[start..]);
         let (text, sections) = match &self.own {
             None => (format!("{text}\n\n{json}"), NOTES.sections(Span::Full)),
             Some(own) => {
-                let text = own.request(&Given {
+                let text = own.request(&PromptValues {
                     conversation: &json,
                     previous,
                     focus: "",

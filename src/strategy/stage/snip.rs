@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::context::{BlockAt, CacheEffect, Context, Patch};
 use crate::session::{ContentBlock, Tag, ToolResult, ToolUse};
 use crate::step::Step;
-use crate::strategy::{PendingEdits, Planned, PositionNotes, Situation, Stage, files};
+use crate::strategy::{PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, files};
 use crate::units::Tokens;
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ struct Results {
 }
 
 impl Stage for Snip {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
         let results = notes.up_to_date(context);
         for at in context.results().iter().skip(results.seen) {

@@ -13,7 +13,7 @@ mod prompt;
 mod select;
 
 use crate::strategy::own_prompt::{OwnPrompt, Variable};
-use crate::strategy::{Built, Knobs, Planned, Situation, Stage};
+use crate::strategy::{Knobs, PlannedPatch, Situation, Stage, StageResult};
 use place::Placement;
 use prompt::{Mode, Previous, Prompt};
 use retry::{Attempt, Retry};
@@ -28,7 +28,7 @@ struct Summarize {
     place: Placement,
 }
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let tail: Tail = knobs.read()?;
     if tail
         .keep_max_tokens
@@ -73,7 +73,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> Built {
 }
 
 impl Stage for Summarize {
-    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let stage = &*self;
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));

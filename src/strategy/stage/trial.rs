@@ -78,17 +78,17 @@ pub(super) struct Trial {
     /// What failed after calls.
     pub(super) failures: Vec<StageError>,
     next: usize,
-    model: Canned,
+    model: CannedAnswers,
 }
 
 /// Gives out answers, and notes what was asked.
 #[derive(Debug, Default)]
-struct Canned {
+struct CannedAnswers {
     answers: VecDeque<Answer>,
     asked: Vec<Request>,
 }
 
-impl Caller for Canned {
+impl Caller for CannedAnswers {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         self.asked.extend(requests.iter().cloned());
         let answer = |_| Ok(scripted::response("S"));
@@ -116,7 +116,7 @@ impl Trial {
             cx,
             failures: Vec::new(),
             next: 0,
-            model: Canned::default(),
+            model: CannedAnswers::default(),
         }
     }
 

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{Role, ToolUse};
 use crate::step::Step;
-use crate::strategy::{Built, Knobs, Planned, Situation, Stage, StageError, Tools, truncate};
+use crate::strategy::{
+    Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, Tools, truncate,
+};
 use crate::tokens::TokenCounter;
 use crate::units::{Tokens, index};
 
@@ -40,7 +42,7 @@ enum CutOver {
     Max,
 }
 
-pub(super) fn build(knobs: &Knobs<'_>) -> Built {
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let stage: TruncateOutput = knobs.read()?;
     let problem = match stage.limits().count() {
         1 => return Ok(Box::new(stage)),
@@ -111,7 +113,7 @@ enum Unit {
 }
 
 impl Stage for TruncateOutput {
-    fn plan<'a>(&'a mut self, _: &Context, _: &'a Situation) -> Planned<'a> {
+    fn plan<'a>(&'a mut self, _: &Context, _: &'a Situation) -> PlannedPatch<'a> {
         Step::Done(Ok(Patch::default()))
     }
 

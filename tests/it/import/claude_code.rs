@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proctor::model::offline::Offline;
 use proctor::record::End;
-use proctor::replay::{Models, Times};
+use proctor::replay::{Models, Repetitions};
 use proctor::session::Session;
 use proctor::session::import;
 use proctor::units::Tokens;
@@ -231,7 +231,7 @@ skipped: progress: 1
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
-        times: Times::default(),
+        times: Repetitions::default(),
     };
     let replay = run(&prepared, "recorded", 200_000, &models);
     let prompts: Vec<u64> = replay.record.prompt_tokens.iter().map(|it| it.0).collect();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proctor::session::import::{self, ImportError};
 use proctor::session::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Resumed, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema,
-    ToolUse,
+    ResumePoint, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult,
+    ToolSchema, ToolUse,
 };
 use proctor::units::{ApiCallId, Timestamp, Tokens, Usage};
 use proptest::prelude::*;
@@ -213,7 +213,7 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
             messages,
             compactions,
             context_window: window.map(Tokens),
-            resumed: resumed.map(|(at, notes)| Resumed {
+            resumed: resumed.map(|(at, notes)| ResumePoint {
                 at: usize::from(at) % (count + 1),
                 notes,
             }),

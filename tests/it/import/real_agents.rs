@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proctor::bill::{Bill, Sizes};
 use proctor::model::offline::Offline;
-use proctor::replay::{Models, PreparedSession, Times};
+use proctor::replay::{Models, PreparedSession, Repetitions};
 use proctor::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag};
 use proctor::tokens::{CountedTexts, counter};
 use proctor::units::Tokens;
@@ -167,7 +167,7 @@ fn fired(session: Session) -> Vec<usize> {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
-        times: Times::default(),
+        times: Repetitions::default(),
     };
     let record = run(&prepared, "codex", 40_000, &models).record;
     record.compactions.iter().map(|event| event.call).collect()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Entry, Origin};
 use proctor::model::Request;
-use proctor::model::scripted::{Scripted, When};
+use proctor::model::scripted::{RequestMatcher, Scripted};
 use proctor::record::{CellRecord, Level};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
@@ -14,7 +14,7 @@ use proctor::session::{Role, Session, Tag};
 use proctor::step::{Answer, Caller, Step, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::Situation;
-use proctor::strategy::{Compacted, Pipeline, Recovery, Strategy, StrategySpec};
+use proctor::strategy::{CompactionResult, Pipeline, Recovery, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -50,7 +50,7 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
             prepared,
             cell(spec.name()),
             Replayed::Strategy(strategy, window),
-            &models(Scripted::new().reply(When::always(), move |_| answer.clone())),
+            &models(Scripted::new().reply(RequestMatcher::always(), move |_| answer.clone())),
             &NoClock,
             vec![Box::new(police), Box::new(Validity::default())],
         )
@@ -161,7 +161,7 @@ struct Twice {
 
 impl Twice {
     /// Compares what came of a context with what it was.
-    fn compare(&self, before: Tokens, after: &Compacted, asked: usize) {
+    fn compare(&self, before: Tokens, after: &CompactionResult, asked: usize) {
         let mut seen = self.seen.lock().unwrap();
         seen.has_asked |= asked > 0;
         // A model that failed has written nothing.
@@ -193,7 +193,7 @@ impl Seen {
 }
 
 impl Strategy for Twice {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compacted {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
         let before = context.size().tokens;
         let appended = self.inner.on_append(context, cx);
         let mut seen = self.seen.lock().unwrap();
@@ -202,7 +202,11 @@ impl Strategy for Twice {
         appended
     }
 
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         let answer = self.answer.clone();
         let mut caller = Fixed::new(&answer);
         let before = context.size().tokens;
@@ -231,7 +235,11 @@ impl Strategy for Twice {
         Step::Done(recovery)
     }
 
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> Step<'a, CompactionResult> {
         let answer = self.answer.clone();
         let mut caller = Fixed::new(&answer);
         let before = context.size().tokens;

@@ -115,7 +115,7 @@ fn a_translation_survives_as_its_english_twin_does() {
                         summariser: Arc::new(Offline::new(twin.counts().clone())),
                         reader: None,
                         judge: None,
-                        times: proctor::replay::Times::default(),
+                        times: proctor::replay::Repetitions::default(),
                     };
                     let spec = strategy(name).build().unwrap();
                     let window = Window::new(Tokens(2_000_000));

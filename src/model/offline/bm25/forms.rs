@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{BEST_LINES, Indexed, Terms, best_line, value_in};
+use super::{BEST_LINES, IndexedText, Terms, best_line, value_in};
 use crate::session::{ContentBlock, Message, Role};
 
 /// A line that fits counts as a yes, with the line as its reason; as a no where the question asks
 /// whether something is still to come.
-pub(super) fn yes_or_no(question: &str, texts: &[Indexed]) -> Option<String> {
+pub(super) fn yes_or_no(question: &str, texts: &[IndexedText]) -> Option<String> {
     let is_turned = question.contains("untried");
     let word = if is_turned { "No" } else { "Yes" };
     best_line(question, texts).map(|line| format!("{word}. {line}"))
@@ -18,7 +18,7 @@ const LISTED: usize = 3;
 
 /// The names that the question lists behind its last colon, by their first occurrence; else the values
 /// of all lines that fit, in the order of the lines.
-pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
+pub(super) fn in_order(question: &str, texts: &[IndexedText]) -> Option<String> {
     let listed = question.rsplit_once(": ").map_or("", |(_, list)| list);
     let listed: Vec<&str> = listed.trim_end_matches('?').split(", ").collect();
     if listed.len() >= LISTED && listed.iter().all(|name| !name.contains(' ')) {
@@ -48,7 +48,7 @@ pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
 }
 
 /// The option that some line fits better; `None` where no line fits.
-pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
+pub(super) fn letter(question: &str, texts: &[IndexedText]) -> Option<String> {
     let fits = |letter: &str| {
         let mut lines = question.lines();
         let option = lines.find_map(|line| line.strip_prefix(letter))?;
@@ -65,7 +65,7 @@ pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
 
 /// Asks first where some line fits the first quotation of the question, else acts on it. `None` where
 /// the question does not offer to ask: no line holds a call.
-pub(super) fn call(question: &str, texts: &[Indexed]) -> Option<String> {
+pub(super) fn call(question: &str, texts: &[IndexedText]) -> Option<String> {
     if !question.contains("`ask`") {
         return None;
     }

@@ -10,7 +10,7 @@ pub(super) type Rank = (Position, usize);
 
 /// The fate of one probe by order.
 #[derive(Debug, PartialEq)]
-pub(super) struct Last {
+pub(super) struct OrderFate {
     pub(super) fate: Fate,
     pub(super) score: f64,
     pub(super) place: Option<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Last {
 /// What became of the newest of these values: it has survived where it stands and no older one
 /// stands after it. Stale is where only older ones are left, or where an older one has the last
 /// word; ambiguous where old and new stand in one text that gives them no order.
-pub(super) fn newest(values: &[Option<Rank>]) -> Last {
+pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     let (newest, older) = values
         .split_last()
         .map_or((None, &[][..]), |(it, rest)| (*it, rest));
@@ -32,13 +32,13 @@ pub(super) fn newest(values: &[Option<Rank>]) -> Last {
         (None, None) => (Fate::Lost, None),
     };
     let score = if fate == Fate::Survived { 1.0 } else { 0.0 };
-    Last { fate, score, place }
+    OrderFate { fate, score, place }
 }
 
 /// What became of these events, given in their order. The score is Kendall's
 /// `max(0, (C − D) / (n(n − 1)/2))`, C and D counted over the pairs of which both stand there:
 /// a pair that lost one of its events counts for nothing.
-pub(super) fn sequence(ranks: &[Option<Rank>]) -> Last {
+pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     let present: Vec<Rank> = ranks.iter().copied().flatten().collect();
     let mut balance = 0_i64;
     for (at, earlier) in present.iter().enumerate() {
@@ -60,13 +60,13 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> Last {
         _ => Fate::Partial,
     };
     let place = present.iter().map(|rank| rank.1).min();
-    Last { fate, score, place }
+    OrderFate { fate, score, place }
 }
 
 /// What became of a plan of two slots per item, an open and a done one; `done`
 /// says of each item whether it was done by now. The score is set F1 between the items whose
 /// last mention is open and those that are.
-pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) -> Last {
+pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) -> OrderFate {
     let (mut wanted, mut kept, mut outdated) = (0_usize, 0_usize, 0_usize);
     let mut place = None;
     for (slots, is_done) in ranks.chunks_exact(2).zip(done) {
@@ -88,5 +88,5 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
         (kept, _) if kept == wanted => Fate::Stale,
         _ => Fate::Partial,
     };
-    Last { fate, score, place }
+    OrderFate { fate, score, place }
 }

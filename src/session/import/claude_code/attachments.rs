@@ -20,7 +20,7 @@ fn pointers(kind: &str) -> Option<Vec<&'static str>> {
 
 /// The use of an attachment.
 #[derive(Debug)]
-pub(super) enum Attached {
+pub(super) enum AttachmentUse {
     /// The model read these blocks.
     Seen(Vec<ContentBlock>, Tag),
     /// The model read nothing of it.
@@ -30,7 +30,7 @@ pub(super) enum Attached {
 }
 
 /// Reads the part of an attachment of type `kind` that the model saw.
-pub(super) fn attached(kind: &str, attachment: &Value) -> Attached {
+pub(super) fn attached(kind: &str, attachment: &Value) -> AttachmentUse {
     let blocks: Vec<ContentBlock> = match kind {
         "queued_command" => return queued(attachment),
         "file" => {
@@ -46,17 +46,17 @@ pub(super) fn attached(kind: &str, attachment: &Value) -> Attached {
         },
         _ => match pointers(kind) {
             Some(pointers) => text(attachment, &pointers).into_iter().collect(),
-            None => return Attached::Unknown,
+            None => return AttachmentUse::Unknown,
         },
     };
     seen(blocks, Tag::Meta)
 }
 
-fn seen(blocks: Vec<ContentBlock>, tag: Tag) -> Attached {
+fn seen(blocks: Vec<ContentBlock>, tag: Tag) -> AttachmentUse {
     if blocks.is_empty() {
-        return Attached::Hidden;
+        return AttachmentUse::Hidden;
     }
-    Attached::Seen(blocks, tag)
+    AttachmentUse::Seen(blocks, tag)
 }
 
 /// The strings at the pointers, or none where the last of them is empty.
@@ -84,7 +84,7 @@ fn picture(attachment: &Value) -> Option<ContentBlock> {
 }
 
 /// A prompt that waited in the queue: typed by a person, unless another origin is recorded.
-fn queued(attachment: &Value) -> Attached {
+fn queued(attachment: &Value) -> AttachmentUse {
     let at = |pointer: &str| attachment.pointer(pointer).and_then(Value::as_str);
     let typed = at("/commandMode").is_none_or(|mode| mode == "prompt")
         && at("/origin/kind").is_none_or(|origin| origin == "human")
@@ -120,9 +120,9 @@ mod tests {
             .as_str()
             .expect("test attachments have a type");
         let got = match attached(kind, &value) {
-            Attached::Hidden => "-".to_owned(),
-            Attached::Unknown => "?".to_owned(),
-            Attached::Seen(blocks, got) => {
+            AttachmentUse::Hidden => "-".to_owned(),
+            AttachmentUse::Unknown => "?".to_owned(),
+            AttachmentUse::Seen(blocks, got) => {
                 assert_eq!(got, tag, "{attachment}");
                 match &blocks[0] {
                     ContentBlock::Text(text) => text.to_string(),

@@ -1,7 +1,7 @@
 //! Where the user went back and asked anew, the recording forks.
 
 use super::super::prelude::*;
-use super::chain::{Entry, Said};
+use super::chain::{ConversationRecord, Entry};
 use super::records::Parents;
 
 /// The place of a prompt; of several prompts at one place, one replaced the others.
@@ -25,8 +25,13 @@ pub(super) fn leave_abandoned(
     let mut compactions = 0;
     for entry in entries.iter().filter(|entry| entry.chain == 0) {
         match (&entry.uuid, &entry.said) {
-            (_, Said::Boundary(_) | Said::Summary(_) | Said::NewRoot(_)) => compactions += 1,
-            (Some(uuid), Said::User(said)) if said.tags.contains(&Tag::TypedUser) => {
+            (
+                _,
+                ConversationRecord::Boundary(_)
+                | ConversationRecord::Summary(_)
+                | ConversationRecord::NewRoot(_),
+            ) => compactions += 1,
+            (Some(uuid), ConversationRecord::User(said)) if said.tags.contains(&Tag::TypedUser) => {
                 let above = match &entry.parent {
                     Some(parent) => Above::Record(parent),
                     None => Above::Root(entry.session.as_ref(), compactions),
@@ -41,7 +46,12 @@ pub(super) fn leave_abandoned(
         return;
     }
     let parent = |uuid| parents.get(uuid).and_then(Option::as_ref);
-    let is_message = |entry: &&Entry| matches!(entry.said, Said::User(_) | Said::Assistant(_));
+    let is_message = |entry: &&Entry| {
+        matches!(
+            entry.said,
+            ConversationRecord::User(_) | ConversationRecord::Assistant(_)
+        )
+    };
     let messages = entries.iter().filter(is_message);
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();

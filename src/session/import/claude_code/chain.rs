@@ -1,22 +1,22 @@
 //! One conversation of a recording, and the compactions in it.
 
 use super::super::prelude::*;
-use super::records::{CompactMetadata, Parents, Preserved};
+use super::records::{CompactMetadata, Parents, PreservedRecords};
 
 /// What a record adds to its conversation.
-pub(super) enum Said {
+pub(super) enum ConversationRecord {
     Assistant(AssistantRecord),
     User(UserRecord),
     Summary(Vec<ContentBlock>),
     Attachment(Vec<ContentBlock>, Tag),
     Boundary(CompactMetadata),
-    Cleared(Cleared),
+    ClearedContent(ClearedContent),
     /// The context was cleared; the last prompt was billed so many tokens.
     NewRoot(Option<Tokens>),
 }
 
 /// What the model read less of from its next call on.
-pub(super) struct Cleared {
+pub(super) struct ClearedContent {
     pub(super) trigger: &'static str,
     pub(super) pre_tokens: Option<Tokens>,
     /// What stands in the place of the results of these tool uses.
@@ -32,20 +32,20 @@ pub(super) struct Entry {
     pub(super) chain: usize,
     pub(super) session: Option<Arc<str>>,
     pub(super) timestamp: Option<Timestamp>,
-    pub(super) said: Said,
+    pub(super) said: ConversationRecord,
 }
 
 /// One conversation with the compaction that is being read, if any.
 #[derive(Default)]
 pub(super) struct Chain {
     assembler: Assembler,
-    open: Option<Open>,
+    open: Option<OpenCompaction>,
     /// What is cleared before the next call.
-    cleared: Vec<Cleared>,
+    cleared: Vec<ClearedContent>,
 }
 
 /// A compaction whose end was not seen yet.
-struct Open {
+struct OpenCompaction {
     index: usize,
     phase: Phase,
     kept: Vec<Recorded>,
@@ -76,41 +76,41 @@ impl Chain {
     pub(super) fn add(&mut self, entry: Entry, known: &Parents) {
         let uuid = entry.uuid.as_ref();
         match entry.said {
-            Said::Assistant(part) => {
+            ConversationRecord::Assistant(part) => {
                 self.close();
                 if !self.assembler.knows(part.call.as_ref()) {
                     self.clear();
                 }
                 self.assembler.assistant(uuid, part);
             }
-            Said::User(part) => {
+            ConversationRecord::User(part) => {
                 // A command's echo may stand between boundary and summary.
-                let is_read = |open: &Open| open.phase != Phase::Boundary;
+                let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
                 if self.open.as_ref().is_some_and(is_read) {
                     self.close();
                 }
                 self.assembler.user(uuid, part);
             }
-            Said::Attachment(blocks, tag) => match &self.open {
+            ConversationRecord::Attachment(blocks, tag) => match &self.open {
                 Some(open) if open.phase == Phase::Summary => {
                     let written = written(blocks, tag, entry.timestamp);
                     self.assembler.compacted_to(open.index, written);
                 }
                 _ => self.assembler.hear(uuid, blocks, entry.timestamp, [tag]),
             },
-            Said::Cleared(cleared) => self.cleared.push(cleared),
-            Said::NewRoot(pre_tokens) => {
+            ConversationRecord::ClearedContent(cleared) => self.cleared.push(cleared),
+            ConversationRecord::NewRoot(pre_tokens) => {
                 self.close();
                 self.clear();
                 let (trigger, after) = (Some("clear".into()), CompactedTo::Replaced(Vec::new()));
                 self.assembler.compacts(trigger, pre_tokens, after);
             }
-            Said::Boundary(metadata) => {
+            ConversationRecord::Boundary(metadata) => {
                 self.close();
                 self.clear();
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
-            Said::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
+            ConversationRecord::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
         }
     }
 
@@ -120,7 +120,7 @@ impl Chain {
         let index = self.assembler.compacts(metadata.trigger, before, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
         let preserved = preserved.unwrap_or_default();
-        self.open = Some(Open {
+        self.open = Some(OpenCompaction {
             index,
             phase: Phase::Boundary,
             kept: self.kept(&preserved, known),
@@ -130,7 +130,7 @@ impl Chain {
     }
 
     /// The messages that a compaction left as they were. A message is kept whole if a part is.
-    fn kept(&mut self, preserved: &Preserved, known: &Parents) -> Vec<Recorded> {
+    fn kept(&mut self, preserved: &PreservedRecords, known: &Parents) -> Vec<Recorded> {
         let mut kept: Vec<Recorded> = Vec::new();
         let Some(uuids) = &preserved.uuids else {
             let ends = [&preserved.head_uuid, &preserved.tail_uuid];

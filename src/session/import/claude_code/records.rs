@@ -55,8 +55,8 @@ pub(super) struct ApiMessage<'a> {
 pub(super) struct CompactMetadata {
     pub(super) trigger: Option<Arc<str>>,
     pub(super) pre_tokens: Option<Value>,
-    pub(super) preserved_messages: Option<Preserved>,
-    pub(super) preserved_segment: Option<Preserved>,
+    pub(super) preserved_messages: Option<PreservedRecords>,
+    pub(super) preserved_segment: Option<PreservedRecords>,
 }
 
 /// The `microcompactMetadata` of a boundary: old results that were cleared.
@@ -80,7 +80,7 @@ pub(super) struct Replacement {
 /// Records before a boundary that stayed in the context.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Preserved {
+pub(super) struct PreservedRecords {
     pub(super) anchor_uuid: Option<Arc<str>>,
     pub(super) uuids: Option<Vec<Arc<str>>>,
     pub(super) head_uuid: Option<Arc<str>>,

@@ -6,7 +6,7 @@
 //! not bill less than before.
 
 use super::super::prelude::*;
-use super::chain::{Entry, Said};
+use super::chain::{ConversationRecord, Entry};
 use super::records::{Parents, Record};
 
 /// How the prompt begins that the product writes when a plan is accepted.
@@ -39,18 +39,23 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
         // The root itself is a prompt: it is no attempt to ask the first prompt anew.
-        Said::User(said) if entry.uuid.as_ref() == Some(root) => {
+        ConversationRecord::User(said) if entry.uuid.as_ref() == Some(root) => {
             let mut texts = said.blocks.iter().filter_map(ContentBlock::as_text);
             said.tags.contains(&Tag::TypedUser)
                 && texts.any(|text| text.trim_start().starts_with(PLAN))
         }
-        Said::User(_) | Said::Assistant(_) | Said::Attachment(..) => {
+        ConversationRecord::User(_)
+        | ConversationRecord::Assistant(_)
+        | ConversationRecord::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
             std::iter::successors(entry.parent.as_ref(), above)
                 .take(STEPS)
                 .any(|uuid| uuid == root)
         }
-        Said::Summary(_) | Said::Boundary(_) | Said::Cleared(_) | Said::NewRoot(_) => false,
+        ConversationRecord::Summary(_)
+        | ConversationRecord::Boundary(_)
+        | ConversationRecord::ClearedContent(_)
+        | ConversationRecord::NewRoot(_) => false,
     }
 }
 
@@ -67,7 +72,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
             continue;
         }
         match &entry.said {
-            Said::NewRoot(_) => {
+            ConversationRecord::NewRoot(_) => {
                 let is_same = entry.session.is_none()
                     || session.is_none_or(|it| Some(it) == entry.session.as_ref());
                 if is_answered && is_same {
@@ -75,7 +80,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
                     waiting = Some(at);
                 }
             }
-            Said::Assistant(part) if !part.tags.contains(&Tag::Synthetic) => {
+            ConversationRecord::Assistant(part) if !part.tags.contains(&Tag::Synthetic) => {
                 is_answered = true;
                 let prompt = part.usage.map(|usage| usage.prompt());
                 if let Some(prompt) = prompt.filter(|prompt| *prompt > Tokens::ZERO) {
@@ -95,7 +100,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
         let confirmed = confirmed.get(&at);
         at += 1;
         match &mut entry.said {
-            Said::NewRoot(pre_tokens) => {
+            ConversationRecord::NewRoot(pre_tokens) => {
                 *pre_tokens = confirmed.copied().flatten();
                 confirmed.is_some()
             }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use super::super::prelude::*;
 use super::blocks_of;
-use super::shown::{Compacted, Shown};
+use super::shown::{Shown, ShownCompactionTime};
 
 /// How many messages a summary keeps that stands before the messages it keeps.
 const KEPT: usize = 3;
@@ -30,10 +30,10 @@ pub(super) struct Marks {
 
 /// The summaries and markers of a task, and what each hides.
 #[derive(Default)]
-pub(super) struct Hidden {
+pub(super) struct HiddenMessages {
     pub(super) marks: Vec<Marks>,
     /// Compactions, by the number of messages before they take effect.
-    due: BTreeMap<usize, Vec<Due>>,
+    due: BTreeMap<usize, Vec<PendingCompaction>>,
     /// The names of the summaries and markers that took effect.
     done: BTreeSet<Arc<str>>,
     written: BTreeMap<usize, Arc<Message>>,
@@ -42,11 +42,11 @@ pub(super) struct Hidden {
 }
 
 /// A compaction that has not taken effect yet.
-enum Due {
+enum PendingCompaction {
     /// The summary or marker at this place, and when the user was shown it.
-    Written(usize, Option<Compacted>),
+    Written(usize, Option<ShownCompactionTime>),
     /// This part of the list is left out.
-    LeftOut(RangeInclusive<usize>),
+    OmittedRange(RangeInclusive<usize>),
 }
 
 /// The name of the message at this place of the list.
@@ -54,21 +54,21 @@ pub(super) fn name(at: usize) -> Arc<str> {
     format!("message {at}").into()
 }
 
-impl Hidden {
+impl HiddenMessages {
     /// Looks through all messages of a task.
     pub(super) fn of(messages: &[&RawValue], shown: &Shown) -> Self {
         let marks: Vec<Marks> = messages
             .iter()
             .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
             .collect();
-        let mut due: BTreeMap<usize, Vec<Due>> = BTreeMap::new();
+        let mut due: BTreeMap<usize, Vec<PendingCompaction>> = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
             let name = marks[at].name();
             let compacted = name.and_then(|name| shown.compactions.get(name)).copied();
             let exact = compacted.and_then(|compacted| said_before(&marks, at, compacted.time));
             let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
             let after = due.entry(after.min(marks.len())).or_default();
-            after.push(Due::Written(at, compacted));
+            after.push(PendingCompaction::Written(at, compacted));
         }
         for it in &shown.left_out {
             let after = it.index.map(|index| index + 1);
@@ -76,8 +76,8 @@ impl Hidden {
             let after = after.unwrap_or(marks.len()).min(marks.len());
             let after = due.entry(after).or_default();
             // The last range that was shown at a place counts.
-            after.retain(|due| matches!(due, Due::Written(..)));
-            after.push(Due::LeftOut(it.first..=it.last));
+            after.retain(|due| matches!(due, PendingCompaction::Written(..)));
+            after.push(PendingCompaction::OmittedRange(it.first..=it.last));
         }
         Self {
             marks,
@@ -110,7 +110,7 @@ impl Hidden {
     pub(super) fn take_effect(&mut self, after: usize, assembler: &mut Assembler) {
         for due in self.due.remove(&after).unwrap_or_default() {
             let (trigger, shown) = match due {
-                Due::Written(at, shown) => {
+                PendingCompaction::Written(at, shown) => {
                     let marks = &self.marks[at];
                     self.done.extend(marks.name().cloned());
                     let is_summary = marks.is_summary == Some(true);
@@ -120,7 +120,7 @@ impl Hidden {
                     let trigger = if is_summary { "condense" } else { "truncation" };
                     (trigger, shown)
                 }
-                Due::LeftOut(range) => {
+                PendingCompaction::OmittedRange(range) => {
                     self.gone = Some(range);
                     ("truncation", None)
                 }

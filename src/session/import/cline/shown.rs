@@ -13,17 +13,17 @@ use super::hidden::Marks;
 pub(super) struct Shown {
     calls: Vec<(Timestamp, Counters)>,
     /// What was shown of each summary or marker, by its name.
-    pub(super) compactions: BTreeMap<Arc<str>, Compacted>,
+    pub(super) compactions: BTreeMap<Arc<str>, ShownCompactionTime>,
     /// Which messages were left out from then on: after how many, or when; and the first and last
     /// of them.
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<OmittedRange>,
     /// Records that could not be read.
     unread: u64,
 }
 
 /// A part of the list that is left out of the context.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LeftOut {
+pub(super) struct OmittedRange {
     pub(super) time: Timestamp,
     /// The place of the last message before it took effect.
     pub(super) index: Option<usize>,
@@ -33,7 +33,7 @@ pub(super) struct LeftOut {
 
 /// When a compaction was shown, and the size of the context before it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compacted {
+pub(super) struct ShownCompactionTime {
     pub(super) time: Timestamp,
     pub(super) pre_tokens: Option<Tokens>,
 }
@@ -86,7 +86,7 @@ impl Shown {
             && first <= last
             && !matches!(self.left_out.last(), Some(it) if (it.first, it.last) == (first, last))
         {
-            self.left_out.push(LeftOut {
+            self.left_out.push(OmittedRange {
                 time,
                 index: record.conversation_history_index,
                 first,
@@ -112,7 +112,7 @@ impl Shown {
         {
             let pre_tokens = prev_context_tokens.map(Tokens);
             self.compactions
-                .insert(name, Compacted { time, pre_tokens });
+                .insert(name, ShownCompactionTime { time, pre_tokens });
         }
     }
 

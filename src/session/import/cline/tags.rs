@@ -77,7 +77,7 @@ impl Calls {
 }
 
 /// The first call in a text: its tool, its input, and the text without it.
-fn tagged(text: &str) -> Option<Tagged> {
+fn tagged(text: &str) -> Option<TaggedCall> {
     let opened = TOOLS.split_whitespace().filter_map(|tool| {
         let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
         let (before, rest) = text.split_once(&open)?;
@@ -87,14 +87,14 @@ fn tagged(text: &str) -> Option<Tagged> {
     let (before, tool, inside, after) = opened.min_by_key(|(before, ..)| before.len())?;
     let parts = [before.trim_end(), after.trim_start()].into_iter();
     let parts = parts.filter(|part| !part.is_empty());
-    Some(Tagged {
+    Some(TaggedCall {
         tool,
         input: parameters(inside),
         rest: parts.collect::<Vec<&str>>().join("\n"),
     })
 }
 
-struct Tagged {
+struct TaggedCall {
     tool: &'static str,
     input: Map<String, Value>,
     rest: String,

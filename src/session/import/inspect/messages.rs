@@ -5,7 +5,7 @@ use crate::session::import::kept_context::Shown;
 
 /// A message, as a record of a context.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct MessageRecord {
     /// Its name is the id by which model events know it.
     pub(super) record: Shown,
     pub(super) is_system: bool,
@@ -13,7 +13,7 @@ pub(super) struct Said {
 }
 
 /// Reads one message.
-pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
+pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     let mut message = Object::read(raw).unwrap_or_default();
     let role = message.take_text("role");
     let id = message.take_text("id");
@@ -46,7 +46,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
             vec![content::unknown("message", raw, &mut assembler.source)]
         }
     };
-    Said {
+    MessageRecord {
         record: Shown {
             name: id,
             role: match role.as_deref() {

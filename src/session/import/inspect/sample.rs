@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::super::prelude::*;
 use super::attachments::resolved;
-use super::messages::{Said, said};
+use super::messages::{MessageRecord, said};
 use super::{MAX_SAMPLE, Texts};
 use crate::session::ToolSchema;
 use crate::session::import::kept_context::{Records, Shown};
@@ -147,7 +147,7 @@ impl<'a> Sample<'a> {
         Some(())
     }
 
-    fn say(&mut self, one: Said, raw: &RawValue) {
+    fn say(&mut self, one: MessageRecord, raw: &RawValue) {
         let record = one.record;
         if one.is_system {
             if self.assembler.is_empty() {

@@ -160,7 +160,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
 /// A result: a text, a list of parts, or an object with `content` and `success`.
 fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>, bool) {
     #[derive(Deserialize)]
-    struct Told<'a> {
+    struct ToolOutput<'a> {
         #[serde(borrow)]
         content: &'a RawValue,
         success: Option<bool>,
@@ -169,7 +169,7 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>
         assembler.warn("a tool result has no output");
         return (Vec::new(), false);
     };
-    if let Ok(told) = serde_json::from_str::<Told<'_>>(raw.get()) {
+    if let Ok(told) = serde_json::from_str::<ToolOutput<'_>>(raw.get()) {
         let is_error = told.success == Some(false);
         return (result_parts(told.content, assembler), is_error);
     }

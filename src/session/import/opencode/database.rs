@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::super::ImportError;
 use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed};
-use super::{Reading, Stored};
+use super::{Reading, StoredMessage};
 use crate::session::Session;
 
 /// What a row is counted as that is not JSON.
@@ -45,7 +45,7 @@ pub(in crate::session::import) fn read(
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
-    let mut messages: Vec<Stored> = Vec::new();
+    let mut messages: Vec<StoredMessage> = Vec::new();
     for [id, info, part] in database.rows(query, &[&*one.id])? {
         let Some(id) = id else { continue };
         hasher.update(part.as_deref().unwrap_or_default());
@@ -55,7 +55,7 @@ pub(in crate::session::import) fn read(
                 let info = info.unwrap_or_default();
                 hasher.update(info.as_bytes());
                 let parts = Vec::from_iter(part);
-                messages.push(Stored { id, info, parts });
+                messages.push(StoredMessage { id, info, parts });
             }
         }
     }

@@ -14,14 +14,14 @@ pub(super) enum Part {
     /// A call ended.
     StepFinish(Option<Usage>),
     /// The history up to here is to be summarised.
-    Compaction(Asked),
+    Compaction(CompactionRequest),
     /// Bookkeeping, counted.
     Nothing,
 }
 
 /// A compaction that was asked for.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct CompactionRequest {
     /// `auto` or `manual`.
     pub(super) trigger: Option<Arc<str>>,
     /// The first message that stayed.
@@ -98,7 +98,7 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
                 _ => Arc::from("manual"),
             });
             let tail = part.take_text("tail_start_id");
-            Part::Compaction(Asked { trigger, tail })
+            Part::Compaction(CompactionRequest { trigger, tail })
         }
         known @ ("step-start" | "patch" | "snapshot" | "agent" | "retry" | "subtask") => {
             assembler.skip(&format!("part {known}"));
@@ -192,7 +192,7 @@ fn signature(metadata: &RawValue) -> Option<Arc<str>> {
 /// that it is not.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let (value, source) = (value(raw), &mut assembler.source);
-    let mut usage = usage_in(&value, Cached::Apart, source);
+    let mut usage = usage_in(&value, CachedTokens::Apart, source);
     let apart = Tokens(counter(&value, &["/reasoning"], source).unwrap_or_default());
     if counter(&value, &["/total"], source).map(Tokens) == Some(usage.total() + apart) {
         usage.output += apart;

@@ -13,7 +13,7 @@
 use serde_json::json;
 
 use super::super::prelude::*;
-use super::{Reading, Stored};
+use super::{Reading, StoredMessage};
 
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
@@ -193,7 +193,7 @@ fn session(
             }
         }
         let id = id_of_message.into();
-        messages.push(upgraded(Stored { id, info, parts }));
+        messages.push(upgraded(StoredMessage { id, info, parts }));
     }
     let mut reading = Reading::new(is_child);
     add_counts(&mut reading.assembler.source, source);
@@ -235,7 +235,7 @@ fn one_value(
 }
 
 /// The message in the layout of later versions, with its parts apart from it.
-fn upgraded(stored: Stored) -> Stored {
+fn upgraded(stored: StoredMessage) -> StoredMessage {
     let info: Value = serde_json::from_str(&stored.info).unwrap_or_default();
     let parts = info["parts"].as_array().filter(|_| stored.parts.is_empty());
     let Some(parts) = parts else {
@@ -245,7 +245,7 @@ fn upgraded(stored: Stored) -> Stored {
     let about = &info["metadata"];
     if !about.is_object() {
         let parts = parts.iter().map(written).collect();
-        return Stored { parts, ..stored };
+        return StoredMessage { parts, ..stored };
     }
     let mut upgraded: Vec<Value> = Vec::new();
     for part in parts {
@@ -265,7 +265,7 @@ fn upgraded(stored: Stored) -> Stored {
         "tokens": model["tokens"],
         "summary": model["summary"],
     });
-    Stored {
+    StoredMessage {
         id: stored.id,
         info: written(&info),
         parts: upgraded.iter().map(written).collect(),

@@ -163,11 +163,11 @@ impl Reading {
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
         let source = &mut self.assembler.source;
-        let recorded = recorded.and_then(|raw| usage(raw, Cached::Within, source));
+        let recorded = recorded.and_then(|raw| usage(raw, CachedTokens::Within, source));
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
         let total = metrics.take("accumulated_token_usage");
-        let total = total.and_then(|raw| usage(raw, Cached::Within, source));
+        let total = total.and_then(|raw| usage(raw, CachedTokens::Within, source));
         let growth = total.map(|total| total - std::mem::replace(&mut self.spent, total));
         recorded.or(known).or(growth)
     }

@@ -181,8 +181,8 @@ impl Planner {
         for number in 1..=count {
             let (attribute, class) = self.random.pick(&way.attributes);
             let key = self.key(way.system);
-            let [via, elsewhere] = [(); 2].map(|()| self.random.draw("numbered"));
-            let [pair, other] = [&via, &elsewhere].map(|via| {
+            let [via, another_key] = [(); 2].map(|()| self.random.draw("numbered"));
+            let [pair, other] = [&via, &another_key].map(|via| {
                 let slots = [("via", via.as_str()), ("attribute", attribute)];
                 self.valued(ways.fill("{via} {attribute}", &slots), class)
             });

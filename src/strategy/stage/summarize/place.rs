@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::select::Selected;
+use super::select::Selection;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag, wire};
 use crate::strategy::{Situation, Trigger};
@@ -32,7 +32,7 @@ impl Placement {
     pub(super) fn prepare<'a>(
         &'a self,
         context: &Context,
-        selected: Selected,
+        selected: Selection,
         cx: &'a Situation,
     ) -> impl FnOnce(&str) -> Patch + Send + use<'a> {
         let entries = selected.replaced;

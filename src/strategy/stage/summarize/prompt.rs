@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::select::Selected;
+use super::select::Selection;
 use crate::context::Entry;
 use crate::model::Request;
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::strategy::own_prompt::{Given, OwnPrompt, add};
+use crate::strategy::own_prompt::{OwnPrompt, PromptValues, add};
 use crate::strategy::template::{self, Span, Template, UPDATE, VERIFY};
 use crate::strategy::{Situation, Trigger};
 use crate::units::Tokens;
@@ -57,7 +57,7 @@ pub(super) enum Previous {
 
 /// What is left out of a request because a longer one was refused.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Less {
+pub(super) struct RequestReduction {
     /// So many messages from the front.
     pub(super) from: usize,
     /// This share of the tool results, those in the middle first.
@@ -97,7 +97,7 @@ impl Prompt {
     }
 
     /// The entries that are shown, of the whole context.
-    pub(super) fn shown(&self, entries: &[Entry], selected: &Selected) -> Vec<Entry> {
+    pub(super) fn shown(&self, entries: &[Entry], selected: &Selection) -> Vec<Entry> {
         let covered = match self.mode {
             Mode::Fresh => selected.covered.clone(),
             // The agent's prompt from its beginning on: that is what the cache holds.
@@ -111,7 +111,7 @@ impl Prompt {
         &self,
         shown: &[Entry],
         span: Span,
-        less: Less,
+        less: RequestReduction,
         cx: &Situation,
     ) -> Request {
         let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
@@ -205,7 +205,7 @@ impl Prompt {
         json: &str,
         cx: &Situation,
     ) -> String {
-        own.request(&Given {
+        own.request(&PromptValues {
             conversation: json,
             previous: &in_one(earlier),
             focus: &self.focus(cx),
@@ -265,7 +265,7 @@ fn with_short_results(message: &Arc<Message>, chars: usize) -> Arc<Message> {
 }
 
 /// The messages, some of the tool results in the middle left out.
-fn without_some_results(shown: &[Entry], less: Less) -> Vec<Arc<Message>> {
+fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Message>> {
     let mut messages: Vec<Arc<Message>> = shown.iter().map(|entry| entry.message.clone()).collect();
     let mut results: Vec<(usize, usize)> = messages
         .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Summarize;
-use super::prompt::{Less, Prompt, has_results};
+use super::prompt::{Prompt, RequestReduction, has_results};
 use crate::context::Entry;
 use crate::context::validity::summary::reads_as_summary;
 use crate::model::{CallFailure, Request};
@@ -29,7 +29,7 @@ pub(super) struct Attempt<'a> {
     cx: &'a Situation,
     shown: Vec<Entry>,
     span: Span,
-    less: Less,
+    less: RequestReduction,
     /// How often less was asked for.
     reduced: u32,
     /// How often the request as it is was sent again.
@@ -50,7 +50,7 @@ impl<'a> Attempt<'a> {
             cx,
             shown,
             span,
-            less: Less::default(),
+            less: RequestReduction::default(),
             reduced: 0,
             repeated: 0,
             insisted: false,

@@ -22,7 +22,7 @@ use crate::units::Tokens;
     reason = "fields are named as the knobs are"
 )]
 pub(super) struct Select {
-    select: Covers,
+    select: Coverage,
     select_rounds: usize,
     keep_first_messages: usize,
     /// With [`Previous::Append`], earlier summaries and what stands before them stay.
@@ -41,7 +41,7 @@ pub(super) struct Select {
 /// What a summary covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Covers {
+enum Coverage {
     /// Everything, what stays behind it too.
     All,
     /// What it replaces.
@@ -85,7 +85,7 @@ enum UserMessages {
 
 /// What is summarised and what stays of it.
 #[derive(Debug)]
-pub(super) struct Selected {
+pub(super) struct Selection {
     /// What makes way for the summary; never empty.
     pub(super) replaced: Range<usize>,
     /// What the summary covers.
@@ -100,11 +100,11 @@ pub(super) struct Selected {
 
 impl Select {
     /// What to summarise now, if there is something.
-    pub(super) fn of(&self, tail: &Tail, context: &Context, cx: &Situation) -> Option<Selected> {
+    pub(super) fn of(&self, tail: &Tail, context: &Context, cx: &Situation) -> Option<Selection> {
         let entries = context.entries();
         let start = self.start(entries);
         let mut end = tail.start(self.cut, context, cx).max(start);
-        if self.select == Covers::EveryRounds {
+        if self.select == Coverage::EveryRounds {
             let (_, rounds) = cut::rounds(&entries[start..end]);
             end = start + rounds.get(self.select_rounds.checked_sub(1)?)?.end;
         }
@@ -117,12 +117,12 @@ impl Select {
             entry.message.has_tag(Tag::CompactSummary)
                 || matches!(entry.origin, Origin::Authored | Origin::Restored(_))
         };
-        if self.select != Covers::All && entries[replaced.clone()].iter().all(is_left) {
+        if self.select != Coverage::All && entries[replaced.clone()].iter().all(is_left) {
             return None;
         }
         let covered = match self.select {
-            Covers::All => 0..entries.len(),
-            Covers::UntilTail | Covers::EveryRounds => replaced.clone(),
+            Coverage::All => 0..entries.len(),
+            Coverage::UntilTail | Coverage::EveryRounds => replaced.clone(),
         };
         let span = if covered.end < entries.len() {
             Span::UpTo
@@ -132,7 +132,7 @@ impl Select {
             Span::Full
         };
         let gone = &entries[replaced.clone()];
-        Some(Selected {
+        Some(Selection {
             user_messages: self.user_messages(gone, cx),
             protected: self.protected(gone, entries, cx),
             replaced,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::Asked;
+use super::StrategyRequest;
 use crate::context::{Applied, Origin};
 use crate::model::Purpose;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 
 /// The values that stood in requests for summaries.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SummaryRequests {
     /// The call at which a compaction was asked for.
     call: Option<usize>,
     /// What its requests held.
@@ -18,9 +18,9 @@ pub(super) struct Sent {
     noted: BTreeSet<usize>,
 }
 
-impl Sent {
+impl SummaryRequests {
     /// Takes note of a request and all that stands in it.
-    pub(super) fn note(&mut self, survival: &Survival, asked: &Asked) {
+    pub(super) fn note(&mut self, survival: &Survival, asked: &StrategyRequest) {
         let is_background = asked.request.purpose == Purpose::Background;
         if !is_background && self.call != Some(asked.call) {
             self.call = Some(asked.call);

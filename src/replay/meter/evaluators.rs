@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::{Booked, Meter, answered};
-use crate::model::{Answered, Model, Request};
+use super::{Meter, RequestBill, answered};
+use crate::model::{BilledAnswer, Model, Request};
 use crate::replay::Unanswered;
 use crate::step::Answer;
 use crate::tokens::CountedTexts;
@@ -19,7 +19,7 @@ const MOST_THREADS: usize = 64;
 
 /// A request to a reader or to a judge.
 #[derive(Debug)]
-pub(in crate::replay) struct Put {
+pub(in crate::replay) struct EvaluatorRequest {
     /// The request itself.
     pub(in crate::replay) request: Request,
     /// Requests of the same number share a prompt up to the question.
@@ -31,8 +31,8 @@ pub(in crate::replay) struct Put {
 }
 
 /// What a request needs to be sent from any thread.
-struct Sending<'s> {
-    put: &'s Put,
+struct OutgoingRequest<'s> {
+    put: &'s EvaluatorRequest,
     model: Option<&'s dyn Model>,
     repeat: u32,
 }
@@ -40,18 +40,21 @@ struct Sending<'s> {
 impl Meter<'_> {
     /// Puts requests to readers and judges, and says of each what it came to and what it cost, in
     /// their order. What is logged does not depend on which was answered first.
-    pub(in crate::replay) fn ask(&mut self, puts: &[Put]) -> Vec<(Answer, Booked)> {
+    pub(in crate::replay) fn ask(
+        &mut self,
+        puts: &[EvaluatorRequest],
+    ) -> Vec<(Answer, RequestBill)> {
         let started = self.clock.now();
-        let sendings: Vec<Sending<'_>> = puts
+        let sendings: Vec<OutgoingRequest<'_>> = puts
             .iter()
-            .map(|put| Sending {
+            .map(|put| OutgoingRequest {
                 put,
                 model: self.model_for(put.request.purpose, put.judge),
                 repeat: self.repeat_of(put.request.purpose, put.turn),
             })
             .collect();
         let is_over = AtomicBool::new(self.is_over());
-        let came: Vec<OnceLock<Answered>> = puts.iter().map(|_| OnceLock::new()).collect();
+        let came: Vec<OnceLock<BilledAnswer>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
             self.send_wave(&sendings, &wave, &is_over, &came);
         }
@@ -71,10 +74,10 @@ impl Meter<'_> {
     /// Sends some of the requests, as many at once as their model takes.
     fn send_wave(
         &self,
-        sendings: &[Sending<'_>],
+        sendings: &[OutgoingRequest<'_>],
         wave: &[usize],
         is_over: &AtomicBool,
-        came: &[OnceLock<Answered>],
+        came: &[OnceLock<BilledAnswer>],
     ) {
         let counts: &CountedTexts = self.counts;
         let next = AtomicUsize::new(0);
@@ -100,13 +103,13 @@ impl Meter<'_> {
     }
 }
 
-fn at_once(sending: &Sending<'_>) -> usize {
+fn at_once(sending: &OutgoingRequest<'_>) -> usize {
     sending.model.map_or(1, Model::at_once)
 }
 
 /// Which requests are sent together: first one of each prompt that nobody has answered yet, then all
 /// others. Models that take one request at a time get them in their order.
-fn waves(sendings: &[Sending<'_>]) -> Vec<Vec<usize>> {
+fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<usize>> {
     if sendings.iter().all(|sending| at_once(sending) < 2) {
         return vec![(0..sendings.len()).collect()];
     }
