@@ -206,7 +206,7 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
 }
 
 fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Option<String>)> {
-    if let Some(stop) = cause.downcast_ref::<Stop>() {
+    if let Some(stop) = cause.downcast_ref::<CliError>() {
         Some((stop.exit, stop.hint.clone()))
     } else if let Some(error) = cause.downcast_ref::<SettingError>() {
         Some((Exit::Invalid, error.hint.clone()))
@@ -248,13 +248,13 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
 /// An error that names its own exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-struct Stop {
+struct CliError {
     exit: Exit,
     what: String,
     hint: Option<String>,
 }
 
-impl Stop {
+impl CliError {
     fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self {
             exit,
@@ -271,7 +271,7 @@ impl Stop {
 
 /// Ends a command with this problem.
 fn stop<T>(exit: Exit, problem: impl Into<String>) -> anyhow::Result<T> {
-    Err(Stop::new(exit, problem).into())
+    Err(CliError::new(exit, problem).into())
 }
 
 /// Ends a command with this problem, and says how to solve it.
@@ -280,7 +280,7 @@ fn stop_with<T>(
     problem: impl Into<String>,
     hint: impl Into<String>,
 ) -> anyhow::Result<T> {
-    Err(Stop::new(exit, problem).with_hint(hint).into())
+    Err(CliError::new(exit, problem).with_hint(hint).into())
 }
 
 /// An error with its causes, in one line; a cause that repeats what is said already is left out.
@@ -423,10 +423,10 @@ fn token_count(typed: &str) -> Option<u64> {
 }
 
 /// Reads a text file; `what` names it in errors, as in `scenario `.
-fn read_text(what: &str, path: &Path) -> Result<String, Stop> {
+fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(path).map_err(|error| {
         let problem = format!("cannot read {what}`{}`: {error}", path.display());
-        Stop::new(Exit::Invalid, problem)
+        CliError::new(Exit::Invalid, problem)
     })
 }
 
@@ -436,10 +436,10 @@ fn read_run(folder: &Path) -> anyhow::Result<Run> {
 }
 
 /// Makes a folder, and those above it.
-fn make_folder(folder: &Path) -> Result<(), Stop> {
+fn make_folder(folder: &Path) -> Result<(), CliError> {
     std::fs::create_dir_all(folder).map_err(|error| {
         let problem = format!("cannot make `{}`: {error}", folder.display());
-        Stop::new(Exit::NotWritten, problem)
+        CliError::new(Exit::NotWritten, problem)
     })
 }
 

@@ -15,7 +15,7 @@ pub(super) fn is_answered(
 ) -> anyhow::Result<bool> {
     use std::sync::atomic::Ordering;
 
-    use super::{Exit, Stop, chain, say};
+    use super::{CliError, Exit, chain, say};
     use crate::runner::batch::BatchWait;
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
@@ -31,7 +31,9 @@ pub(super) fn is_answered(
             let hint = "the same command goes on, and sends no batch twice; without `--batch` requests \
                         are sent one by one";
             let problem = chain(&failure.into());
-            Err(Stop::new(Exit::Outstanding, problem).with_hint(hint).into())
+            Err(CliError::new(Exit::Outstanding, problem)
+                .with_hint(hint)
+                .into())
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Exit, Facts, Stop, models, read_text, show, stop, stop_with, write_output};
+use super::{CliError, Exit, Facts, models, read_text, show, stop, stop_with, write_output};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, Judge, Word};
@@ -174,7 +174,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
     let row = |(line, value): (usize, Result<Value, String>)| {
         value.and_then(row).map_err(|problem| {
             let problem = format!("line {line} of `{shown}`: {problem}");
-            Stop::new(Exit::Invalid, problem)
+            CliError::new(Exit::Invalid, problem)
                 .with_hint("`proctor calibrate --help` says what a row has")
         })
     };

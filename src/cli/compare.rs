@@ -1,7 +1,7 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
 use super::comparison::{self, ComparisonArgs, OutputFormat, Side, Unpaired};
-use super::{Exit, Stop};
+use super::{CliError, Exit};
 use crate::compare::family::Family;
 use crate::report::comparison::Comparisons;
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if comparisons.is_empty() {
-        return Err(Stop::new(Exit::NothingSelected, "nothing to compare").into());
+        return Err(CliError::new(Exit::NothingSelected, "nothing to compare").into());
     }
     let family = if args.all_pairs {
         Family::AllPairs

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Stop, environment, read_run, report, say, stop, stop_with};
+use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with};
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
@@ -176,7 +176,7 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Sour
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        Stop::new(
+        CliError::new(
             Exit::Baseline,
             format!("cannot read baseline `{shown}`: {error}"),
         )
@@ -185,7 +185,7 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Sour
     Source::parse(&text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
-        Stop::new(Exit::Baseline, problem).into()
+        CliError::new(Exit::Baseline, problem).into()
     })
 }
 
@@ -351,7 +351,7 @@ pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]
         let _ = write!(problem, "\n  … and {} more", mismatches.len() - 12);
     }
     say(&format!("error: {problem}"));
-    Stop::new(Exit::Baseline, "they were not measured by the same")
+    CliError::new(Exit::Baseline, "they were not measured by the same")
         .with_hint("`--allow-different` compares all the same, on sessions of the same content")
         .into()
 }
@@ -449,7 +449,7 @@ fn append_to(variable: &str, text: &str) -> anyhow::Result<()> {
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| {
             let problem = format!("cannot write `{path}` ({variable}): {error}");
-            Stop::new(Exit::NotWritten, problem).into()
+            CliError::new(Exit::NotWritten, problem).into()
         })
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Stop, say, stop_with};
+use super::{CliError, Exit, say, stop_with};
 use crate::report::escape::plain;
 use crate::report::number_format::many;
 use crate::runner::Plan;
@@ -84,11 +84,11 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)>
 }
 
 /// The mistake that a folder holds no recording.
-pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> Stop {
+pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
     let shown = plain(&folder.display().to_string());
     let problem = format!("{place}there is no recording in the folder `{shown}`");
     let hint = "`proctor import --list FOLDER` says what it sees in one";
-    Stop::new(exit, problem).with_hint(hint)
+    CliError::new(exit, problem).with_hint(hint)
 }
 
 /// The sources, all of which have to be there, with the recordings in a folder in place of the folder.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::comparison::{
     self, ComparisonArgs, ComparisonOptions, OutputFormat, Side, Unpaired, target,
 };
-use super::{Exit, Stop, read_run, read_text, report, say, stop_with};
+use super::{CliError, Exit, read_run, read_text, report, say, stop_with};
 use crate::compare::gate::Rules;
 use crate::report::Kind;
 use crate::report::comparison::Comparisons;
@@ -153,9 +153,9 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
                 "write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`",
             );
         };
-        rules
-            .set_margin(metric, margin)
-            .map_err(|problem| Stop::new(Exit::Usage, format!("`--margin {typed}`: {problem}")))?;
+        rules.set_margin(metric, margin).map_err(|problem| {
+            CliError::new(Exit::Usage, format!("`--margin {typed}`: {problem}"))
+        })?;
     }
     Ok(rules)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    Exit, Format, Stop, make_folder, prose, show, stop_with, token_count, write_session,
+    CliError, Exit, Format, make_folder, prose, show, stop_with, token_count, write_session,
     write_truth,
 };
 use crate::session::synthetic::{
@@ -118,10 +118,11 @@ impl Args {
 }
 
 /// Makes a session, and counts the tokens of its texts.
-fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), Stop> {
+fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), CliError> {
     let counts = CountedTexts::new(Arc::new(O200k));
     let made = synthetic::generate(recipe, &counts).map_err(|error| {
-        Stop::new(Exit::Usage, error.to_string()).with_hint("`proctor generate list` names them")
+        CliError::new(Exit::Usage, error.to_string())
+            .with_hint("`proctor generate list` names them")
     })?;
     Ok((made, counts))
 }

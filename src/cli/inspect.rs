@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, show, show_text, stop, stop_with, terminal};
+use super::{CliError, Exit, show, show_text, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
@@ -250,7 +250,7 @@ impl Bench {
 }
 
 /// The mistake that the session ends before the call.
-fn early(name: &str, at: usize, end: &End, window: Window) -> Stop {
+fn early(name: &str, at: usize, end: &End, window: Window) -> CliError {
     let never = format!("under `{name}` call {at} is never sent:");
     let problem = match end {
         End::Died { call, prompt, .. } => format!(
@@ -263,9 +263,9 @@ fn early(name: &str, at: usize, end: &End, window: Window) -> Stop {
         End::NotMeasurable { call, why } => format!(
             "under `{name}` call {at} is not measurable, nor is anything from call {call} on: {why}"
         ),
-        End::Completed => return Stop::new(Exit::Internal, format!("call {at} was not seen")),
+        End::Completed => return CliError::new(Exit::Internal, format!("call {at} was not seen")),
     };
-    let stop = Stop::new(Exit::NothingSelected, problem);
+    let stop = CliError::new(Exit::NothingSelected, problem);
     if matches!(end, End::Died { .. }) {
         return stop.with_hint("`--window` makes it larger, `--at` looks at an earlier call");
     }

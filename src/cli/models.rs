@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Exit, Stop, environment, plan as forecast, say, stop_with};
+use super::{CliError, Exit, environment, plan as forecast, say, stop_with};
 use crate::metric::forecast::{Span, Spend};
 use crate::model::cassette::ReplayMode;
 use crate::model::price::Prices;
@@ -314,7 +314,9 @@ pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> an
     match cassette.missed() {
         Some((_, first)) if must_be_recorded => {
             let hint = "`--replay auto` asks the model what is missing, and keeps the answers";
-            Err(Stop::new(Exit::ReplayMiss, first).with_hint(hint).into())
+            Err(CliError::new(Exit::ReplayMiss, first)
+                .with_hint(hint)
+                .into())
         }
         _ => Ok(()),
     }

@@ -49,7 +49,7 @@ mod with_http {
 
     use super::Args;
     use crate::cli::run::stop_on_interrupt;
-    use crate::cli::{Exit, Stop, make_folder, print, say, write_session};
+    use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Log, Proxy};
     use crate::session::import;
     use crate::session::wire::stream::Api;
@@ -61,7 +61,7 @@ mod with_http {
     pub(in crate::cli) fn run(args: &Args) -> anyhow::Result<Exit> {
         make_folder(&args.output)?;
         let proxy = Proxy::bind(args.listen, &args.upstream)
-            .map_err(|error| Stop::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
         let log = Requests::begin(&args.output)?;
         if !args.listen.ip().is_loopback() {
             say("warning: everybody who reaches this address can use it");
@@ -107,7 +107,7 @@ mod with_http {
             let path = folder.join(format!("recorded-{at}.jsonl"));
             let file = own(&path).map_err(|error| {
                 let problem = format!("cannot make `{}`: {error}", path.display());
-                Stop::new(Exit::NotWritten, problem)
+                CliError::new(Exit::NotWritten, problem)
             })?;
             Ok(Self {
                 folder: folder.to_owned(),

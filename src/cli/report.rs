@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Stop, print, read_run, say, stop, stop_with, terminal};
+use super::{CliError, Exit, print, read_run, say, stop, stop_with, terminal};
 use crate::record::journal::{timings, write_whole};
 use crate::report::{Format, Kind, Report, endings, format, json};
 
@@ -143,7 +143,7 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Form
         let shown = path.display();
         if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {
             let problem = format!("this build writes no Parquet, and so not `{shown}`");
-            return Stop::new(Exit::Usage, problem)
+            return CliError::new(Exit::Usage, problem)
                 .with_hint(
                     "build it with `--features parquet`, or write `.csv`: the columns are the same",
                 )
@@ -155,7 +155,7 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Form
             Kind::Sweep => "sweep",
         };
         let endings: Vec<String> = endings(kind).map(|ending| format!("`.{ending}`")).collect();
-        Stop::new(Exit::Usage, format!("nothing writes a {what} to `{shown}`"))
+        CliError::new(Exit::Usage, format!("nothing writes a {what} to `{shown}`"))
             .with_hint(format!(
                 "the file's ending must be one of {}",
                 endings.join(", ")

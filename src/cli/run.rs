@@ -11,7 +11,7 @@ use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::ProgressDisplay;
-use super::{Exit, Stop, batch, find_sessions, gate, report, say, stop, stop_with};
+use super::{CliError, Exit, batch, find_sessions, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
@@ -355,7 +355,9 @@ fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
         folder.display()
     );
     let problem = super::chain(&error.into());
-    Stop::new(Exit::NotWritten, problem).with_hint(hint).into()
+    CliError::new(Exit::NotWritten, problem)
+        .with_hint(hint)
+        .into()
 }
 
 /// Says how far the run came, and what it paid.

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use super::{Exit, Stop, models, read_run, report, say, stop_with};
+use super::{CliError, Exit, models, read_run, report, say, stop_with};
 use crate::bill::Scale;
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::known_answer::{self, KnownAnswer};
@@ -139,7 +139,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCali
     let files = files.iter().map(|path| {
         read(path).map_err(|problem: String| {
             let problem = format!("cannot use calibration `{}`: {problem}", path.display());
-            Stop::new(Exit::Invalid, problem).into()
+            CliError::new(Exit::Invalid, problem).into()
         })
     });
     files.collect()

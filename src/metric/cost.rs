@@ -34,10 +34,12 @@ pub struct SchemeCost {
     /// The strategy's calls after a prompt was refused.
     pub recovery: Usage,
     /// The strategy's calls to another model, for any purpose; in none of the above.
-    pub elsewhere: Usage,
+    #[serde(rename = "elsewhere")]
+    pub other_models: Usage,
     /// Their cost, in thousandths of an input token of the agent's model; `None` where a price is
     /// unknown.
-    pub elsewhere_cost: Option<u64>,
+    #[serde(rename = "elsewhere_cost")]
+    pub other_models_cost: Option<u64>,
     /// The same calls of the agent under full history.
     pub reference: Usage,
     /// Calls of the agent that are compared.
@@ -49,7 +51,8 @@ pub struct SchemeCost {
     /// The cache breaks by cause, over all calls reached.
     pub breaks: BTreeMap<String, CacheBreaks>,
     /// Tokens that were in an earlier prompt verbatim and were still not read.
-    pub again: Tokens,
+    #[serde(rename = "again")]
+    pub resent: Tokens,
     /// The first call from which on the strategy has cost less than full history, to the end.
     pub break_even: Option<usize>,
     /// The same by call; `None` where none is compared, or a price of another model is unknown.
@@ -171,10 +174,10 @@ impl SchemeCost {
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
-            elsewhere_cost: Some(0),
+            other_models_cost: Some(0),
             calls,
             breaks: own.breaks.clone(),
-            again: own.again,
+            resent: own.resent,
             ..Self::default()
         };
         // The cost of the calls that the strategy made at each call of the agent.
@@ -183,11 +186,11 @@ impl SchemeCost {
             if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
                 continue;
             }
-            let more = if let Some(price) = own.elsewhere.get(&number) {
+            let more = if let Some(price) = own.other_models.get(&number) {
                 let more = price.map(|price| price.cost(&asked.usage));
-                cost.elsewhere += asked.usage;
-                let sums = cost.elsewhere_cost.zip(more);
-                cost.elsewhere_cost = sums.map(|(sum, more)| sum.saturating_add(more));
+                cost.other_models += asked.usage;
+                let sums = cost.other_models_cost.zip(more);
+                cost.other_models_cost = sums.map(|(sum, more)| sum.saturating_add(more));
                 more.unwrap_or_default()
             } else {
                 let usage = own.of_strategy(number, &asked.usage);
@@ -229,7 +232,7 @@ impl SchemeCost {
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
         }
-        if cost.elsewhere_cost.is_some() {
+        if cost.other_models_cost.is_some() {
             cost.by_call = CostByCall::of(&own_costs, &other_costs);
             cost.break_even = ahead.filter(|_| cost.cost < cost.reference_cost);
         }
@@ -239,7 +242,7 @@ impl SchemeCost {
     /// Cost savings. Formula: `1 − C/C⁰`. Higher is better; below 0 the strategy costs more than it
     /// saves. `None` where the reference sent nothing, or a price of another model is unknown.
     pub fn share(&self) -> Option<f64> {
-        self.elsewhere_cost?;
+        self.other_models_cost?;
         saved(self.cost, self.reference_cost)
     }
 
@@ -255,12 +258,12 @@ impl SchemeCost {
 
     /// All calls by class.
     pub fn total(&self) -> Usage {
-        self.at_home() + self.elsewhere
+        self.at_home() + self.other_models
     }
 
     /// The strategy's calls by class.
     pub(crate) fn of_strategy(&self) -> Usage {
-        self.compaction + self.background + self.recovery + self.elsewhere
+        self.compaction + self.background + self.recovery + self.other_models
     }
 
     /// All calls of the agent's model by class.
@@ -271,7 +274,7 @@ impl SchemeCost {
     /// The whole cost at the prices of the agent's model; `None` where one is unknown.
     pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
         let own = prices.cost(&self.at_home())?;
-        match self.elsewhere_cost? {
+        match self.other_models_cost? {
             0 => Some(own),
             thousandths => {
                 Some(own + Usd(prices.input?.0.saturating_mul(thousandths).div_ceil(1_000)))
@@ -342,9 +345,9 @@ mod tests {
             read: tokens(read),
             written: tokens(written),
             strategy_read: Vec::new(),
-            elsewhere: BTreeMap::new(),
+            other_models: BTreeMap::new(),
             breaks: BTreeMap::new(),
-            again: Tokens::ZERO,
+            resent: Tokens::ZERO,
         }];
         cell
     }
@@ -440,11 +443,11 @@ mod tests {
             input: 250,
             output: 1_000,
         };
-        own.prompt_cache[0].elsewhere.insert(0, Some(price));
+        own.prompt_cache[0].other_models.insert(0, Some(price));
         // 125,000 + 62,500 + 12,500 + 5,000 for the prompts, 7,000 at home, 60,000 elsewhere.
         check(&own, &full, 272_000, 405_000, Some(1));
         let costs = &SchemeCost::of(&own, &full)[0];
-        assert_eq!(costs.elsewhere, Usage::uncached(Tokens(200), Tokens(10)));
+        assert_eq!(costs.other_models, Usage::uncached(Tokens(200), Tokens(10)));
         assert_eq!(costs.compaction, Usage::uncached(Tokens(7), Tokens(0)));
         let prices = PerToken {
             input: Some(Usd(1_000)),
@@ -453,7 +456,7 @@ mod tests {
             ..PerToken::default()
         };
         assert_eq!(costs.dollars(&prices), Some(Usd(272_000)));
-        own.prompt_cache[0].elsewhere.insert(0, None);
+        own.prompt_cache[0].other_models.insert(0, None);
         let costs = &SchemeCost::of(&own, &full)[0];
         assert_eq!((costs.share(), costs.break_even), (None, None));
         assert_eq!(costs.by_call, None);
@@ -474,7 +477,7 @@ mod tests {
             input: 1_000,
             output: 1_000,
         };
-        own.prompt_cache[0].elsewhere = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
+        own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
         check(&own, &full, u64::MAX, u64::MAX, None);
     }
 

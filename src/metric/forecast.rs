@@ -291,7 +291,7 @@ fn beyond(
         }
     };
     for request in &carry.requests {
-        let (rate, each) = match cache.elsewhere.get(&request.number) {
+        let (rate, each) = match cache.other_models.get(&request.number) {
             None => (
                 u64::from(cache.rates.output),
                 price.and_then(|it| it.output),

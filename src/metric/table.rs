@@ -60,7 +60,7 @@ fn function(metric: &str) -> MetricFunction {
         "area" => Tokens(|cell| Some(cell.area)),
         "cache_read_share" => Mean(|cell| cost::shown(cell, SchemeCost::read_share)),
         "cache_broken" => Tokens(|cell| Some(cell.costs.first()?.broken())),
-        "cache_again" => Tokens(|cell| Some(cell.costs.first()?.again)),
+        "cache_again" => Tokens(|cell| Some(cell.costs.first()?.resent)),
         "broke_even" => Pool(cost::broke_even),
         "survival" => Pool(|cells, _| PooledValue::Estimate(survival::corrected(cells))),
         "survival_compacted" => Pool(|cells, _| PooledValue::Estimate(survival::compacted(cells))),
@@ -93,7 +93,9 @@ fn function(metric: &str) -> MetricFunction {
         }),
         "reread_calls" => Count(|cell| Some(cell.rereads?.calls)),
         "trail_f1" => Mean(|cell| trail::share_of(cell, trail::f1, |it| it.touched)),
-        "trail_precision" => Mean(|cell| trail::share_of(cell, trail::precision, |it| it.told)),
+        "trail_precision" => {
+            Mean(|cell| trail::share_of(cell, trail::precision, |it| it.mentioned))
+        }
         "trail_recall" => Mean(|cell| trail::share_of(cell, trail::recall, |it| it.touched)),
         "unsupported_atoms" => Mean(trail::unsupported_atoms),
         "rejected" => Count(|cell| Some(cell.findings.rejected)),

@@ -55,18 +55,18 @@ pub(super) fn share_of(
 
 /// Formula: correct / mentioned; `None` where nothing is mentioned. Higher is better.
 pub fn precision(counts: &TrailCounts) -> Option<f64> {
-    share(counts.right, counts.told)
+    share(counts.correct, counts.mentioned)
 }
 
 /// Formula: correct / touched; `None` where nothing was touched. Higher is better.
 pub fn recall(counts: &TrailCounts) -> Option<f64> {
-    share(counts.right, counts.touched)
+    share(counts.correct, counts.touched)
 }
 
 /// Formula: 2·correct/(mentioned + touched), the harmonic mean of precision and recall. Higher is
 /// better.
 pub fn f1(counts: &TrailCounts) -> Option<f64> {
-    share(2 * counts.right, counts.told + counts.touched)
+    share(2 * counts.correct, counts.mentioned + counts.touched)
 }
 
 /// The atoms of summaries that are supported by nothing. Formula: unsupported / atoms; `None` where

@@ -41,14 +41,16 @@ pub struct CacheRecord {
     /// Those of the cell's `model_calls`, by number, that went to another model than the agent's:
     /// with the relative price of that model, or `None` where a price is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub elsewhere: BTreeMap<usize, Option<RelativePrice>>,
+    #[serde(rename = "elsewhere")]
+    pub other_models: BTreeMap<usize, Option<RelativePrice>>,
     /// The breaks by cause: a stage, `expired`, or `look-back` where no breakpoint was near enough.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub breaks: BTreeMap<String, CacheBreaks>,
     /// Tokens that were in an earlier prompt verbatim and were still not read, because the text
     /// before them had changed or was gone.
     #[serde(default)]
-    pub again: Tokens,
+    #[serde(rename = "again")]
+    pub resent: Tokens,
 }
 
 /// The prices in force for a session's model.
@@ -208,9 +210,9 @@ mod tests {
             read: vec![Tokens(0), Tokens(30)],
             written: vec![Tokens(50), Tokens(20)],
             strategy_read: vec![Tokens(0), Tokens(99)],
-            elsewhere: BTreeMap::new(),
+            other_models: BTreeMap::new(),
             breaks: BTreeMap::new(),
-            again: Tokens::ZERO,
+            resent: Tokens::ZERO,
         };
         let prompt = record.of_call(1, Tokens(60));
         let expected = Usage {

@@ -36,9 +36,11 @@ pub struct TrailCounts {
     /// Files that this was done to, by the full history.
     pub touched: u64,
     /// Files of which the prompt says so.
-    pub told: u64,
+    #[serde(rename = "told")]
+    pub mentioned: u64,
     /// Of these, files of which it is true.
-    pub right: u64,
+    #[serde(rename = "right")]
+    pub correct: u64,
 }
 
 /// Names, paths and numbers in summaries.

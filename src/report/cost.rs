@@ -100,10 +100,10 @@ fn sum(costs: &[SchemeCost]) -> SchemeCost {
         sum.compaction += cost.compaction;
         sum.background += cost.background;
         sum.recovery += cost.recovery;
-        sum.elsewhere += cost.elsewhere;
+        sum.other_models += cost.other_models;
         sum.cost = sum.cost.saturating_add(cost.cost);
         sum.reference_cost = sum.reference_cost.saturating_add(cost.reference_cost);
-        sum.again += cost.again;
+        sum.resent += cost.resent;
         for (cause, more) in &cost.breaks {
             let total = sum.breaks.entry(cause.clone()).or_default();
             total.calls += more.calls;

@@ -100,7 +100,7 @@ fn picture(scene: &Scene) -> Result<Json, RenderError> {
 fn view(section: &Section) -> Json {
     let table = &section.table;
     let is_shown =
-        |column: &Column| column.rank != Column::FILES_ONLY || section.id != "comparison";
+        |column: &Column| column.priority != Column::FILES_ONLY || section.id != "comparison";
     let columns = table.columns.iter().enumerate();
     let head = columns.filter(|(at, column)| *at == 0 || is_shown(column));
     let head = head.map(

@@ -146,7 +146,7 @@ fn piece_end(word: &str, longest: usize) -> usize {
 pub(crate) struct ColumnSpec {
     /// 0 is the most important. Columns with a larger number are left out first, among equals the
     /// last; [`Self::NEVER`] is never shown.
-    pub(crate) rank: u8,
+    pub(crate) priority: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
     /// The width beyond which more is of no use.
@@ -160,7 +160,7 @@ impl ColumnSpec {
 
 /// Whether all columns of priority 0, which should always be shown, fit `limit`.
 pub(crate) fn fits(specs: &[ColumnSpec], limit: usize) -> bool {
-    let needed = specs.iter().filter(|spec| spec.rank == 0);
+    let needed = specs.iter().filter(|spec| spec.priority == 0);
     let sum: usize = needed.map(|spec| spec.narrowest + GAP).sum();
     sum <= limit + GAP
 }
@@ -173,7 +173,7 @@ pub(crate) fn fits(specs: &[ColumnSpec], limit: usize) -> bool {
 /// The remaining width is given to columns that can use more, from the left.
 pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..specs.len()).collect();
-    order.sort_by_key(|at| (*at > 0, specs[*at].rank));
+    order.sort_by_key(|at| (*at > 0, specs[*at].priority));
     let mut widths: Vec<Option<usize>> = vec![None; specs.len()];
     let mut used = 0;
     let mut highest = ColumnSpec::NEVER - 1;
@@ -183,11 +183,11 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
             // Names that are wider than everything break.
             used = spec.narrowest.min(limit);
             widths[at] = Some(used);
-        } else if spec.rank <= highest && used + GAP + spec.narrowest <= limit {
+        } else if spec.priority <= highest && used + GAP + spec.narrowest <= limit {
             widths[at] = Some(spec.narrowest);
             used += GAP + spec.narrowest;
         } else {
-            highest = highest.min(spec.rank);
+            highest = highest.min(spec.priority);
         }
     }
     for (width, spec) in widths.iter_mut().zip(specs) {
@@ -205,7 +205,11 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
 
 /// Columns that are not in the first table, in their order, as further tables of at most `limit`:
 /// each takes as many as fit next to the names, and at least one.
-pub(crate) fn further(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
+pub(crate) fn overflow_tables(
+    specs: &[ColumnSpec],
+    shown: &[bool],
+    limit: usize,
+) -> Vec<Vec<usize>> {
     let names = specs.first().map_or(0, |spec| spec.narrowest);
     let mut tables: Vec<Vec<usize>> = Vec::new();
     let mut used = limit + 1;
@@ -268,8 +272,8 @@ mod tests {
 
     #[test]
     fn columns_of_a_high_rank_make_room() {
-        let spec = |rank, narrowest, widest| ColumnSpec {
-            rank,
+        let spec = |priority, narrowest, widest| ColumnSpec {
+            priority,
             narrowest,
             widest,
         };
@@ -296,13 +300,16 @@ mod tests {
     #[test]
     fn what_the_first_table_does_not_hold_stands_in_further_ones() {
         let spec = |narrowest| ColumnSpec {
-            rank: 0,
+            priority: 0,
             narrowest,
             widest: narrowest,
         };
         let specs = [spec(10), spec(5), spec(30), spec(6), spec(6), spec(6)];
         let shown = [true, true, false, false, false, false];
-        assert_eq!(further(&specs, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
-        assert!(further(&specs, &[true; 6], 26).is_empty());
+        assert_eq!(
+            overflow_tables(&specs, &shown, 26),
+            [vec![2], vec![3, 4], vec![5]]
+        );
+        assert!(overflow_tables(&specs, &[true; 6], 26).is_empty());
     }
 }

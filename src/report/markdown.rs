@@ -89,18 +89,18 @@ fn write_section(out: &mut String, section: &Section) {
         let _ = write!(out, "<details><summary>{rows}</summary>\n\n");
     }
     write_table(out, table, &columns.first);
-    if !columns.further.is_empty() {
-        let more = columns.further.iter().map(Vec::len).sum();
+    if !columns.overflow.is_empty() {
+        let more = columns.overflow.iter().map(Vec::len).sum();
         let more = number_format::many(more, "more column", "more columns");
         if !is_folded {
             let _ = write!(out, "\n<details><summary>{more}</summary>\n");
         }
-        for further in &columns.further {
+        for overflow in &columns.overflow {
             out.push('\n');
-            write_table(out, table, further);
+            write_table(out, table, overflow);
         }
     }
-    if is_folded || !columns.further.is_empty() {
+    if is_folded || !columns.overflow.is_empty() {
         out.push_str("\n</details>\n");
     }
     let is_comparison = section.id == "comparison";
@@ -124,7 +124,7 @@ struct Columns<'a> {
     /// The first table's, without the names.
     first: Vec<usize>,
     /// Those of tables that are folded.
-    further: Vec<Vec<usize>>,
+    overflow: Vec<Vec<usize>>,
     /// Labels of those that were not measured.
     missing: Vec<&'a str>,
     /// Labels of those that are left out because they are zero everywhere.
@@ -140,7 +140,8 @@ impl<'a> Columns<'a> {
         for (at, column) in table.columns.iter().enumerate().skip(1) {
             if !table.rows.is_empty() && table.cells(at).all(nothing) {
                 found.missing.push(&column.label);
-            } else if column.rank == Column::FILES_ONLY && table.cells(at).all(nothing_or_zero) {
+            } else if column.priority == Column::FILES_ONLY && table.cells(at).all(nothing_or_zero)
+            {
                 found.zero.push(&column.label);
             } else {
                 shown.push(at);
@@ -154,8 +155,8 @@ impl<'a> Columns<'a> {
             .filter(|(_, fits)| **fits)
             .map(|(at, _)| *at)
             .collect();
-        let further = layout::further(&specs, &fits, WIDTH).into_iter();
-        found.further = further
+        let overflow = layout::overflow_tables(&specs, &fits, WIDTH).into_iter();
+        found.overflow = overflow
             .map(|table| table.into_iter().map(|at| shown[at]).collect())
             .collect();
         found
@@ -182,7 +183,7 @@ fn spec(table: &Table, at: usize) -> ColumnSpec {
     let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
     ColumnSpec {
         // Here nothing is too long to come last.
-        rank: column.rank.min(ColumnSpec::NEVER - 1),
+        priority: column.priority.min(ColumnSpec::NEVER - 1),
         narrowest: widest,
         widest,
     }

@@ -117,7 +117,7 @@ impl Section {
         for (at, column) in columns.iter_mut().skip(1).enumerate() {
             let mut cells = rows.iter().filter_map(|row| row.cells.get(at));
             if cells.all(is_unmeasured) {
-                column.rank = Column::FILES_ONLY;
+                column.priority = Column::FILES_ONLY;
             }
         }
         self

@@ -31,7 +31,8 @@ pub struct Column {
     /// Its priority where there is no room for all columns: 0 is the most important. Columns with a
     /// larger number are left out first, among equals the last; [`Column::FILES_ONLY`] is shown in
     /// files only.
-    pub rank: u8,
+    #[serde(rename = "rank")]
+    pub priority: u8,
 }
 
 /// Unit and direction of a column.
@@ -128,21 +129,21 @@ impl Column {
     pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
 
     /// A column of shares of which more is better.
-    pub(crate) fn share(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+    pub(crate) fn share(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
         let (unit, direction) = (Unit::Share, Direction::Higher);
         Self {
             measure: Some(Measure { unit, direction }),
-            ..Self::new(id, label, rank)
+            ..Self::new(id, label, priority)
         }
     }
 
     /// A column of words or counts.
-    pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+    pub(crate) fn new(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
         Self {
             id,
             label: label.into(),
             measure: None,
-            rank,
+            priority,
         }
     }
 }
@@ -178,16 +179,16 @@ impl Table {
     }
 }
 
-/// Columns from a line of `id: label @rank`, divided by `|`. The label is the id, the rank 0, unless the
+/// Columns from a line of `id: label @priority`, divided by `|`. The label is the id, the rank 0, unless the
 /// line says otherwise; a `%` in front marks a share of which more is better.
 pub(crate) fn columns(line: &'static str) -> Vec<Column> {
     let column = |text: &'static str| {
-        let (name, rank) = text.rsplit_once('@').unwrap_or((text, "0"));
+        let (name, priority) = text.rsplit_once('@').unwrap_or((text, "0"));
         let (id, label) = name.split_once(':').unwrap_or((name, name));
-        let (id, rank) = (id.trim(), rank.trim().parse().unwrap_or(0));
+        let (id, priority) = (id.trim(), priority.trim().parse().unwrap_or(0));
         match id.strip_prefix('%') {
-            Some(id) => Column::share(id, label.trim(), rank),
-            None => Column::new(id, label.trim(), rank),
+            Some(id) => Column::share(id, label.trim(), priority),
+            None => Column::new(id, label.trim(), priority),
         }
     };
     line.split('|').map(column).collect()

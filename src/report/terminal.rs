@@ -213,7 +213,7 @@ impl Terminal {
         }
         let left_out = table.columns.iter().zip(&widths).enumerate();
         left_out
-            .filter(|(_, (column, width))| width.is_none() && column.rank != Column::FILES_ONLY)
+            .filter(|(_, (column, width))| width.is_none() && column.priority != Column::FILES_ONLY)
             .map(|(at, (column, _))| match same_value(table, at) {
                 Some(value) => format!("{} ({value} in every row)", column.label),
                 None => column.label.clone(),
@@ -227,7 +227,7 @@ impl Terminal {
         let of = |longest: usize| -> Vec<ColumnSpec> {
             let specs = columns.iter().enumerate();
             specs
-                .map(|(at, column)| spec(column.rank, at, heads, rows, longest))
+                .map(|(at, column)| spec(column.priority, at, heads, rows, longest))
                 .collect()
         };
         [layout::LONGEST_WORD, layout::LONGEST_NAME]
@@ -331,7 +331,13 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     lines
 }
 
-fn spec(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usize) -> ColumnSpec {
+fn spec(
+    priority: u8,
+    at: usize,
+    heads: &[Lines],
+    rows: &[Vec<Lines>],
+    longest: usize,
+) -> ColumnSpec {
     let lines = || {
         heads
             .get(at)
@@ -358,7 +364,7 @@ fn spec(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usiz
         .unwrap_or(0);
     let widest = values().map(layout::width).max().unwrap_or(0);
     ColumnSpec {
-        rank,
+        priority,
         narrowest,
         widest: if at == 0 {
             widest.min(2 * narrowest.max(12))

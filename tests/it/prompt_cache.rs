@@ -383,8 +383,8 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
         assert!(calls > 0);
         for cache in &record.prompt_cache {
             let expected = if elsewhere { calls } else { 0 };
-            assert_eq!(cache.elsewhere.len(), expected, "{model}");
-            let mut prices = cache.elsewhere.values();
+            assert_eq!(cache.other_models.len(), expected, "{model}");
+            let mut prices = cache.other_models.values();
             assert!(
                 prices.all(|price| price.map(|price| price.input) == input),
                 "{model}"

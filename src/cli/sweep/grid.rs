@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Exit, Stop, stop_with};
+use crate::cli::{CliError, Exit, stop_with};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::strategy::trigger::condition;
 use crate::units::ContentHash;
@@ -21,7 +21,7 @@ impl Axis {
     /// Reads `knob=a,b,c` or `knob=min..max:step`.
     pub(super) fn read(typed: &str) -> anyhow::Result<Self> {
         let wrong = |problem: &str| {
-            Stop::new(Exit::Usage, format!("`-P {typed}`: {problem}"))
+            CliError::new(Exit::Usage, format!("`-P {typed}`: {problem}"))
                 .with_hint("write `-P stage.knob=1,3,10` or `-P stage.knob=1..10:3`")
         };
         let (path, values) = typed.split_once('=').ok_or_else(|| wrong("no values"))?;

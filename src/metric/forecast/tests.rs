@@ -294,7 +294,9 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         input: 500,
         output: 2_000,
     };
-    own.record.prompt_cache[0].elsewhere.insert(0, Some(other));
+    own.record.prompt_cache[0]
+        .other_models
+        .insert(0, Some(other));
     let cost = &SchemeCost::of(&own.record, &full.record)[0];
     let price = PriceEntry {
         model: "m".to_owned(),

@@ -207,7 +207,7 @@ impl PromptCaches {
 fn note(record: &mut CacheRecord, served: &CacheOutcome, step: Tokens, stage: Option<&str>) {
     record.read.push(served.split.read);
     record.written.push(served.split.written);
-    record.again += served.again;
+    record.resent += served.again;
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
         let cause = match stage {
@@ -238,7 +238,7 @@ fn ideal_record(own: &CacheRecord, ideal: IdealCache, calls: &[ModelCall]) -> Ca
         written: splits.iter().map(|split| split.written).collect(),
         strategy_read: Vec::new(),
         breaks: BTreeMap::new(),
-        again: Tokens::ZERO,
+        resent: Tokens::ZERO,
         ..own.clone()
     };
     for (number, read) in asked {
@@ -269,7 +269,7 @@ impl Observer for PromptCaches {
         if let Some(named) = &asked.request.model {
             let price = self.plan.relative(named);
             for (_, record) in &mut self.caches {
-                record.elsewhere.insert(asked.number, price);
+                record.other_models.insert(asked.number, price);
             }
             return;
         }

@@ -204,8 +204,8 @@ impl ArtifactTrailObserver {
             let was_told = *times > 0;
             *times += by;
             if was_told != (*times > 0) {
-                now.told = now.told.saturating_add_signed(by);
-                now.right = now.right.saturating_add_signed(right);
+                now.mentioned = now.mentioned.saturating_add_signed(by);
+                now.correct = now.correct.saturating_add_signed(right);
             }
         }
     }
@@ -234,7 +234,7 @@ impl Observer for ArtifactTrailObserver {
                     let now = self.now.entry(touch.0).or_default();
                     now.touched += 1;
                     let is_told = self.told.get(touch).is_some_and(|times| *times > 0);
-                    now.right += u64::from(is_told);
+                    now.correct += u64::from(is_told);
                 }
             }
             self.seen += 1;

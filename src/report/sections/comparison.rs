@@ -108,7 +108,7 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
     let missing: Vec<&Column> = columns
         .iter()
-        .filter(|column| column.rank == Column::FILES_ONLY)
+        .filter(|column| column.priority == Column::FILES_ONLY)
         .filter(|column| metric::metric(column.id).is_some_and(is_missing))
         .collect();
     let mut labels: Vec<&str> = missing.iter().map(|column| column.label.as_str()).collect();
@@ -126,9 +126,9 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
 }
 
 fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
-    let rank = metric.column.filter(|_| is_shown);
-    let rank = rank.map_or(Column::FILES_ONLY, |(_, rank)| rank);
-    let mut column = Column::new(metric.name, metric.label, rank);
+    let priority = metric.column.filter(|_| is_shown);
+    let priority = priority.map_or(Column::FILES_ONLY, |(_, priority)| priority);
+    let mut column = Column::new(metric.name, metric.label, priority);
     column.measure = Some(Measure {
         unit: metric.unit,
         direction: metric.direction,

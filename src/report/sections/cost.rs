@@ -147,7 +147,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 sum.compaction.total(),
                 sum.background.total(),
                 sum.recovery.total(),
-                sum.elsewhere.total(),
+                sum.other_models.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
             cells.extend(priced(material, strategy, cost));

@@ -41,7 +41,7 @@ pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> 
     let mut section = Section::new("timings", rows);
     if !is_modelled {
         let modelled = section.table.columns.iter_mut().rev().take(2);
-        modelled.for_each(|column| column.rank = Column::FILES_ONLY);
+        modelled.for_each(|column| column.priority = Column::FILES_ONLY);
     }
     (!section.table.rows.is_empty()).then_some(section)
 }

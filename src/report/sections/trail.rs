@@ -11,7 +11,7 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, strategy| {
         let verbs = VERBS.into_iter().filter_map(|(verb, name)| {
             let counts = strategy.trail.as_ref()?.get(&verb).copied()?;
-            (counts.touched > 0 || counts.told > 0).then_some((name, counts))
+            (counts.touched > 0 || counts.mentioned > 0).then_some((name, counts))
         });
         verbs.map(|(verb, counts)| {
             let share = |share: Option<f64>, items: u64| Cell {
@@ -23,7 +23,7 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
             };
             vec![
                 Cell::text(verb),
-                share(trail::precision(&counts), counts.told),
+                share(trail::precision(&counts), counts.mentioned),
                 share(trail::recall(&counts), counts.touched),
                 share(trail::f1(&counts), counts.touched),
             ]
