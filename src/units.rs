@@ -3,6 +3,7 @@
 //! This is the leaf of the crate. Nothing here knows what a session is.
 
 use std::fmt::{self, Write as _};
+use std::io;
 use std::sync::Arc;
 
 use derive_more::{Add, AddAssign, Sub, Sum};
@@ -263,6 +264,16 @@ impl ContentHash {
         Self::of_parts(texts.iter().map(String::as_bytes))
     }
 
+    /// Hashes the bytes that `write` writes, which are never all in memory.
+    pub(crate) fn of_written(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Self {
+        let mut hasher = HashWriter(Sha256::new());
+        let mut out = io::BufWriter::new(&mut hasher);
+        // A hash takes every byte. If writing failed, the hash would be of fewer bytes.
+        let _ = write(&mut out).and_then(|()| io::Write::flush(&mut out));
+        drop(out);
+        Self(hasher.0.finalize().into())
+    }
+
     /// The hash itself.
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -282,6 +293,20 @@ impl ContentHash {
         }
         text.truncate(digits);
         text
+    }
+}
+
+/// Hashes what is written.
+struct HashWriter(Sha256);
+
+impl io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

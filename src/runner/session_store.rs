@@ -64,6 +64,10 @@ pub(super) struct SessionStore {
 
 /// Loads and counts the sessions of a scenario, in parallel.
 pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionStore, PlanError> {
+    // A vocabulary takes the most memory while it is loaded: that comes before the sessions.
+    if let Some(counter) = counter(&scenario.counter) {
+        counter.count("vocabulary");
+    }
     let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
         (Err(PlanError::Import(error)), SessionSource::Found(_)) if error.is_no_recording() => {
             Ok(Err(error))
@@ -138,13 +142,6 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
     }
 }
 
-fn hash_of(session: &Session) -> String {
-    let mut bytes = Vec::new();
-    // Writing to memory cannot fail; if it did, the hash would only be of less.
-    let _ = native::write(session, &mut bytes);
-    ContentHash::of(&bytes).to_string()
-}
-
 fn entry_of(loaded: &LoadedSession, scenario: &Scenario, prices: &Prices) -> SessionEntry {
     let LoadedSession {
         session, counts, ..
@@ -162,7 +159,7 @@ fn entry_of(loaded: &LoadedSession, scenario: &Scenario, prices: &Prices) -> Ses
     let model = prices::model(&scenario.cache, session);
     SessionEntry {
         id: session.id().to_owned(),
-        hash: hash_of(session),
+        hash: ContentHash::of_written(|out| native::write(session, out)).to_string(),
         format: session.source().format.clone(),
         messages: session.messages().len(),
         calls: session.calls().len(),
