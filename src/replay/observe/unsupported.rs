@@ -8,11 +8,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
+
 use super::Observer;
 use super::action_support::entities;
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, SummaryAtoms, UnsupportedAtom};
 use crate::session::{ContentBlock, Message, Session};
+
+/// The messages that hold each name, ascending.
+type ByName = HashMap<Box<str>, Vec<u32>, RandomState>;
 
 /// So many examples are kept for reports.
 const EXAMPLES: usize = 5;
@@ -22,7 +27,7 @@ const EXAMPLES: usize = 5;
 #[derive(Debug)]
 pub struct SaidNames {
     messages: Vec<Arc<Message>>,
-    by_name: OnceLock<HashMap<Box<str>, Vec<u32>>>,
+    by_name: OnceLock<ByName>,
 }
 
 impl SaidNames {
@@ -47,8 +52,8 @@ impl SaidNames {
         })
     }
 
-    fn index(&self) -> HashMap<Box<str>, Vec<u32>> {
-        let mut by_name: HashMap<Box<str>, Vec<u32>> = HashMap::new();
+    fn index(&self) -> ByName {
+        let mut by_name = ByName::default();
         for (at, message) in (0_u32..).zip(&self.messages) {
             each_supported(message, |name| match by_name.get_mut(name) {
                 Some(known) if known.last() == Some(&at) => {}
@@ -107,12 +112,21 @@ impl UnsupportedEntities {
         // What stages wrote themselves, such as the path of a result they put aside, is there to be
         // said again.
         for removed in &applied.change.removed {
-            if matches!(removed.origin, Origin::Derived(_)) {
-                continue;
+            match removed.origin {
+                Origin::Derived(_) => {}
+                // The index has its names.
+                Origin::Verbatim(at) if ranges.iter().any(|range| range.contains(&at)) => {}
+                Origin::Verbatim(at) => {
+                    let own = at..at + 1;
+                    let own = std::slice::from_ref(&own);
+                    names.retain(|name| !self.said.stands_in(name, own));
+                }
+                Origin::Edited { .. } | Origin::Restored(_) | Origin::Authored => {
+                    each_supported(&removed.message, |name| {
+                        names.remove(name);
+                    });
+                }
             }
-            each_supported(&removed.message, |name| {
-                names.remove(name);
-            });
         }
         self.found.unsupported += names.len() as u64;
         let room = EXAMPLES.saturating_sub(self.found.examples.len());
