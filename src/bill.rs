@@ -78,7 +78,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The bare counter: nothing in front, and tokens as counted.
+    /// The bare counter: no head, and tokens as counted.
     pub const COUNTED: Self = Self {
         head: Tokens::ZERO,
         factor: Factor::ONE,
@@ -171,10 +171,10 @@ pub struct SessionSizes {
     /// counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<String, Factor>,
-    /// How hidden thinking was billed, where the session has any and its bill tells.
+    /// How hidden thinking was billed, where the session has any and its bill shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<HiddenThinking>,
-    /// The fit beside the bill; `None` where sizes are counted.
+    /// The fit compared with the bill; `None` where sizes are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// Calls at which the bill fell by more than a fifth, and no recorded compaction explains it.
@@ -201,12 +201,12 @@ pub struct Fit {
     /// Counted over billed tokens of all of them, in parts per million.
     pub counted: Factor,
     /// Replayed over billed prompts of the second half, with head and factor learnt from the first:
-    /// the median, in parts per million. `None` where the first half does not tell.
+    /// the median, in parts per million. `None` where the first half does not determine them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<Factor>,
 }
 
-/// One size, twice.
+/// One size, billed and replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Compared")]
@@ -260,8 +260,8 @@ impl Bill {
         }
     }
 
-    /// The sizes of a session: as billed where `sizes` says so and the session's usage tells, else as
-    /// counted. `head` is assumed where the session does not tell its own.
+    /// The sizes of a session: as billed where `sizes` says so and the session's usage shows them,
+    /// else as counted. `head` is assumed where the session does not show its own.
     pub fn of(
         session: &Session,
         counts: &CountedTexts,

@@ -301,7 +301,7 @@ fn say(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// Prints text on standard output. A reader that has gone away is no error.
+/// Prints text on standard output. A closed pipe is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

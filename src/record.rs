@@ -115,8 +115,8 @@ pub struct Manifest {
     /// The injected faults, in words; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
-    /// What else of the scenario decides results, apart from sessions, strategies and models: by name, in
-    /// words. Empty in folders of older builds.
+    /// The other conditions of the scenario that decide results, apart from sessions, strategies
+    /// and models: by name, in words. Empty in folders of older builds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
     /// The calibration of each calibrated judge against people's labels.
@@ -294,7 +294,7 @@ pub struct CellRecord {
     /// Those of them that were refused by a limit other than the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
-    /// What went wrong on purpose.
+    /// The injected faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultEvent>,
     /// Calls before which the user typed something when the prompt had reached the window's blocking
@@ -532,7 +532,7 @@ pub struct UnseenResults {
     pub saved: u64,
 }
 
-/// What the agent's own tool calls needed, per call.
+/// The context that the agent's own tool calls needed, per call.
 ///
 /// An *atom* is a path, identifier, number or quoted string of a tool call's arguments that
 /// appeared earlier in the full history; it is *present* when the prompt of that call holds it.

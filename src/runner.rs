@@ -318,7 +318,7 @@ pub struct Outcome {
     /// Cells that needed an answer of a language model that could not be had, and why; they are
     /// outstanding too.
     pub unreached: Vec<(CellKey, String)>,
-    /// Why the cells stand in the order in which they were finished: there was no room to sort them.
+    /// Why the cells are in the order in which they were finished: there was no room to sort them.
     pub unordered: Option<String>,
 }
 
@@ -443,7 +443,7 @@ fn run_cell<'a>(
     replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
 }
 
-/// Replays one cell, watched by `more` observers beside the usual ones.
+/// Replays one cell, watched by `more` observers in addition to the usual ones.
 fn replay_arm<'a>(
     plan: &Plan,
     (session, prepared): (usize, &PreparedSession),

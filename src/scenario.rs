@@ -65,8 +65,7 @@ pub struct Scenario {
     pub sessions: Vec<SessionSource>,
     /// The strategies to compare, in order.
     pub strategies: Vec<StrategySpec>,
-    /// Files of facts that are asked for, beside what is known of the sessions already, with what named
-    /// them.
+    /// Files of further facts about the sessions, each with the place that names it.
     pub probes: Vec<(PathBuf, Place)>,
     /// Which items are asked.
     pub selection: Selection,
@@ -131,7 +130,7 @@ impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
     pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
         let keys = CheckedTable::new(table, "", (&KEYS, "scenario"))?;
-        // A value that is no text is reported before a text that is no name.
+        // A value of the wrong type is reported before an unknown name.
         keys.reader().text("name")?;
         let name = keys.text("name").unwrap_or_default().to_owned();
         if !is_valid_id(&name) || name.len() > 60 {

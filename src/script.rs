@@ -1,8 +1,8 @@
 //! Scripts that put no space between words: Chinese, Japanese, Korean.
 //!
-//! A run of such characters is cut into overlapping pairs, as search engines do: 网关端口 holds
-//! 网关, 关端 and 端口. Text that is repeated verbatim repeats its pairs, wherever it stands in a
-//! sentence. A run of one character is a word of its own.
+//! A run of such characters is cut into overlapping pairs, as search engines do: 网关端口 holds 网关, 关端
+//! and 端口. Text that is repeated verbatim repeats its pairs, wherever it is in a sentence. A run of
+//! one character is a word of its own.
 
 /// Whether the character is an ideograph, a kana or a syllable of Hangul.
 pub fn is_unspaced(c: char) -> bool {

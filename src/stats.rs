@@ -1,9 +1,9 @@
 //! Estimates: a number with its interval and the n it rests on.
 //!
 //! Sessions are the independent units; the probes inside one session are not. An [`Estimate`] is
-//! therefore a mean over sessions, and its interval counts sessions, however many items each has.
-//! What is exact on the sessions that were run (a peak, a count, a ratio of totals) is no estimate
-//! and has no interval.
+//! therefore a mean over sessions, and its interval counts sessions, however many items each has. A
+//! value that is exact on the sessions that were run (a peak, a count, a ratio of totals) is not an
+//! estimate and has no interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub struct Estimate {
     pub standard_error: Option<f64>,
     /// The interval; nothing below two sessions.
     pub confidence_interval: Option<ConfidenceInterval>,
-    /// What it rests on.
+    /// The size of its sample.
     pub n: SampleSize,
 }
 
@@ -130,9 +130,9 @@ impl Estimate {
         }
     }
 
-    /// The same, corrected for what chance alone reaches: `(s − f)/(1 − f)`, f taken as known.
+    /// The same, corrected for the score of chance alone: `(s − f)/(1 − f)`, f taken as known.
     ///
-    /// Nothing where chance reaches everything (f = 1). The name in the literature is Abbott's
+    /// `None` where chance reaches everything (f = 1). The name in the literature is Abbott's
     /// formula (W. S. Abbott, 1925).
     #[must_use]
     pub fn corrected_for_chance(self, chance: f64) -> Option<Self> {
@@ -169,7 +169,7 @@ impl ConfidenceInterval {
         Self::of(scale(self.lower_bound), scale(self.upper_bound))
     }
 
-    /// Half its width: what stands behind `±`.
+    /// Half its width: the number after `±`.
     pub fn half_width(&self) -> f64 {
         (self.upper_bound - self.lower_bound) / 2.0
     }

@@ -16,7 +16,8 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The whole part of a number. Below 0, and for what is no number, it is 0; above the largest whole number it is that.
+/// The whole part of a number. It is 0 below 0 and for NaN, and the largest whole number for
+/// anything above it.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -124,7 +125,7 @@ impl Usd {
         Self(whole((dollars * 1e9).round()))
     }
 
-    /// The price of so many tokens at this price of one.
+    /// The price of this many tokens at this price of one.
     #[must_use]
     pub fn times(self, tokens: Tokens) -> Self {
         Self(self.0.saturating_mul(tokens.0))

@@ -63,7 +63,7 @@ impl Window {
 pub struct NativeWindow {
     /// The model's limit.
     pub tokens: Tokens,
-    /// What the recorded product reserves for output.
+    /// The tokens that the recorded product reserves for output.
     #[serde(default)]
     pub max_output: Tokens,
     /// How it is known.

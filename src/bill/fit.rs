@@ -316,7 +316,7 @@ impl Bills {
         billed.max().unwrap_or_default()
     }
 
-    /// The tokens of a thought, as billed with these factors: the output beside the visible text.
+    /// The tokens of a thought, as billed with these factors: the output without the visible text.
     fn tokens_of(&self, thought: &Thought, factors: &[Option<Factor>]) -> Tokens {
         if self.is_output_partial {
             return Tokens::ZERO;
@@ -455,8 +455,8 @@ impl Bills {
         all.filter(|(_, tokens)| *tokens > Tokens::ZERO).collect()
     }
 
-    /// The prompts of the full history beside their bills, and by how much the median one is off, as a
-    /// share of its bill.
+    /// The prompts of the full history compared with their bills, and by how much the median one is
+    /// off, as a share of its bill.
     fn compare(&self, scales: &[Scale], solution: &Solution) -> Option<(Fit, Factor)> {
         let points = self.points.iter();
         let points: Vec<&Point> = points.take_while(|point| point.segment == 0).collect();

@@ -1,4 +1,4 @@
-//! Bills of made-up providers are found again, and those that tell nothing are not fitted.
+//! Bills of made-up providers are fitted exactly, and those without information are not fitted.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Call {
     is_typed: bool,
 }
 
-/// Every answer has so many tokens of text.
+/// The tokens of text in every answer.
 const ANSWER: u64 = 50;
 
 fn call(arrives: u64, billed: u64) -> Call {
@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// Sessions whose bill tells nothing, or not all, are counted, with a warning.
+/// Sessions whose bill shows nothing, or not everything, are counted, with a warning.
 #[test]
 fn a_bill_that_tells_nothing_is_not_fitted() {
     let growing = |from: u64, step: u64, n: u64| -> Vec<Call> {
@@ -213,7 +213,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
         call(1_000, u64::MAX),
         call(1_000, 11_100),
     ];
-    // Every other call is billed by a fifth more than it was before, whatever its prompt.
+    // Every other call is billed by a fifth more than it was before, regardless of its prompt.
     let bill = |at: u64| 4_000 + at * 300 + (at % 2) * 3_000;
     let sawtooth = (0..12).map(|at| call(1_000, bill(at))).collect();
     for (calls, compacted_at, sizes, says) in [

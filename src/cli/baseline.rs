@@ -128,7 +128,7 @@ fn folder(typed: &str) -> Option<&Path> {
     place.is_dir().then_some(place)
 }
 
-/// Refuses a run that is no baseline: invalid, or not whole.
+/// Refuses a run that cannot be a baseline: invalid, or incomplete.
 fn check_fit(typed: &str) -> anyhow::Result<()> {
     let Some(folder) = folder(typed) else {
         return Ok(());

@@ -39,13 +39,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENS", default_value_t = TYPICAL_READ,
           value_parser = clap::value_parser!(u64).range(1..))]
     read_tokens: u64,
-    /// Say where a prompt of this size stands, too
+    /// Also say in which zone a prompt of this size is
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     prompt: Option<Tokens>,
     /// Say at which size the stages of this strategy fire, too
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// What is printed
+    /// Format of standard output
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
     /// The same as `--format json`

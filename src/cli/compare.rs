@@ -12,7 +12,7 @@ use crate::report::comparison::Comparisons;
 `SIDE::STRATEGY` is one strategy of it. All others are compared with the first."
 )]
 pub(super) struct Args {
-    /// What is compared: the baseline first
+    /// Runs or baselines to compare, the baseline first
     #[arg(value_name = "SIDE", num_args = 2.., required = true)]
     sides: Vec<String>,
     /// Compare every side with every other

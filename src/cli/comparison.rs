@@ -1,5 +1,5 @@
-//! What `compare`, `gate` and `run --gate` share: finding the sides, pairing strategies, writing what
-//! came out.
+//! The common part of `compare`, `gate` and `run --gate`: it finds the sides, pairs strategies and
+//! writes the results.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -16,7 +16,7 @@ use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::{Kind, Report, github, markdown};
 use crate::stats::gate::Target;
 
-/// Why a run is no baseline: what it scored would be compared with as if it were whole and valid.
+/// The reason why a run cannot be a baseline: a comparison treats a baseline as complete and valid.
 pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
     if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls() {
         return Some((Exit::ControlsFailed, invalid.to_string()));
@@ -91,7 +91,7 @@ pub(super) struct Files {
     pub(super) comparison_output: Vec<PathBuf>,
 }
 
-/// What standard output holds of a comparison.
+/// The form of a comparison on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
     Text,
@@ -195,15 +195,15 @@ pub(super) struct PairedComparisons {
     pub(super) mismatches: Vec<Mismatch>,
 }
 
-/// Whether a strategy of the candidate that stands alone is refused, or only told.
+/// Whether a strategy of the candidate without a counterpart is refused or only reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unpaired {
     Refused,
     Reported,
 }
 
-/// Compares two sides. What has no counterpart is told; a strategy of the candidate that nothing holds
-/// against is `unpaired`.
+/// Compares two sides. Strategies without a counterpart are reported; `unpaired` says what happens
+/// to those of the candidate.
 pub(super) fn compare(
     baseline: &Side,
     candidate: &Side,

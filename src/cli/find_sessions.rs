@@ -1,4 +1,4 @@
-//! Finds recordings: files that are named, and those in named folders.
+//! Finds recordings: named files, and the files in named folders.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) struct Input {
 }
 
 /// The files, and those in the folders, in the order of their paths. A folder that is a session is
-/// read as one. Links are not followed into folders, and what is hidden stays so.
+/// read as one. Links are not followed into folders, and hidden files are skipped.
 pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -32,7 +32,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
     inputs
 }
 
-/// Whether the path is a folder that is no session itself.
+/// Whether the path is a folder that is not itself a session.
 pub(super) fn is_walked(path: &Path) -> bool {
     path.is_dir() && !import::is_session_folder(path)
 }
@@ -64,7 +64,7 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
 }
 
 /// The recordings in a folder, and how many other files were passed over. A file is recognised by
-/// its beginning; facts that are kept beside a session do not count.
+/// its beginning; files of facts about a session do not count.
 pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)> {
     let mut inputs = Vec::new();
     walk(folder, &mut inputs);
@@ -83,7 +83,7 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)>
     Ok((found, passed_over))
 }
 
-/// The mistake that a folder holds no recording.
+/// The error of a folder without a recording.
 pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
     let shown = plain(&folder.display().to_string());
     let problem = format!("{place}there is no recording in the folder `{shown}`");

@@ -35,13 +35,13 @@ pub(super) struct Args {
     comparing: ComparisonArgs,
 }
 
-/// What is asked of a change, on the command line.
+/// The rules for a change, on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct GateOptions {
     /// How much worse a metric may be, as in `survival=0.03`; an amount's margin is a share (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
     pub(super) margin: Vec<String>,
-    /// What fails besides `regressed`
+    /// Verdict that fails in addition to `regressed`
     #[arg(long, value_name = "inconclusive", value_parser = ["inconclusive"])]
     pub(super) fail_on: Option<String>,
     /// An older baseline, such as the last release, that must hold as well
@@ -94,7 +94,7 @@ pub(super) fn against(
         .map(|name| Side::find(name, &options.baselines))
         .collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
-        // What is new since the anchor is held by the baseline.
+        // Strategies that are newer than the anchor are compared with the baseline.
         let unpaired = if at == 0 {
             Unpaired::Refused
         } else {

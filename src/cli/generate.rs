@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Print what the sessions are like, and write none
     #[arg(long)]
     describe: bool,
-    /// What `--describe` prints
+    /// Format of `--describe`
     #[arg(
         long,
         value_name = "FORMAT",

@@ -234,8 +234,8 @@ fn selections(own: &Selection) -> Vec<Selection> {
         .collect()
 }
 
-/// All of so many sessions in an order of which every beginning is spread over the whole: families
-/// come in blocks. The bits of each index are reversed.
+/// The indices of all sessions in an order whose every prefix is spread over the whole, because
+/// families come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
     let reversed = |at: usize| at.reverse_bits().checked_shr(usize::BITS - bits);

@@ -72,7 +72,7 @@ pub(super) struct Args {
     list: bool,
 }
 
-/// What is written.
+/// The format that is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OutputFormat {
     /// Everything, as `ID.session.jsonl`
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             Err(error) => {
                 let exit = say_error(&error);
                 run.report.errors.push(chain(&error));
-                // What cannot be read weighs more than what is there already.
+                // An unreadable file is a worse result than an existing one.
                 if worst != Exit::Invalid {
                     worst = exit;
                 }
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-/// What is the same for all files, and what was done so far.
+/// The settings for all files, and the results so far.
 struct ImportRun<'a> {
     args: &'a Args,
     format: Option<&'static Importer>,
@@ -165,7 +165,8 @@ struct ImportRun<'a> {
 }
 
 impl ImportRun<'_> {
-    /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
+    /// Reads one file and writes its sessions; returns its tally, or `None` if it is not a
+    /// recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
         let path = &input.path;
         let recordings = match import::load_with_truth(path, self.format) {
@@ -235,7 +236,7 @@ impl ImportRun<'_> {
         Ok(())
     }
 
-    /// Where a session is written, unless something stands there.
+    /// The file of a session, unless it exists.
     fn target(&self, path: &Path, session: &Session) -> anyhow::Result<PathBuf> {
         let id = session.id();
         let target = self.args.output.join(match self.args.to.provider() {
@@ -255,7 +256,7 @@ impl ImportRun<'_> {
 }
 
 impl OutputFormat {
-    /// Whose API the shape is of; the native format is nobody's.
+    /// The API whose format it is; `None` for the native format.
     fn provider(self) -> Option<Provider> {
         match self {
             Self::Native => None,

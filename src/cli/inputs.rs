@@ -11,7 +11,7 @@ use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, 
 use crate::strategy::preset::PRESETS;
 use crate::units::is_valid_id;
 
-/// What is to be run: a scenario file, and what is changed in it.
+/// The input of a run: a scenario file, and the changes to it.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Inputs {
     /// Scenario file; without one, the built-in quick start

@@ -65,7 +65,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// The whole history, beside strategies.
+/// The name of the whole history, next to strategies.
 const FULL: &str = "full";
 
 /// A strategy as typed, or the full history; and a call, or the last.

@@ -1,7 +1,7 @@
 //! Messages for programs: what a run says with `--message-format json`, one object per line.
 //!
-//! `launch` comes first and `done` last, whatever happens in between; `cell` and `session` follow
-//! as they are finished, in no set order.
+//! `launch` comes first and `done` last, whatever the result; `cell` and `session` follow as they
+//! are finished, in no set order.
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ use crate::settings::{Place, Table};
 use crate::tokens::TokenCounter;
 use crate::units::{Tokens, Usd};
 
-/// The file beside the runs' folders that holds the answers by which they qualify probes.
+/// The file next to the folders of runs that holds the answers by which they qualify probes.
 const QUALIFYING: &str = "qualification.jsonl";
 
 /// Dollars that are spent without asking: a mistake in a scenario should cost no more.
@@ -199,7 +199,7 @@ impl JudgeOptions {
         Ok(RunModels::new(&models, 1, &Prices::built_in()?, &access)?)
     }
 
-    /// Asks whether live judges may be sent these requests, each so many times. An answer that is
+    /// Asks whether live judges may be sent these requests, each `repeats` times. An answer that is
     /// recorded costs nothing.
     pub(super) fn confirm(
         &self,

@@ -163,7 +163,7 @@ pub(super) struct Detectable {
 }
 
 impl Detectable {
-    /// Of so many items about something planted, session by session.
+    /// From the number of planted items of each session.
     pub(super) fn of(planted: &[usize]) -> Option<Self> {
         let asked: Vec<usize> = planted.iter().copied().filter(|items| *items > 0).collect();
         let sessions = asked.len();

@@ -55,8 +55,8 @@ struct DeriveArgs {
     /// Write over a file that is there
     #[arg(short, long)]
     force: bool,
-    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario: kept is
-    /// what stands word for word in the recording, and what the model answers from there and not
+    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario:
+    /// kept is what is verbatim in the recording, and what the model answers from there and not
     /// without
     #[arg(long, value_name = "KIND:MODEL")]
     model: Option<String>,
@@ -74,7 +74,7 @@ struct CheckArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// The recording it is about; without it, `ID.session.jsonl` beside `ID.truth.json`
+    /// The recording it is about; without it, `ID.session.jsonl` in the folder of `ID.truth.json`
     #[arg(long, value_name = "FILE")]
     session: Option<PathBuf>,
 }

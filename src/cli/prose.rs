@@ -12,7 +12,7 @@ pub(super) fn say(text: &str) -> anyhow::Result<()> {
     print(&folded(text, 0))
 }
 
-/// The same lines, with so many columns left free.
+/// The same lines, with `free` columns left free.
 pub(super) fn folded(text: &str, free: usize) -> String {
     match terminal_width() {
         Some(columns) => fold(text, columns.saturating_sub(free)),
@@ -56,8 +56,9 @@ fn fold_line(line: &str, columns: usize, out: &mut String) {
     }
 }
 
-/// What stays in front of the text as it is, and how far what follows is indented: under the second column where two
-/// blanks set one apart in the left two thirds, and a little further than the line otherwise.
+/// The start of a line that is not folded, and the indent of the following lines: under the second
+/// column where two blanks separate one in the left two thirds, and a little further than the line
+/// otherwise.
 fn head(line: &str, columns: usize) -> (&str, usize) {
     let lead = line.len() - line.trim_start_matches(' ').len();
     let body = &line[lead..];

@@ -90,7 +90,7 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::R
         for (at, artifact) in format_of(kind, path)?.render(report)?.iter().enumerate() {
             let path = match at {
                 0 => path.clone(),
-                // `out.csv` has `out.probes.csv` beside it.
+                // `out.csv` is written with `out.probes.csv`.
                 _ => path.with_extension(&artifact.ending),
             };
             write_whole(&path, &artifact.bytes)?;

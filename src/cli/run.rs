@@ -22,7 +22,7 @@ use crate::scenario::GateSetting;
 /// Arguments of `proctor run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(flatten, next_help_heading = "What is run")]
+    #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
     #[command(flatten, next_help_heading = "A graded run")]
     graded: GradedOptions,
@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// Send the questions to readers and judges as batches of the provider: half the price, answers within a day
     #[arg(long)]
     batch: bool,
-    /// What standard output holds: the report, or one JSON object per line
+    /// Content of standard output: the report, or one JSON object per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
     message_format: MessageFormat,
     /// The same as `--message-format json`

@@ -33,7 +33,7 @@ enum What {
     Comparison,
     /// A sweep as JSON
     Sweep,
-    /// What `proctor import --json` prints
+    /// The output of `proctor import --json`
     Import,
 }
 

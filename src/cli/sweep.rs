@@ -29,7 +29,8 @@ mod preset;
 
 use grid::Axis;
 
-/// By how much what has no margin in `[gate]` may be worse than the default: what `survival` has there.
+/// The margin of a metric without one in `[gate]`: by this much it may be worse than the default.
+/// It is the margin of `survival` there.
 const MARGIN: f64 = 0.05;
 
 /// Arguments of `proctor sweep`.
@@ -41,7 +42,7 @@ what saves something is recommended. A knob is \
 (`0.5..0.9:0.1`)."
 )]
 pub(super) struct Args {
-    #[command(flatten, next_help_heading = "What is run")]
+    #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
@@ -55,16 +56,16 @@ pub(super) struct Args {
         required = true
     )]
     params: Vec<String>,
-    /// Try only so many settings, drawn from the grid
+    /// Try only this many settings, drawn from the grid
     #[arg(long, value_name = "N")]
     random: Option<usize>,
     /// Begin with few sessions; after each round the better half of the settings goes on, on twice as many
     #[arg(long)]
     halving: bool,
-    /// What is saved
+    /// Metric to save
     #[arg(long, value_name = "METRIC", default_value = "cost_savings", value_parser = ["cost_savings", "token_savings"])]
     saves: String,
-    /// What is kept
+    /// Metric to keep
     #[arg(long, value_name = "METRIC", default_value = "survival", value_parser = ["survival", "action_support", "extract", "accuracy"])]
     keeps: String,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
@@ -108,7 +109,7 @@ struct WindowRun {
     /// The knobs of the window; none for the scenario's own.
     knobs: Knobs,
     scenario: Scenario,
-    /// Cells that are done already, in whatever folder.
+    /// Cells that are done already, in any folder.
     done: Vec<CellRecord>,
 }
 

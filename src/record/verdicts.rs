@@ -338,7 +338,7 @@ mod tests {
         let open = unscored(Unscored::NeedsJudge);
         check(&[("a", 2)], open, &[RIGHT], RIGHT);
         check(&[("a", 6)], open, &[RIGHT], unscored(Unscored::JudgeUnfit));
-        // What rules graded they have graded.
+        // A grade by rules is final.
         check(&[("a", 6)], WRONG, &[RIGHT], WRONG);
         let panel = [("a", 0), ("b", 10), ("c", 9)];
         check(&panel, open, &[WRONG, RIGHT, RIGHT], WRONG);

@@ -76,8 +76,8 @@ struct SentBatch {
 }
 
 impl Plan {
-    /// Asks everything that was put off, in batches, and keeps what is answered. `say` is told what is
-    /// sent and what is waited for.
+    /// Sends all deferred requests in batches and keeps the answers. `say` reports the batches that
+    /// are sent and awaited.
     pub fn ask_in_batches(
         &self,
         folder: &Path,

@@ -18,7 +18,7 @@ pub enum PlanError {
     /// No file that was found in folders holds a conversation.
     #[error("no file that was found holds a conversation")]
     NoSession,
-    /// A session without the part that it repeats of another is no session.
+    /// A session without the part that it repeats of another is not a session.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// A file that the scenario names cannot be read.

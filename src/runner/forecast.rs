@@ -50,7 +50,7 @@ impl Plan {
             cell: self.key(session, arm),
             why,
         };
-        // Those that follow another stand behind all others.
+        // Those that follow another come after all others.
         let arms = self.arms(session);
         let wanted: BTreeSet<CellKey> = arms
             .iter()

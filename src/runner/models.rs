@@ -20,7 +20,7 @@ use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 use crate::units::ContentHash;
 
-/// What a run may use beside its scenario: environment, network, recorded answers.
+/// The resources of a run in addition to its scenario: environment, network, recorded answers.
 pub struct Access<'a> {
     /// Reads a variable of the environment: keys and base URLs.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -70,7 +70,7 @@ enum ModelHandle {
     Shared(Arc<dyn Model>),
 }
 
-/// Whether an answer is worth keeping: it is no refusal, and a verdict can be read.
+/// Whether an answer is worth keeping: it is not a refusal, and its verdict can be parsed.
 fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,

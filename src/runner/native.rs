@@ -12,9 +12,9 @@ const LARGER: Tokens = Tokens(1_000_000);
 /// The native window of a session: what the recording says, else the model's, else 200,000. Where a
 /// larger prompt was billed, the next larger window.
 ///
-/// Claude Code uses a window of 200,000 tokens unless it is told otherwise, whatever the model offers,
-/// and compacts by itself at a fixed distance before its end: a bill behind that line without any
-/// automatic compaction was one in a larger window, where the model has one.
+/// Claude Code uses a window of 200,000 tokens unless it is configured otherwise, whatever the
+/// model offers, and compacts by itself at a fixed distance before its end: a bill behind that line
+/// without any automatic compaction was one in a larger window, where the model has one.
 pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let model = session.model().and_then(|model| prices.of(model));
     let model = model.map(|(_, price)| price);

@@ -88,7 +88,7 @@ pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -
     schemes
 }
 
-/// All that decides costs, whatever the files are called.
+/// All that decides costs, apart from the names of the files.
 pub(super) fn values(cache: &CacheSetting, prices: &Prices) -> Value {
     json!([cache, prices.lists()])
 }

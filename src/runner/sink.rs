@@ -8,8 +8,8 @@ use crate::model::CallFailure;
 use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{Replay, Unanswered};
 
-/// After so many cells in a row that could not be asked, no other is begun: each has tried as long
-/// as the pace allows.
+/// After this many cells in a row whose model could not be reached, no other is begun: each has
+/// tried as long as the pace allows.
 const IN_A_ROW: usize = 3;
 
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Takes what became of a cell: a replay, nothing where it could not begin yet, or why Proctor
-    /// itself failed. Gives back the record that was written, and breaks where no other cell is to be
+    /// Takes the result of a cell: a replay, `None` where it could not begin yet, or the error of
+    /// Proctor itself. Returns the record that was written, and breaks if no other cell is to be
     /// begun.
     pub(super) fn take(
         &mut self,

@@ -11,8 +11,9 @@ use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::Scenario;
 
-/// What decides results and may differ between two runs of the same sessions, by name, in words: models,
-/// counter, faults and window mode have places of their own in the manifest.
+/// The conditions that decide results and may differ between two runs of the same sessions, by
+/// name, in words. Models, counter, faults and window mode have places of their own in the
+/// manifest.
 pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     let (window, cache, models) = (&scenario.window, &scenario.cache, &scenario.models);
     let sizes = scenario.sizes.name();
@@ -91,8 +92,8 @@ fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
 }
 
 impl Plan {
-    /// From now on each session is made ready once, in whatever [variant](Self::variant) it is run first, and
-    /// kept as long as the plan is: for many short runs of the same sessions.
+    /// From now on each session is prepared once, in the first [variant](Self::variant) that runs
+    /// it, and kept as long as the plan is: for many short runs of the same sessions.
     pub fn keep_prepared(&mut self) {
         for loaded in &mut self.sessions {
             loaded.kept = Some(Arc::default());
@@ -174,7 +175,7 @@ mod tests {
         fn session(&self, _: &str, _: usize) {}
     }
 
-    /// Nobody is asked: what readers answer is counted as it comes.
+    /// No model is asked: answers of readers are counted as they come.
     fn scenario(window: u64, pacing: u64) -> Scenario {
         let text = format!(
             "counter = \"chars/4\"\nmodels.reader = \"none\"\n[window]\ntokens = {window}\n[cache]\npacing_seconds = {pacing}\n\

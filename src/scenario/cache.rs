@@ -12,9 +12,9 @@ pub struct CacheSetting {
     /// A price file that goes before the built-in ones, and what named it.
     #[serde(skip)]
     pub prices: Option<(PathBuf, Place)>,
-    /// The model whose prices count, whatever the sessions say.
+    /// The model whose prices count, in place of those of the sessions.
     pub model: Option<String>,
-    /// A scheme beside the built-in ones, which the comparison then shows.
+    /// A scheme in addition to the built-in ones, which the comparison then shows.
     pub scheme: Option<CacheScheme>,
     /// Where the client puts its breakpoints.
     pub breakpoints: Placement,

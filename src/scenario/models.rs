@@ -41,7 +41,7 @@ pub struct ModelsSetting {
     pub calibrations: Vec<(PathBuf, Place)>,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
-    /// What recorded answers are for.
+    /// The use of recorded answers.
     pub replay: ReplayMode,
     /// How fast each provider is asked.
     pub pace: Pace,

@@ -22,7 +22,7 @@ pub struct WindowSetting {
     /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
     pub overflow_reserve: Tokens,
     /// Billed tokens in front of every prompt of a session that neither holds its system prompt and
-    /// tools nor tells their size.
+    /// tools nor gives their size.
     pub head: Option<Tokens>,
 }
 

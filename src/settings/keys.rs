@@ -22,11 +22,11 @@ pub struct Keys {
 pub struct Key<'k> {
     /// Its name.
     pub name: &'k str,
-    /// What it takes.
+    /// The values it takes.
     pub takes: String,
     /// Its default, as settings write it.
     pub default: String,
-    /// What it is for.
+    /// Its purpose.
     pub doc: &'k str,
 }
 
@@ -60,7 +60,7 @@ fn whole_schema(low: u64, high: u64) -> Json {
     schema
 }
 
-/// What a key takes that is neither a whole number nor one of some words.
+/// The type of a key that takes neither a whole number nor one of some words.
 fn taken(key: &Table) -> &'static Table {
     static TAKES: LazyLock<Keys> =
         LazyLock::new(|| Keys::parse(include_str!("takes.toml"), |_| Vec::new()));
@@ -68,7 +68,7 @@ fn taken(key: &Table) -> &'static Table {
 }
 
 impl Keys {
-    /// Parses sections of keys. Text that is no TOML has none, so that every key is a mistake.
+    /// Parses sections of keys. Text that is not TOML has none, so that every key is an error.
     pub fn parse(text: &str, names: fn(&str) -> Vec<&'static str>) -> Self {
         let sections = Table::parse("keys.toml", text);
         let sections = sections.unwrap_or_else(|_| EMPTY.clone());
@@ -198,7 +198,7 @@ impl Keys {
         Json::Object(schema)
     }
 
-    /// A value as JSON; `@name` stands for the names or the section of that name.
+    /// A value as JSON; `@name` is replaced by the names or the section of that name.
     fn json(&self, value: &Value) -> Json {
         value.to_json(&|text| match text.strip_prefix('@') {
             None => json!(text),

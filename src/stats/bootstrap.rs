@@ -1,8 +1,9 @@
 //! The cluster bootstrap: whole sessions are drawn with replacement.
 //!
-//! It is offered from 30 sessions only, and with its percentiles moved outwards. The plain percentile
-//! interval is too short: with few sessions it rejects a true null in 9 to 15 of 100 experiments where
-//! 5 are promised, and with 40 still in 7, which the simulation beside this file shows.
+//! It is offered from 30 sessions only, and with its percentiles moved outwards. The plain
+//! percentile interval is too short: with few sessions it rejects a true null in 9 to 15 of 100
+//! experiments where 5 are promised, and with 40 still in 7, which the simulation in
+//! `simulation.rs` shows.
 
 use super::draw::Draws;
 use super::{CONFIDENCE_LEVEL, ConfidenceInterval, quantile};

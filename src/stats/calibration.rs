@@ -22,9 +22,9 @@ const Z: f64 = 1.959_963_984_540_054;
 /// One judged answer that people graded, too: `human` and `judge` say whether it is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelledAnswer {
-    /// What people say.
+    /// The label by people.
     pub human: bool,
-    /// What the judge says.
+    /// The verdict of the judge.
     pub judge: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Rate {
     pub high: f64,
 }
 
-/// What a judge is worth.
+/// The quality of a judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Answers with both a label and a verdict.
@@ -135,7 +135,7 @@ impl Calibration {
     /// by `2z²(θ q1(1−q1)/m1 − (1−θ) q0(1−q0)/m0)` (16 and 17). θ is kept within 0 and 1 in none of
     /// these, and the limits are.
     ///
-    /// Nothing where the judge is no better than chance, or a rate is unknown.
+    /// `None` where the judge is no better than chance, or a rate is unknown.
     pub fn corrected(&self, called: usize, judged: usize) -> Option<Rate> {
         let (q1, q0) = (self.sensitivity?.value, self.specificity?.value);
         let span = q0 + q1 - 1.0;

@@ -9,7 +9,7 @@ use super::mean;
 /// Repeats at the three levels: compactions of an item, answers to each, judgements of each answer.
 pub(crate) type Levels = [usize; 3];
 
-/// Scores of one item: those of one compaction stand together, and in them those of one answer.
+/// Scores of one item: those of one compaction are adjacent, and within them those of one answer.
 pub(crate) type Item = Vec<f64>;
 
 /// Variance of a score within an item, level by level; `None` for a level that was not repeated.
@@ -37,7 +37,8 @@ impl Components {
         Some(Self(components))
     }
 
-    /// Variance of an item's mean with so many repeats; a level that was not measured counts as 0.
+    /// Variance of an item's mean with these numbers of repeats; a level that was not measured
+    /// counts as 0.
     pub(crate) fn variance(&self, levels: Levels) -> f64 {
         let [r, n, j] = levels.map(|repeats| repeats as f64);
         let [compaction, answer, judgement] = self.0.map(|variance| variance.unwrap_or(0.0));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::paired::FEWEST_SESSIONS;
 use super::{Estimate, power, quantile};
 
-/// What is said of one metric.
+/// The verdict on one metric.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
@@ -91,7 +91,7 @@ pub struct Bounds {
     pub deviation: Option<f64>,
     /// Sessions it rests on.
     pub sessions: usize,
-    /// What it speaks about.
+    /// The subject of the verdict.
     pub target: Target,
     /// Standard error of the difference; `None` where it is exact.
     pub error: Option<f64>,

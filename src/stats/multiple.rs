@@ -35,7 +35,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Indices by ascending value; what is no number comes last.
+/// Indices by ascending value; NaN comes last.
 fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));

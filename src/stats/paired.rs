@@ -11,7 +11,7 @@ use super::bootstrap::{self, FEWEST_FOR_BOOTSTRAP};
 use super::signflip::{self, SignFlip};
 use super::{ConfidenceInterval, Estimate, power};
 
-/// Below so many sessions nothing is said about a population.
+/// With fewer sessions there is no verdict about a population.
 pub const FEWEST_SESSIONS: usize = 6;
 
 /// The pairs of one session: score under the baseline, score under the candidate.
@@ -23,7 +23,7 @@ pub struct PairedSession {
     pub unscored: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// What a candidate gains (above 0) or loses (below 0), session by session.
+/// The gain (above 0) or loss (below 0) of a candidate, session by session.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairedDifference {
@@ -40,7 +40,7 @@ pub struct PairedDifference {
     pub sign_flip: Option<SignFlip>,
     /// Percentile interval of the cluster bootstrap; from 30 sessions only.
     pub bootstrap: Option<ConfidenceInterval>,
-    /// The smallest difference that so many sessions would have shown in 8 of 10 experiments.
+    /// The smallest difference that this many sessions would have shown in 8 of 10 experiments.
     pub detectable: Option<f64>,
     /// The point estimate if every pair without a score were as bad, and as good, as can be; `None`
     /// where all were scored.

@@ -35,9 +35,9 @@ pub fn detectable_ahead(
 }
 
 /// How many sessions like these it takes to show, in 8 of 10 experiments, that the candidate is not
-/// worse by `margin` when the true difference is `difference`: the smallest G with `(t(0.95, G − 1)
-/// + t(0.80, G − 1)) · sd/√G ≤ margin + difference`. `None` where no number is enough: where the
-/// distance is not above 0.
+/// worse by `margin` when the true difference is `difference`. It is the smallest G with
+/// `(t(0.95, G − 1) + t(0.80, G − 1)) · sd/√G ≤ distance`, where `distance = margin + difference`.
+/// `None` where no number is enough: where the distance is not above 0.
 pub fn sessions_needed(deviation: f64, distance: f64) -> Option<usize> {
     if !(distance > 0.0 && deviation.is_finite()) {
         return None;

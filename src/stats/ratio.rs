@@ -20,7 +20,7 @@ pub struct Ratio {
 
 impl Ratio {
     /// Compares amounts, `(baseline, candidate)` per session. `None` without sessions, or where an
-    /// amount is not above 0: a ratio to nothing is no number.
+    /// amount is not above 0: a ratio to 0 is not a number.
     pub fn of(amounts: &[(f64, f64)]) -> Option<Self> {
         if amounts.iter().any(|(old, new)| !(*old > 0.0 && *new > 0.0)) {
             return None;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draw::Draws;
 
-/// Up to so many sessions that differ, every pattern is counted.
+/// Up to this many sessions that differ, every pattern is counted.
 pub const MOST_EXACT: usize = 20;
 
 /// Patterns that are drawn where there are too many to count. With the pattern seen they make
@@ -28,8 +28,8 @@ pub struct SignFlip {
     pub exact: bool,
 }
 
-/// Tests whether the mean of one difference per session is zero. Nothing below two sessions or for
-/// what is no number.
+/// Tests whether the mean of one difference per session is zero. `None` below two sessions, and for
+/// differences that are not finite.
 pub fn test(differences: &[f64], seed: u64) -> Option<SignFlip> {
     if differences.len() < 2 || differences.iter().any(|value| !value.is_finite()) {
         return None;

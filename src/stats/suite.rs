@@ -38,7 +38,7 @@ pub struct SuiteDifference {
 }
 
 impl SuiteDifference {
-    /// The smallest difference that so many repeats would have shown in 8 of 10 experiments.
+    /// The smallest difference that this many repeats would have shown in 8 of 10 experiments.
     pub fn detectable(&self) -> Option<f64> {
         power::detectable(self.estimate.standard_error?, self.freedom + 1)
     }
@@ -53,8 +53,8 @@ impl SuiteDifference {
     }
 }
 
-/// Compares repeats. `None` where a session has fewer than two repeats on a side: there is then
-/// nothing to tell noise by.
+/// Compares repeats. `None` where a session has fewer than two repeats on a side: noise cannot be
+/// estimated then.
 pub fn compare(sessions: &[Repeats], seed: u64) -> Option<SuiteDifference> {
     compare_with(sessions, PERMUTATIONS, seed)
 }

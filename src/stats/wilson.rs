@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(interval(1.5, 10.0), None);
     }
 
-    /// Hits, of so many, lower and upper end.
+    /// Hits, trials, lower and upper end.
     const WILSON: [(f64, f64, f64, f64); 5] = [
         (0.0, 10.0, 0.0, 0.277_532_799_862_889),
         (3.0, 10.0, 0.107_791_267_406_301, 0.603_221_852_538_855),

@@ -23,7 +23,7 @@ pub const WARNING_BUFFER: Tokens = Tokens(20_000);
 pub const ERROR_BUFFER: Tokens = Tokens(20_000);
 
 /// The shares of the effective window at which a published picture of Claude Code draws warning,
-/// automatic compaction and blocking, in percent. Its constants put them elsewhere.
+/// automatic compaction and blocking, in percent. Its constants differ.
 pub const DRAWN_PERCENT: [u64; 3] = [85, 90, 95];
 
 /// The line that warnings are measured from: documents on Claude Code read it in two ways.

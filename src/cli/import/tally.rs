@@ -1,4 +1,4 @@
-//! What a recording held, in one line or as JSON.
+//! The contents of a recording, in one line or as JSON.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::session::redact::Class;
 use crate::session::{Missing, Tag};
 use crate::units::Tokens;
 
-/// What an import did, as JSON.
+/// The result of an import, as JSON.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Imported")]
 pub(super) struct ImportReport {
@@ -20,11 +20,11 @@ pub(super) struct ImportReport {
     format: &'static str,
     /// 1: the first.
     version: u32,
-    /// What was read, in the order of the paths.
+    /// The recordings that were read, in the order of the paths.
     pub(super) recordings: Vec<Tally>,
-    /// Files in folders that are no recordings, each with why.
+    /// Files in folders that are not recordings, each with the reason.
     pub(super) passed_over: Vec<String>,
-    /// What went wrong, in words.
+    /// The errors, in words.
     pub(super) errors: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Default for ImportReport {
 pub(super) struct WrittenSession {
     /// Its id.
     session: String,
-    /// The file it stands in.
+    /// The file it was written to.
     file: String,
     /// The file of what is known about it, if anything is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,28 +70,28 @@ pub(super) struct Tally {
     tool_uses: usize,
     /// Answers of tools.
     results: usize,
-    /// Answers that nobody asked for, kept as messages of the user.
+    /// Answers without a tool use, kept as messages of the user.
     orphans: usize,
     /// Compactions that the recorded product made itself.
     compactions: usize,
     /// Tokens of system prompt, tools and messages, by the counter that was asked for.
     tokens: Tokens,
-    /// What the importer does not know, and how often it met it.
+    /// Things that the importer does not know, with counts.
     unknown: BTreeMap<String, u64>,
-    /// What it mended.
+    /// Things that it repaired, with counts.
     warnings: BTreeMap<String, u64>,
-    /// What it knows and leaves out.
+    /// Things that it knows and leaves out, with counts.
     skipped: BTreeMap<String, u64>,
-    /// What the format that is written cannot carry.
+    /// Things that the written format cannot hold, with counts.
     not_carried: BTreeMap<String, u64>,
     /// Facts that the recording names itself.
     facts: usize,
     /// Questions of the recording that cannot be asked.
     questions_left_out: usize,
-    /// What the first session that misses anything does not say.
+    /// The missing data of the first session that lacks any.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_recorded: Option<Missing>,
-    /// What earlier sessions hold of these.
+    /// The parts that earlier sessions hold as well.
     repeated: Vec<String>,
     /// Places that were replaced, by class; `None` where nothing was to be replaced.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -47,7 +47,7 @@ impl Page<'_> {
         usize::try_from(2 * width as u128 * tokens / window).unwrap_or(2 * width)
     }
 
-    /// The facts as text shows them, on a terminal of so many columns.
+    /// The facts as text, on a terminal of this many columns.
     pub(super) fn text_facts(&self, width: usize) -> Value {
         // Name, tokens and share take up 46 columns; the bar gets the rest, within reason.
         let bar = width.saturating_sub(NAME + 20).clamp(10, 50);
@@ -101,7 +101,7 @@ impl Page<'_> {
         bar.into_iter().collect()
     }
 
-    /// The facts, with so many characters of each text.
+    /// The facts, with at most this many characters of each text.
     pub(super) fn facts(&self, chars: usize) -> Value {
         let fates = self.snapshot.fates.iter().enumerate();
         let fates = fates.map(|(message, fate)| {

@@ -22,7 +22,7 @@ pub(super) fn text(
     let (window, knobs): (Vec<String>, Vec<String>) =
         typed.partition(|typed| typed.starts_with("window."));
     let mut preset = winner.spec.to_toml();
-    // The preset's own sentence may tell of the values it had.
+    // The preset's own description may name its old values.
     let own = preset
         .lines()
         .find(|line| line.starts_with("description = "));

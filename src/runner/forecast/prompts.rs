@@ -15,9 +15,9 @@ use crate::session::{ContentBlock, Message, Session};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-/// Where the breakpoints of a question stand: behind the system prompt (the tools, where there is
-/// none), and at the ends of the last two user messages as the strategy left them. What the question
-/// itself adds is never cached.
+/// The breakpoints of a question: after the system prompt (the tools, where there is none), and at
+/// the ends of the last two user messages as the strategy left them. What the question itself adds
+/// is never cached.
 const QUESTIONS: Client = Client {
     marks_tools: false,
     messages: 2,
@@ -84,8 +84,8 @@ impl ReaderPrompts {
         self.put(Vec::new())
     }
 
-    /// Puts questions to a prompt of these messages. Its size is counted: a reader is not sent what the
-    /// agent's own bill shows beside the recording.
+    /// Puts questions to a prompt of these messages. Its size is counted: a reader is not sent the
+    /// tokens that only the agent's bill shows.
     fn put(&mut self, messages: Vec<Pieces>) -> PromptDue {
         let old = self.messages.iter();
         let same = old
