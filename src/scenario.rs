@@ -218,7 +218,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
     let set = reader.setting("set");
     let spec = if let Some(preset) = preset {
         if let Some(setting) = table.get("stage") {
-            let problem = "`stage` has no meaning beside `preset`: use `set`, or write a preset";
+            let problem = "`stage` cannot be combined with `preset`: use `set`, or write a preset";
             return Err(SettingError::new(&setting.place, problem));
         }
         let mut spec = StrategySpec::parse(preset, trigger, place_of(table, "preset"))?;

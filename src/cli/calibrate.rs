@@ -192,7 +192,7 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
     if let Some(missing) = ["question", "answer"].iter().find(|name| !is_there(name)) {
         let has: Vec<&str> = headers.iter().collect();
         let problem = format!(
-            "there is no column `{missing}`; the header has `{}`, which commas must part",
+            "there is no column `{missing}`; the header has `{}`, which commas must separate",
             escape::plain(&has.join("`, `"))
         );
         return vec![(1, Err(problem))];

@@ -171,7 +171,7 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
         ));
     }
     if let Some(entry) = entries.iter().find(|entry| !is_key(&entry.key)) {
-        problems.push(format!("`{}` is no key", escape::short(&entry.key, 80)));
+        problems.push(format!("`{}` is not a key", escape::short(&entry.key, 80)));
     }
     if problems.is_empty() && cassette::canonical(entries)? != text {
         problems.push("it is not in its canonical form".to_owned());

@@ -261,7 +261,7 @@ pub(super) fn compare(
     let pairs = old.pairs(&new);
     if let ([first, ..], Unpaired::Refused) = (pairs.candidate_alone.as_slice(), unpaired) {
         let problem = format!(
-            "strategy `{first}` of `{}` takes the place of none in `{}`: nothing would hold it",
+            "strategy `{first}` of `{}` has no counterpart in `{}`: nothing would be compared with it",
             candidate.name, baseline.name
         );
         let hint = format!(
@@ -276,7 +276,7 @@ pub(super) fn compare(
     ] {
         for name in names {
             say(&format!(
-                "note: `{}` has `{name}`, and nothing in `{}` takes its place: it is not compared",
+                "note: `{}` has `{name}`, which has no counterpart in `{}`: it is not compared",
                 has.name, lacks.name
             ));
         }
@@ -415,7 +415,7 @@ pub(super) fn check_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
         if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
             let problem = format!(
-                "`{}` would hold no test: nothing is gated here",
+                "`{}` would have no test case: nothing is gated here",
                 path.display()
             );
             return stop_with(

@@ -105,7 +105,7 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
         let shown = plain(&path.display().to_string());
         if !path.exists() {
             let problem = format!("{place}: there is no session `{shown}`");
-            let hint = "check the path; patterns are expanded by the shell alone, and a folder stands for all recordings in it";
+            let hint = "check the path; patterns are expanded by the shell alone, and a folder means all recordings in it";
             return stop_with(Exit::Invalid, problem, hint);
         } else if !is_walked(path) {
             all.push(source);

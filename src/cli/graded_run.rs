@@ -276,7 +276,7 @@ fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Result<Plan> {
             missing.push(format!("`names = [\"{model}\"]` with {}", keys.join(", ")));
         }
     }
-    let problem = "the run cannot be sized, for no price file knows what its models cost";
+    let problem = "the run cannot be sized, because no price file has the prices of its models";
     let hint = format!(
         "a file for `--prices` needs `[[models]]` with {} (dollars per million tokens); \
          `docs/writing-a-scenario.md` shows a whole one",

@@ -247,7 +247,7 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
     } else {
         let tokens = token_count(window).and_then(|tokens| i64::try_from(tokens).ok());
         let Some(tokens) = tokens else {
-            let error = SettingError::new(place, format!("`{window}` is no window"));
+            let error = SettingError::new(place, format!("`{window}` is not a window"));
             let hint =
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
             return Err(error.with_hint(hint).into());

@@ -313,7 +313,8 @@ pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> an
     }
     match cassette.missed() {
         Some((_, first)) if must_be_recorded => {
-            let hint = "`--replay auto` asks the model what is missing, and keeps the answers";
+            let hint =
+                "`--replay auto` sends the missing requests to the model and keeps the answers";
             Err(CliError::new(Exit::ReplayMiss, first)
                 .with_hint(hint)
                 .into())

@@ -155,7 +155,7 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
     let kinds: BTreeSet<&str> = probes.iter().map(|probe| probe.kind().name()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     say(&format!(
-        "{} of {} ({}); {dropped} more do not stand in the history as they should",
+        "{} of {} ({}); {dropped} more are not in the history as they should be",
         many(truth.facts.len(), "fact", "facts"),
         many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")

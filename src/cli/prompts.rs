@@ -26,7 +26,7 @@ pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError>
         text(&file).map_err(|why| {
             let problem = format!("cannot read the prompt `{}`: {why}", file.display());
             SettingError::new(place, problem)
-                .with_hint("`prompt` names a text file, beside the file that names it")
+                .with_hint("`prompt` names a text file in the folder of the file that names it")
         })
     })
 }
@@ -44,7 +44,7 @@ fn beside(path: &str, place: &Place) -> PathBuf {
 fn text(file: &Path) -> Result<String, String> {
     let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if !about.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     if about.len() > MOST_BYTES {
         return Err(format!(

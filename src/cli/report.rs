@@ -35,12 +35,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     if args.run.is_dir() && !args.run.join("run.json").exists() {
         let problem = format!(
-            "`{}` is no run's folder: it has no `run.json`",
+            "`{}` is not the folder of a run: it has no `run.json`",
             args.run.display()
         );
         let runs = runs_in(&args.run);
         let hint = if runs.is_empty() {
-            "a run says at its end which folder it wrote; most stand under `reports/`".to_owned()
+            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
         } else {
             format!("the runs in it:\n  {}", runs.join("\n  "))
         };
@@ -155,11 +155,14 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Form
             Kind::Sweep => "sweep",
         };
         let endings: Vec<String> = endings(kind).map(|ending| format!("`.{ending}`")).collect();
-        CliError::new(Exit::Usage, format!("nothing writes a {what} to `{shown}`"))
-            .with_hint(format!(
-                "the file's ending must be one of {}",
-                endings.join(", ")
-            ))
-            .into()
+        CliError::new(
+            Exit::Usage,
+            format!("a {what} cannot be written to `{shown}`"),
+        )
+        .with_hint(format!(
+            "the file's ending must be one of {}",
+            endings.join(", ")
+        ))
+        .into()
     })
 }

@@ -379,7 +379,7 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
     say(&format!("run `{folder}` {state}"));
     if let Some(why) = &outcome.unordered {
         say(&format!(
-            "its cells stand in the order in which they were finished, for they could not be sorted: \
+            "its cells are in the order in which they were finished, because they could not be sorted: \
              {why}; the same command tries again"
         ));
     }
@@ -388,8 +388,7 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
     }
     if let Some((_, why)) = outcome.unreached.first() {
         say(&format!(
-            "{} of {planned} cells are outstanding, for a model could not be asked: {why}; the same \
-             command goes on, and pays nothing twice",
+            "{} of {planned} cells are outstanding, because a model could not be asked: {why}; the same command continues, and pays nothing twice",
             outcome.outstanding
         ));
     }

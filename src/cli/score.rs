@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let texts = texts(&run.cells);
     if texts.is_empty() {
-        let problem = format!("the run in `{shown}` does not say what was asked");
+        let problem = format!("the run in `{shown}` does not hold the questions that were asked");
         let hint = "the cells of `full` hold the questions; a run that has them can be scored";
         return stop_with(Exit::NothingSelected, problem, hint);
     }

@@ -409,7 +409,7 @@ impl SweepRun<'_> {
             self.replay(&plan, &mut journal, planned.len())?;
             let run = Run::read(&folder).context("cannot read the run back")?;
             if !super::comparison::controls_hold(&run) {
-                let problem = "a sweep of an invalid run says nothing";
+                let problem = "a sweep needs valid runs";
                 return stop(Exit::ControlsFailed, problem);
             }
             if references.is_empty() {

@@ -331,11 +331,11 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         ),
         (
             ["--window", "abc"],
-            "`abc` is no window",
+            "`abc` is not a window",
             "`native`, `fit:0.6`, or `matched`",
         ),
-        (["--window", "80kk"], "`80kk` is no window", "`200k`"),
-        (["--window", "-5"], "`-5` is no window", "`200k`"),
+        (["--window", "80kk"], "`80kk` is not a window", "`200k`"),
+        (["--window", "-5"], "`-5` is not a window", "`200k`"),
         (
             ["--set", "window.tokens=80k"],
             "not `\"80k\"`",

@@ -578,7 +578,7 @@ fn what_did_not_pass_or_is_not_whole_becomes_no_baseline() {
             "x.junit.xml",
         ],
         2,
-        &["would hold no test"],
+        &["would have no test case"],
     );
 }
 
@@ -695,7 +695,7 @@ fn several_candidates_and_single_strategies_are_compared() {
     bench.check(
         &["compare", "old", "two", "-o", "x.pdf"],
         2,
-        &["nothing writes a comparison"],
+        &["a comparison cannot be written to"],
     );
 }
 
@@ -722,7 +722,7 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
         ],
         0,
         &[
-            "note: `main` has `tail@6000`, and nothing in `one` takes its place",
+            "note: `main` has `tail@6000`, which has no counterpart in `one`",
             "the gate passed",
         ],
     );
@@ -731,7 +731,7 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
     bench.check(
         &["compare", "one", "old"],
         0,
-        &["note: `old` has `tail@6000`, and nothing in `one` takes its place"],
+        &["note: `old` has `tail@6000`, which has no counterpart in `one`"],
     );
     // What nothing holds is refused, not passed in silence.
     bench.write(
@@ -750,7 +750,7 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
         ],
         106,
         &[
-            "strategy `tail@9000` of `more` takes the place of none in `main`",
+            "strategy `tail@9000` of `more` has no counterpart in `main`",
             "save the baseline again",
         ],
     );

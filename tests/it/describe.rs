@@ -126,7 +126,7 @@ fn what_is_no_family_and_no_file_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
-        errors.contains("`code-revue` is no family, and no file or folder"),
+        errors.contains("`code-revue` is not a family, a file or a folder"),
         "{errors}"
     );
     let output = run(&["src/main.rs"]);

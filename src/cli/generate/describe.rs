@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             recorded.clear();
             of_recordings(path, &mut worst)
         } else {
-            let problem = format!("`{name}` is no family, and no file or folder");
+            let problem = format!("`{name}` is not a family, a file or a folder");
             let hint = "`proctor generate list` names them";
             return stop_with(Exit::Usage, problem, hint);
         };
