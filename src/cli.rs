@@ -76,7 +76,7 @@ enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
-    /// Say what a run would send and cost, without running it
+    /// Estimate the requests and the cost of a run, without running it
     Plan(plan::Args),
     /// Render a finished or unfinished run again
     Report(report::Args),
@@ -88,23 +88,23 @@ enum Command {
     Sweep(Box<sweep::Args>),
     /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
-    /// Write synthetic sessions and what was planted in them
+    /// Write synthetic sessions and the facts planted in them
     Generate(generate::Args),
-    /// Write recordings in the native format, or in that of a provider's API
+    /// Convert recordings to the native format, or to that of a provider's API
     Import(import::Args),
-    /// Run a recording proxy: pass on what agents send to a model's API, and keep it
+    /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
     /// Derive facts from a recording to ask about, and check a file of facts
     Probes(probes::Args),
-    /// Check a scenario file, and say what it would run
+    /// Check a scenario file, and list what it would run
     Validate(validate::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
     /// Show what the model would see at a call, and what happened to the rest
     Inspect(inspect::Args),
-    /// Say what fits into a window, and which thresholds a prompt crosses
+    /// Show the thresholds of a window, and which of them a prompt crosses
     Budget(budget::Args),
     /// Have another judge grade the answers of a run, without replaying it
     Score(score::Args),
@@ -112,7 +112,7 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
-    /// Say what a run would use, and where each setting comes from
+    /// List the settings of a run, and where each comes from
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
     Schema(schema::Args),

@@ -1,4 +1,4 @@
-//! Reports: what a command found, as plain data first and as bytes second.
+//! Reports: the results of a command, first as plain data, then as bytes.
 //!
 //! [`Report::of`] computes a run's report from the records; comparisons and sweeps make the same type.
 //! A [`Format`] only lays it out. A number in a report always carries the n it rests on, and an

@@ -1,4 +1,4 @@
-//! `proctor baseline`: what a run scored, kept as a file for git.
+//! `proctor baseline`: the scores of a run as a file for git.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ enum Action {
         #[command(flatten)]
         folder: Folder,
     },
-    /// Say what a baseline holds
+    /// Show the contents of a baseline
     Show {
         /// Name of the baseline, or its file
         name: String,
@@ -53,7 +53,7 @@ struct SaveArgs {
     run: String,
     /// Name of the baseline, or its file
     name: String,
-    /// A second run of the same, from which the noise between two runs is taken
+    /// A second run of the same scenario, which measures the noise between two runs
     #[arg(long, value_name = "RUN")]
     again: Option<String>,
     /// Print JSON
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Action::Show { name, json, folder } => show_one(name, &folder.baselines, *json),
         Action::Rm { name, folder } => {
             let path = baseline_path(name, &folder.baselines);
-            // Only what is a baseline is deleted: a name may be a path to anything.
+            // Only a baseline is deleted: a name may be a path to any file.
             read_baseline(name, &folder.baselines)?;
             if let Err(error) = std::fs::remove_file(&path) {
                 let problem = format!("cannot delete `{}`: {error}", path.display());

@@ -1,11 +1,12 @@
-//! Between two passes of a run: what was put off is asked in batches.
+//! Between two passes of a run: deferred requests are sent in batches.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::runner::{Outcome, Plan};
 
-/// Asks in batches what a pass put off, and says whether there is anything new for another pass.
+/// Sends the requests that a pass deferred in batches, and returns whether there are new answers
+/// for another pass.
 #[cfg(feature = "http")]
 pub(super) fn is_answered(
     plan: &Plan,

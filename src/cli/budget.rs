@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// Also say in which zone a prompt of this size is
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     prompt: Option<Tokens>,
-    /// Say at which size the stages of this strategy fire, too
+    /// Also say at which size the stages of this strategy fire
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Format of standard output

@@ -1,4 +1,4 @@
-//! `proctor cache`: what a cassette holds, whether it is sound, and taking answers out of it.
+//! `proctor cache`: lists, verifies and clears the answers in cassettes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,13 +32,13 @@ enum Command {
         #[arg(required = true)]
         cassettes: Vec<PathBuf>,
     },
-    /// Check that each is whole, canonical and holds every answer once
+    /// Check that each is complete, in canonical form, and holds every answer once
     Verify {
         /// Cassettes; with `--run` by default the one in its folder
         #[arg(required_unless_present = "run")]
         cassettes: Vec<PathBuf>,
-        /// Also check that they hold every answer that this run was given, and that what these cost
-        /// is what its report says, by purpose
+        /// Also check that they hold every answer of this run, and that the cost of the answers is
+        /// that of its report, by purpose
         #[arg(long, value_name = "FOLDER")]
         run: Option<PathBuf>,
     },
@@ -49,7 +49,7 @@ enum Command {
         /// Only answers of this model
         #[arg(long, value_name = "MODEL")]
         model: Option<String>,
-        /// Without it nothing is changed, and what would be is said
+        /// Delete them; without it, only list the answers that would be deleted
         #[arg(short, long, visible_alias = "yes")]
         force: bool,
     },
@@ -179,8 +179,8 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
     Ok(problems)
 }
 
-/// Compares the answers that a run was given with those that cassettes hold: in words, and whether both
-/// have the same answers at the same cost.
+/// Compares the answers of a run with those in cassettes: in words, and whether both have the same
+/// answers at the same cost.
 fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
     let wanted = cached_calls::keys(cells);
     let mut held: BTreeMap<Purpose, Answers> = BTreeMap::new();

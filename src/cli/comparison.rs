@@ -44,7 +44,7 @@ pub(super) const FOLDER: &str = "baselines";
 /// How sides are compared.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ComparisonOptions {
-    /// Subject of verdicts: these very sessions, or sessions like these; by default `suite` if
+    /// Subject of verdicts: exactly these sessions, or sessions like these; by default `suite` if
     /// nothing depends on chance
     #[arg(long, value_name = "suite|population", value_parser = target)]
     pub(super) target: Option<Target>,
@@ -85,8 +85,8 @@ pub(super) struct ComparisonArgs {
 /// Where a comparison goes.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
-    /// Also write the comparison to this file; the ending says how: .md, .json, .txt, .junit.xml,
-    /// .bmf.json, or .svg for a forest plot (repeatable)
+    /// Also write the comparison to this file; the ending sets the format: .md, .json, .txt,
+    /// .junit.xml, .bmf.json, or .svg for a forest plot (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `proctor doctor`: what a run would use, and where each setting comes from.
+//! `proctor doctor`: the settings of a run, and where each comes from.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};

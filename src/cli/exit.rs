@@ -34,7 +34,7 @@ pub enum Exit {
     BudgetReached = 107,
     /// A file could not be written.
     NotWritten = 110,
-    /// Interrupted; what was done is kept, and the same command goes on.
+    /// Interrupted; finished work is kept, and the same command continues.
     Interrupted = 130,
 }
 

@@ -126,7 +126,7 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
     Ok(all)
 }
 
-/// Says what was found in folders and is not among a run's sessions.
+/// Lists the files in folders that are not among a run's sessions.
 pub(super) fn say_passed_over(plan: &Plan) {
     for why in plan.passed_over() {
         say(&format!("passed over: {}", plain(why)));

@@ -38,7 +38,8 @@ pub(super) struct Args {
 /// The rules for a change, on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct GateOptions {
-    /// How much worse a metric may be, as in `survival=0.03`; an amount's margin is a share (repeatable)
+    /// How much worse a metric may be, as in `survival=0.03`; for tokens and costs a share
+    /// (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
     pub(super) margin: Vec<String>,
     /// Verdict that fails in addition to `regressed`

@@ -1,4 +1,4 @@
-//! `proctor generate`: writes synthetic sessions, and apart from them what was planted.
+//! `proctor generate`: writes synthetic sessions, and in separate files the planted facts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Family of sessions, or `list`; with `--describe` families, recordings and folders of them
     #[arg(value_name = "FAMILY", required_unless_present = "describe")]
     targets: Vec<String>,
-    /// Print what the sessions are like, and write none
+    /// Describe the sessions, and write none
     #[arg(long)]
     describe: bool,
     /// Format of `--describe`
@@ -74,7 +74,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_DISTRACTORS)))]
     distractors: Option<u32>,
-    /// In how many ways a planted fact may be said; by default all
+    /// Number of wordings of a planted fact; by default all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     phrasings: Option<u32>,
     /// Tokens of system prompt and tools in front of every prompt, in addition to those written down

@@ -30,15 +30,15 @@ const WORTH: f64 = 0.98;
 /// How often a size is made smaller because the exact forecast of it does not fit.
 const ATTEMPTS: usize = 6;
 
-/// A graded run, and what it may cost.
+/// A graded run and its spending limit.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct GradedOptions {
     /// Have this model answer, judge and summarise where the scenario names no model, as in
     /// `openai:gpt-5.4-mini`, or `openai:NAME@http://127.0.0.1:8000/v1` for a server of your own
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
     graded: Option<String>,
-    /// Choose sessions, points and items so that what the run is expected to cost fits these dollars,
-    /// and begin no session once they are spent
+    /// Choose sessions, points and items so that the expected cost of the run is at most this many
+    /// dollars, and begin no session once they are spent
     #[arg(long, value_name = "USD", value_parser = models::dollars)]
     usd: Option<f64>,
 }
@@ -49,7 +49,7 @@ impl GradedOptions {
         self.usd
     }
 
-    /// The scenario with the model in place of all that it does not name.
+    /// The scenario with the model in every role that it does not name.
     pub(super) fn scenario(&self, inputs: &Inputs) -> anyhow::Result<Scenario> {
         inputs.read_with(|table| self.lay_over(table))
     }
@@ -72,7 +72,7 @@ impl GradedOptions {
         Ok(())
     }
 
-    /// The plan, with no more in it than the amount pays for. Says what was chosen.
+    /// The largest plan that the amount pays for. Prints the choice.
     pub(super) fn sized(&self, plan: Plan, in_batches: bool) -> anyhow::Result<Plan> {
         let Some(dollars) = self.usd else {
             return Ok(plan);
@@ -255,7 +255,7 @@ fn too_little(limit: Usd, cheapest: Option<Usd>) -> anyhow::Result<Plan> {
     stop_with(Exit::Usage, problem, hint)
 }
 
-/// Names what a price file has to say before a run can be sized.
+/// Names the entries that a price file needs before a run can be sized.
 fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Result<Plan> {
     let mut missing = Vec::new();
     for model in plan.scenario().models.live_names() {

@@ -66,8 +66,8 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Only list the recordings, by a look at the beginning and the end of each: format, size,
-    /// first and last time
+    /// Only list the recordings, from the beginning and the end of each: format, size, first and
+    /// last time
     #[arg(long)]
     list: bool,
 }
@@ -195,7 +195,7 @@ impl ImportRun<'_> {
         Ok(Some(tally))
     }
 
-    /// Writes a session, and what is known about it.
+    /// Writes a session, and the facts about it.
     fn write(
         &mut self,
         path: &Path,

@@ -41,7 +41,7 @@ pub(super) struct Inputs {
     /// Size prompts as billed, where a session carries usage (the default), or by the counter alone
     #[arg(long, value_name = "billed|counted")]
     pub(super) sizes: Option<String>,
-    /// Price file that goes before the built-in ones
+    /// Price file that takes precedence over the built-in ones
     #[arg(long, value_name = "FILE")]
     pub(super) prices: Option<PathBuf>,
     /// Seed of the order in which strategies run
@@ -192,7 +192,7 @@ impl Inputs {
     }
 }
 
-/// The path from the root of the file system: what is typed starts at the working directory.
+/// The absolute path of a typed path, which starts at the working directory.
 fn absolute(path: &Path) -> String {
     let full = std::path::absolute(path);
     full.as_deref().unwrap_or(path).display().to_string()

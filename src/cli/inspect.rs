@@ -1,4 +1,5 @@
-//! `proctor inspect`: what the model would see at a call, and what became of what it does not.
+//! `proctor inspect`: the prompt that the model would see at a call, and the fate of the messages
+//! it does not see.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

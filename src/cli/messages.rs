@@ -1,4 +1,4 @@
-//! Messages for programs: what a run says with `--message-format json`, one object per line.
+//! Messages for programs: the output of a run with `--message-format json`, one object per line.
 //!
 //! `launch` comes first and `done` last, whatever the result; `cell` and `session` follow as they
 //! are finished, in no set order.

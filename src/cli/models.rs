@@ -31,7 +31,7 @@ const MOST_THREADS: usize = 64;
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct ReplayOptions {
     /// Use of recorded answers: `auto` asks only for missing ones, `strict` never asks, `record`
-    /// asks for all again, `off` neither reads nor keeps any
+    /// asks for all of them again, `off` neither reads nor writes any
     #[arg(long, value_name = "MODE", value_parser = mode)]
     replay: Option<ReplayMode>,
     /// Open no socket: live models answer from recorded answers only
@@ -118,7 +118,7 @@ pub(super) fn dollars(typed: &str) -> Result<f64, String> {
 }
 
 impl Consent {
-    /// Forecasts what the cells of a plan that are not done cost, and asks whether to spend it.
+    /// Forecasts the cost of a plan's unfinished cells, and asks whether to spend it.
     pub(super) fn to_run(
         self,
         plan: &Plan,

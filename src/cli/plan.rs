@@ -1,4 +1,4 @@
-//! `proctor plan`: what a run would send and cost, found out by an offline replay.
+//! `proctor plan`: the requests and the cost of a run, estimated by an offline replay.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ pub(super) struct Args {
     inputs: Inputs,
     #[command(flatten)]
     graded: GradedOptions,
-    /// Size a run that asks readers and judges in batches
+    /// Estimate a run that asks readers and judges in batches
     #[arg(long, requires = "usd")]
     batch: bool,
-    /// A run with repeats; the plan says where its noise comes from and what a further repeat would gain
+    /// A run with repeats; the plan shows the sources of its noise and the gain of a further repeat
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
     /// Print the plan as JSON
@@ -122,7 +122,7 @@ pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
     with_asking(plan, |inputs| Spend::of(plan.manifest(), cells, inputs))
 }
 
-/// Hands over what the models of a plan cost and may write.
+/// Calls `with` with the prices of a plan's models and the limits of their output.
 fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T {
     let models = &plan.scenario().models;
     let reader = models.reader.as_ref();

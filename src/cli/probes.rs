@@ -47,20 +47,21 @@ enum Action {
 struct DeriveArgs {
     /// The recording, in any format that `proctor import` reads, or a folder of them
     session: PathBuf,
-    /// Where to write; without it, to standard output. Beside `ID.session.jsonl`, a file called
-    /// `ID.truth.json` is found by itself. For a folder, or a file of several sessions: the folder in
-    /// which each session gets a file called `ID.truth.json`; without it, that of the recording
+    /// File to write; without it, standard output. A file `ID.truth.json` next to
+    /// `ID.session.jsonl` is found without being named. For a folder, or a file of several
+    /// sessions: the folder in which each session gets a file `ID.truth.json`; without it, that of
+    /// the recording
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     force: bool,
-    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario:
-    /// kept is what is verbatim in the recording, and what the model answers from there and not
-    /// without
+    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario: a
+    /// proposal is kept if it is verbatim in the recording, and if the model answers it from there
+    /// and not without it
     #[arg(long, value_name = "KIND:MODEL")]
     model: Option<String>,
-    /// Where the model's replies are kept
+    /// File that keeps the model's replies
     #[arg(long, value_name = "FILE", default_value = "derive.cassette.jsonl")]
     cassette: PathBuf,
     #[command(flatten)]
@@ -198,7 +199,7 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
             let said = ask(question);
             match rules.verdict(probe, before, &said) {
                 Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
-                // Rules confirm only what is exact: the model grades other words itself.
+                // Rules confirm exact answers only: the model grades other words itself.
                 Verdict::Unscored { .. } => {
                     let request = Judge { probes: &probes }.request(probe, before, &said);
                     let reply = model.answer(&request, 0, &counts).answer;

@@ -1,4 +1,5 @@
-//! Lines of text made as narrow as the terminal: what is too long goes on under where it began.
+//! Lines of text folded to the width of the terminal: the rest of a long line is indented under its
+//! start.
 
 use super::{print, terminal_width};
 use crate::report::layout::{width, words};

@@ -11,7 +11,7 @@ use crate::report::{Format, Kind, Report, endings, format, json};
 pub(super) struct Args {
     /// Folder of the run
     run: PathBuf,
-    /// Also show the processor time that the strategies' own code took, as it was measured
+    /// Also show the measured processor time of the strategies' own code
     #[arg(long)]
     timings: bool,
     /// Print the report as JSON
@@ -24,9 +24,9 @@ pub(super) struct Args {
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .parquet (in a
-    /// build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg,
-    /// .retention.svg (repeatable)
+    /// Also write the report to this file; the ending sets the format: .html, .md, .json, .jsonl,
+    /// .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a
+    /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }

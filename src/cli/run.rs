@@ -38,8 +38,8 @@ pub(super) struct Args {
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Share of cells that may fail, and share of answers that may stay without a score, before the exit
-    /// code says so
+    /// Largest share of cells that may fail, and of answers that may have no score, without an
+    /// error as exit code
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
     #[command(flatten)]
@@ -248,7 +248,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     result
 }
 
-/// Runs what is missing, and reports; `summary` is filled in as far as it comes.
+/// Runs the missing cells, and reports; `summary` is filled in step by step.
 fn replay(
     args: &Args,
     plan: &Plan,
@@ -335,7 +335,7 @@ fn run_cells(
         anyhow::Ok(outcome)
     };
     let mut outcome = pass(journal, already)?;
-    // Each pass puts off what it finds no answer to: first questions, then verdicts on the answers.
+    // Each pass defers requests without an answer: first questions, then verdicts on the answers.
     while batch::is_answered(plan, &outcome, &folder, &STOP)? {
         let before = outcome;
         outcome = pass(journal, before.already_done + before.done_now)?;
@@ -360,7 +360,7 @@ fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
         .into()
 }
 
-/// Says how far the run came, and what it paid.
+/// Prints how far the run came, and its cost.
 fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
     let kept = planned - outcome.outstanding;
     let progress = (outcome.outstanding, outcome.already_done, outcome.done_now);

@@ -1,5 +1,5 @@
-//! `proctor schema`: JSON Schemas, for editors and for programs that write scenarios or
-//! read what a run leaves behind.
+//! `proctor schema`: JSON Schemas, for editors and for programs that write scenarios or read the
+//! files of a run.
 
 use super::{Exit, print};
 use crate::session::native;

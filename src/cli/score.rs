@@ -183,7 +183,7 @@ pub(super) fn answers<'a>(
 struct Grading {
     request: Request,
     is_never_said: bool,
-    /// The verdict without what the judge says.
+    /// The verdict without the judge's.
     about: GivenVerdict,
 }
 
@@ -193,7 +193,7 @@ impl Answer<'_> {
         let reason = Unscored::NeedsJudge;
         let needs_judge = self.answer.typed == Verdict::Unscored { reason };
         let said = self.answer.text.as_deref()?;
-        // Older records do not say what was asked in the other order.
+        // Older records do not hold the questions in the other order.
         let is_asked = !said.contains(OTHER_ORDER) || self.text.asked.is_some();
         ((all || needs_judge) && is_asked).then(|| Grading {
             request: Judge::request_of(&self.text.brief(), said),

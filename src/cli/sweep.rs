@@ -59,7 +59,8 @@ pub(super) struct Args {
     /// Try only this many settings, drawn from the grid
     #[arg(long, value_name = "N")]
     random: Option<usize>,
-    /// Begin with few sessions; after each round the better half of the settings goes on, on twice as many
+    /// Begin with few sessions; each round keeps the better half of the settings and doubles the
+    /// sessions
     #[arg(long)]
     halving: bool,
     /// Metric to save
@@ -75,15 +76,15 @@ pub(super) struct Args {
     /// Folder for the runs, and for the recommended preset
     #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
     out: PathBuf,
-    /// Where the recommended preset is written; by default `recommended.toml` in the sweep's folder. Where
-    /// windows are swept, each has one, and its name gets the window
+    /// File of the recommended preset; by default `recommended.toml` in the sweep's folder. Where
+    /// windows are swept, each has one, with the window in its name
     #[arg(long, value_name = "FILE")]
     recommend: Option<PathBuf>,
-    /// Print what was found as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.svg`, as in
-    /// `any.pareto.svg` (repeatable)
+    /// Also write the results to this file: .html, .json, .txt, or a picture, `pareto.svg` or
+    /// `heat.svg`, as in `any.pareto.svg` (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }
@@ -368,7 +369,7 @@ impl SweepRun<'_> {
         Ok(points)
     }
 
-    /// Runs points on sessions, one run folder per window; what was run before is taken over.
+    /// Runs points on sessions, one run folder per window; cells that were run before are reused.
     fn on(
         &mut self,
         part: &str,

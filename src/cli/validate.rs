@@ -1,4 +1,4 @@
-//! `proctor validate`: checks a scenario, and says what it would run.
+//! `proctor validate`: checks a scenario, and lists what it would run.
 
 use serde_json::json;
 

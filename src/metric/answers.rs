@@ -1,4 +1,4 @@
-//! Answers: what a reader made of the prompt, as `extract` or as accuracy, never both.
+//! Answers: the results of a reader, as `extract` or as accuracy, never both.
 //!
 //! A reader without a language model fills [`Extract`]; a model fills [`Accuracy`]. They are two
 //! types, no function leads from one to the other, and which one a run has is decided by the kind

@@ -1,4 +1,4 @@
-//! Calls: what the strategy asked of models, by purpose.
+//! Calls: the strategy's requests to models, by purpose.
 
 use derive_more::{Add, Sum};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Cost: what was read from the provider's cache, written to it and neither, and what that costs
+//! Cost: the tokens read from the provider's cache, written to it and neither, and their cost
 //! against full history.
 //!
 //! A cost is counted in *input-token equivalents*: what as many uncached input tokens would cost. It

@@ -1,4 +1,5 @@
-//! Action support: what the agent's recorded tool calls needed from the past, and found.
+//! Action support: the past text that the agent's recorded tool calls needed, and the part of it in
+//! the prompt.
 
 use serde::Serialize;
 

@@ -191,7 +191,7 @@ fn window_sizes(run: &Run, material: &Material<'_>) -> String {
     }
 }
 
-/// The records of planned cells, by key, and what is missing.
+/// The records of planned cells, by key, and the missing ones.
 fn planned<'a>(
     manifest: &Manifest,
     cells: &'a [CellRecord],

@@ -116,7 +116,7 @@ impl Comparisons {
         gated.map(|gated| gated.verdict).max()
     }
 
-    /// Why the verdict is what it is, in one line: the first hard break, or the metric that decided.
+    /// The reason for the verdict, in one line: the first hard break, or the metric that decided.
     pub fn why(&self) -> Option<String> {
         let mut hard = self.comparisons.iter().flat_map(|one| {
             let lines = one.gated.iter().flat_map(hard_breaks);

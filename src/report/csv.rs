@@ -42,7 +42,7 @@ fn field<T>(column: &Column<T>, row: &T) -> String {
 /// A text without anything that a terminal or a spreadsheet would execute.
 fn text(text: &str) -> String {
     let plain = escape::plain(text);
-    // Tabs and carriage returns are looked for before they are escaped: what was meant is clear.
+    // Tabs and carriage returns are looked for before they are escaped: their meaning is clear.
     let is_formula = |c: char| matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠');
     if text.starts_with(|c| is_formula(c) || matches!(c, '\t' | '\r')) {
         format!("'{plain}")

@@ -1,4 +1,4 @@
-//! Figures: how a value is written, the same in every format for people.
+//! Number formats: how a value is written, the same in every format for people.
 
 use serde::Serialize;
 
@@ -70,8 +70,8 @@ pub(crate) fn interval(cell: &Cell) -> Option<String> {
     )
 }
 
-/// The ends of an interval as they are printed: those of shares at 0 and 1, where the value itself lies
-/// between them; what is saved may be less than nothing.
+/// The ends of an interval as they are printed: those of shares at 0 and 1, where the value itself
+/// lies between them; savings may be negative.
 pub(crate) fn bounds(cell: &Cell) -> Option<(f64, f64)> {
     let interval = cell.interval?;
     let (low, high) = (interval.lower_bound, interval.upper_bound);
@@ -112,7 +112,7 @@ impl Cell {
         }
     }
 
-    /// An estimate of what is saved.
+    /// An estimate of savings.
     pub(crate) fn savings(estimate: Option<Estimate>) -> Self {
         Self {
             range: Range::Savings,

@@ -203,7 +203,7 @@ impl Terminal {
         let _ = writeln!(out, "{rule}");
         let mut last = None;
         for (row, lines) in table.rows.iter().zip(&rows) {
-            // A line divides reference and floor from what is compared with them.
+            // A line divides reference and floor from the strategies compared with them.
             let control = matches!(row.role, Role::Reference | Role::Floor);
             if last == Some(true) && !control {
                 let _ = writeln!(out, "{rule}");
@@ -311,7 +311,7 @@ fn name_lines(row: &Row) -> Lines {
     lines
 }
 
-/// The value, then what it rests on: its interval, and its n where the heading has another.
+/// The value, then its interval, and its n where the heading has another.
 fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),

@@ -1,7 +1,7 @@
 //! `proctor calibrate --from-run`: a sheet of a run's answers, for people to label.
 //!
-//! The sheet holds what a judge would be shown, and neither who answered nor what rules or judges made of
-//! it.
+//! The sheet holds the text that a judge would be shown, but not who answered or how rules or
+//! judges graded it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;

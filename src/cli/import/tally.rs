@@ -48,12 +48,12 @@ pub(super) struct WrittenSession {
     session: String,
     /// The file it was written to.
     file: String,
-    /// The file of what is known about it, if anything is.
+    /// The file of facts about it, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<String>,
 }
 
-/// Counts what the sessions of a recording hold.
+/// The counts of a recording's sessions.
 #[derive(Debug, Default, JsonSchema, Serialize)]
 pub(super) struct Tally {
     /// The recording.
@@ -112,7 +112,7 @@ impl Tally {
         self.sessions.len()
     }
 
-    /// Says what was replaced, by class: never what stood there.
+    /// Lists the replaced places by class, never the replaced text.
     pub(super) fn redacted(&mut self, counts: &BTreeMap<Class, u64>) {
         let counts = counts.iter().map(|(class, count)| (class.name(), *count));
         self.redacted = Some(counts.collect());
@@ -165,7 +165,7 @@ impl Tally {
         self.questions_left_out += recording.left_out;
     }
 
-    /// Names the file of what is known about the session that was added last.
+    /// Names the file of facts about the session that was added last.
     pub(super) fn add_truth(&mut self, target: &Path) {
         if let Some(last) = self.sessions.last_mut() {
             last.truth = Some(target.display().to_string());

@@ -9,7 +9,7 @@ use crate::report::escape::plain;
 use crate::report::sweep::recommendation;
 use crate::settings::Value;
 
-/// The recommended preset: a file that `run --strategy` takes, with what it was chosen on.
+/// The recommended preset: a file that `run --strategy` takes, with the sessions it was chosen on.
 pub(super) fn text(
     sweep: &Sweep,
     one: &Recommendation,

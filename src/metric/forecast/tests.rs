@@ -1,4 +1,4 @@
-//! Spans, spends and what is carried, each by hand.
+//! Spans, spends and carries, each computed by hand.
 
 use super::*;
 use crate::model::Purpose;

@@ -1,4 +1,4 @@
-//! How a difference is written: its change, its interval, and what it rests on.
+//! How a difference is written: its change, its interval and its sample.
 
 use crate::compare::{Kind, MetricDifference};
 use crate::metric::Direction;

@@ -1,4 +1,4 @@
-//! Retention by kind and age: how much of what was planted survives, the older it gets.
+//! Retention by kind and age: the share of planted items that survives as they get older.
 
 use serde_json::{Value as Json, json};
 

@@ -80,7 +80,7 @@ fn metrics(comparisons: &[GatedComparison]) -> Vec<&'static str> {
     names
 }
 
-/// The difference with its interval, in the unit of the panel, and what the gate says of it.
+/// The difference with its interval, in the unit of the panel, and the verdict of the gate.
 fn row(one: &GatedComparison, title: &str, metric: &MetricDifference) -> Option<Row> {
     let target = one.comparison.target;
     let at = match metric.kind {

@@ -1,4 +1,5 @@
-//! The settings of a sweep: what each saves and keeps, and those that nothing beats.
+//! The settings of a sweep: how much each saves and keeps, and the front of those that nothing
+//! beats.
 
 use super::axes::percent;
 use super::scatter::{self, BetterSide, Point, ends};
@@ -87,7 +88,7 @@ fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: boo
     }
 }
 
-/// The setting, what it saves and keeps, and how often it is on the front.
+/// The setting, how much it saves and keeps, and how often it is on the front.
 fn in_words(point: &SweepPoint, saves: Estimate, keeps: Estimate) -> String {
     let recommended = if point.recommended {
         "; recommended"

@@ -1,4 +1,5 @@
-//! Heat maps of a sweep: one row of two maps for each pair of knobs, what is saved and what is kept.
+//! Heat maps of a sweep: one row of two maps for each pair of knobs, the metric to save and the
+//! metric to keep.
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 

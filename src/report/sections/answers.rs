@@ -49,7 +49,8 @@ pub(in crate::report) fn ceiling(material: &Material<'_>) -> Option<String> {
     ))
 }
 
-/// Items that no reader could be asked, for the prompt was too long; `None` where there are none.
+/// Items that no reader could be asked, because the prompt was too long; `None` where there are
+/// none.
 pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
     let too_long = Verdict::Unscored {
         reason: Unscored::TooLong,
@@ -200,7 +201,7 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
     Section::new("summary_answers", rows).with_notes(ceiling(material))
 }
 
-/// Probes that did not qualify, with what the reader made of them in the qualification pass.
+/// Probes that did not qualify, with the reader's answers in the qualification pass.
 pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let (mut rows, mut items) = (Vec::new(), 0);
     for session in &material.manifest.sessions {

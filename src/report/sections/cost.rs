@@ -1,5 +1,5 @@
-//! Money: what each strategy costs under every scheme, what broke the cache, and what the provider
-//! says of it.
+//! Money: the cost of each strategy under every scheme, the causes of cache breaks, and the reads
+//! that the provider says of it.
 
 use std::collections::BTreeMap;
 

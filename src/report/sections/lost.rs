@@ -80,8 +80,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
     }))
 }
 
-/// Of what strategies that summarise lost: what their summariser had been sent, and what was gone
-/// before.
+/// Lost items of strategies that summarise: those their summariser had been sent, and those that
+/// were gone before.
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, strategy| {
         let probes = material

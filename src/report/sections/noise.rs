@@ -6,7 +6,7 @@ use crate::report::build::Material;
 use crate::report::{Cell, Role, Row, Section, Value, number_format};
 use crate::stats::components::{Advice, Components, Levels};
 
-/// Each level: its name, how it is repeated, and what it repeats.
+/// Each level: its name, the setting that repeats it, and the repeated work.
 const LEVELS: [(&str, &str, &str); 3] = [
     ("compaction", "repeats", "compactions"),
     ("answer", "models.answers", "answers"),
@@ -65,7 +65,7 @@ pub(in crate::report) fn of<'a>(
     Some(section)
 }
 
-/// Which further repeat buys most, and what is not known.
+/// The most useful further repeat, and the levels whose noise is unknown.
 fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> String {
     let levels_and_variances = LEVELS.iter().zip(found.0);
     let unknown: Vec<String> = levels_and_variances

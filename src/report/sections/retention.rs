@@ -14,7 +14,7 @@ use crate::report::{Cell, Column, Section};
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
 
-/// Where what is left of an item is.
+/// The places of the remaining items.
 const PLACES: [PlaceInPrompt; 6] = [
     PlaceInPrompt::Pinned,
     PlaceInPrompt::Verbatim,

@@ -44,7 +44,7 @@ pub(super) fn of_offline(rows: &[Row], writers: Option<&BTreeSet<&str>>) -> Opti
     })
 }
 
-/// Groups of strategies that differ only in what a model would have written, where none wrote.
+/// Groups of strategies that differ only in a model's writing, where no model wrote.
 pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
     if material.manifest.summariser.kind == ModelKind::Live {
         return Vec::new();
