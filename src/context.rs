@@ -24,7 +24,7 @@ pub use patch::{Applied, AppliedEdit, CacheEffect, Change, Edit, Patch, PatchErr
 pub struct Entry {
     /// Where it came from.
     pub origin: Origin,
-    /// What is sent.
+    /// The message that is sent.
     pub message: Arc<Message>,
     /// How large it is.
     pub size: Size,

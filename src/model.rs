@@ -34,7 +34,7 @@ pub trait Model: Debug + Send + Sync {
     /// The name printed in reports: `offline`, `scripted`, a provider's model id.
     fn name(&self) -> &str;
 
-    /// What its answers may be taken for.
+    /// The use to which its answers may be put.
     fn kind(&self) -> ModelKind;
 
     /// Answers one request. Deterministic unless the kind is [`ModelKind::Live`].
@@ -213,7 +213,7 @@ pub enum Task {
     Judge,
     /// Write the recorded answer: the call was made then, and no model is asked.
     Recorded {
-        /// What was written.
+        /// The recorded answer.
         answer: Arc<str>,
     },
 }
@@ -242,7 +242,7 @@ pub enum AnswerFormat {
     Fault,
     /// Names in their order, one per line.
     Sequence,
-    /// What the user said, word for word.
+    /// The user's sentence, word for word.
     Quote,
     /// The letter of one of two options.
     Letter,
@@ -258,9 +258,9 @@ pub struct Response {
     pub model: Arc<str>,
     /// Why it stopped.
     pub stop: Stop,
-    /// What it wrote.
+    /// The text of the answer.
     pub text: Arc<str>,
-    /// What it cost.
+    /// The billed tokens.
     pub usage: Usage,
 }
 

@@ -159,7 +159,7 @@ fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
     begins && ends
 }
 
-/// What was found out about each text, so that it is found out once.
+/// One result per text, so that each text is searched once.
 ///
 /// The key is the text itself: two texts never share an answer. Shared between threads; where two
 /// ask for the same text at once, both look, and one answer is kept.
@@ -178,7 +178,7 @@ impl<T: ?Sized> fmt::Debug for PerText<T> {
 }
 
 impl<T: ?Sized> PerText<T> {
-    /// What is known about `text`; `find` looks if nothing is.
+    /// The result for `text`; calls `find` if there is none yet.
     pub fn get_or(&self, text: &Arc<str>, find: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(text) {
@@ -200,7 +200,7 @@ pub enum PatternsError {
     TooLarge {
         /// Bytes of all patterns.
         bytes: usize,
-        /// What the automaton says.
+        /// The automaton's error.
         source: aho_corasick::BuildError,
     },
 }

@@ -81,7 +81,7 @@ impl Models {
     }
 }
 
-/// What is replayed in a cell.
+/// The context that a cell replays.
 #[derive(Debug)]
 pub enum Replayed {
     /// The whole history at every call, no window: the reference.
@@ -104,13 +104,13 @@ pub struct CellName {
 /// A finished cell.
 #[derive(Debug)]
 pub struct Replay {
-    /// What was measured.
+    /// The measurements.
     pub record: CellRecord,
     /// Processor time of the strategy's own code at each call, its model calls left out.
     pub strategy_cpu: Vec<Duration>,
     /// Processor time of the whole cell: strategy, observers, probes.
     pub cell_cpu: Duration,
-    /// What the stages put aside: path in the prompt, and content.
+    /// The texts that stages offloaded: path in the prompt, and content.
     pub offloaded: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
     pub unanswered: Option<Unanswered>,
@@ -286,7 +286,8 @@ impl<'a> Cell<'a> {
         End::Completed
     }
 
-    /// What a resumed session was loaded with stands in the context before the first call.
+    /// The messages that a resumed session was loaded with are in the context before the first
+    /// call.
     fn load(&mut self) -> usize {
         let loaded = self.prepared.session.loaded();
         for entry in &self.prepared.entries[..loaded] {
@@ -412,8 +413,8 @@ impl<'a> Cell<'a> {
         let mut is_refused = self.meter.refuses_prompt();
         loop {
             let prompt = cx.prompt(&self.context);
-            // What a fault refuses is refused once: the shorter prompt only has to fit. And what a
-            // product did send was no prompt too long for its model.
+            // A fault refuses a prompt once: the shorter prompt only has to fit. A prompt that the
+            // product sent was not too long for its model.
             let bytes = (cx.fixed + self.context.size()).bytes;
             let refusal = self.prepared.refusal(cx.call, bytes, &self.context);
             let refusal = refusal.filter(|_| !window.overflows(prompt));

@@ -15,14 +15,14 @@ pub enum Step<'a, T> {
     Ask(Ask<'a, T>),
 }
 
-/// What a request came to. A failure is a value: the asker decides what it means.
+/// The result of a request. A failure is a value: the code that asked decides what it means.
 pub type Answer = Result<Response, CallFailure>;
 
 type Resume<'a, T> = Box<dyn FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a>;
 
 /// Requests, and how to go on with their answers.
 pub struct Ask<'a, T> {
-    /// What is asked, in order. May be answered concurrently.
+    /// The requests, in order. May be answered concurrently.
     pub requests: Vec<Request>,
     resume: Resume<'a, T>,
 }

@@ -50,18 +50,18 @@ use trigger::Trigger;
 /// A stage plans; it never changes the context. It may keep notes between calls, and must not
 /// depend on anything but what it is given.
 pub trait Stage: Debug + Send {
-    /// What should change before the next call. No edits: nothing to do.
+    /// Plans the changes before the next call. No edits: nothing to do.
     ///
     /// The context is only lent: a continuation that needs entries clones them.
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a>;
 
-    /// What should change in an entry that is about to be appended, where it has index 0.
+    /// Plans the changes in an entry that is about to be appended, where it has index 0.
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
         let _ = (entry, cx);
         Ok(Patch::default())
     }
 
-    /// What should change after the response was appended.
+    /// Plans the changes after the response was appended.
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let _ = (context, cx);
         Step::Done(Ok(Patch::default()))
@@ -89,10 +89,10 @@ pub trait Stage: Debug + Send {
 /// A stage, or what is wrong with its settings.
 pub type StageResult = Result<Box<dyn Stage>, SettingError>;
 
-/// What a stage plans, once its requests are answered.
+/// The patch that a stage plans, once its requests are answered.
 pub type PlannedPatch<'a> = Step<'a, Result<Patch, StageError>>;
 
-/// What stands between an agent and its model: one value per cell.
+/// The part between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {
     /// Takes in a message that is about to be appended, alone in a context, and may change it.
     fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult;
@@ -161,7 +161,7 @@ impl CompactionResult {
     }
 }
 
-/// What came of a refused prompt.
+/// The result of a refused prompt.
 #[derive(Debug)]
 pub enum Recovery {
     /// The context was shortened: try again.
@@ -198,13 +198,14 @@ pub enum StageError {
     /// The model declined.
     #[error("the model refused to write a summary")]
     Refused,
-    /// What happened cannot be told from the recording. The cell ends: what follows would be made up.
+    /// The recording does not say what happened. The cell ends: everything after it would be made
+    /// up.
     #[error("not measurable: {why}")]
     NotMeasurable {
         /// Why, in words.
         why: &'static str,
     },
-    /// What came out frees less than the guard asks for.
+    /// The result frees less than the guard asks for.
     #[error("the context would shrink from {before} to {after} tokens only")]
     NoGain {
         /// Tokens of the messages before.
@@ -212,13 +213,13 @@ pub enum StageError {
         /// Tokens of the messages after.
         after: Tokens,
     },
-    /// What came out would make the stage fire again.
+    /// The result would make the stage fire again.
     #[error("the context would still be over the trigger, with {after} tokens of messages")]
     StillOver {
         /// Tokens of the messages after.
         after: Tokens,
     },
-    /// What came out is larger than what went in.
+    /// The result is larger than its input.
     #[error("the context would grow from {before} to {after} tokens")]
     Inflation {
         /// Tokens of the messages before.
@@ -237,7 +238,7 @@ pub enum StrategyError {
     NotMeasurable {
         /// The stage's name in its strategy.
         stage: Arc<str>,
-        /// What cannot be told.
+        /// The stage's error.
         #[source]
         source: StageError,
     },
@@ -246,7 +247,7 @@ pub enum StrategyError {
     ImpossiblePatch {
         /// The stage's name in its strategy.
         stage: Arc<str>,
-        /// What is wrong with it.
+        /// The patch's error.
         #[source]
         source: PatchError,
     },

@@ -62,15 +62,15 @@ pub trait TokenCounter: Debug + Send + Sync {
 /// One block of a message, as counters see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind<'a>,
-    /// What the model reads of it.
+    /// The text that the model reads.
     pub text: &'a Arc<str>,
     /// The images in it.
     pub images: &'a [Picture],
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy)]
 pub enum BlockKind<'a> {
     /// Plain text.

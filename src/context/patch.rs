@@ -50,7 +50,7 @@ pub enum CacheEffect {
     Breaks,
 }
 
-/// What a stage wants changed.
+/// The changes that a stage wants.
 ///
 /// All indices refer to the context that `plan` was shown; edits are ascending and disjoint.
 #[derive(Debug, Clone, Default)]
@@ -79,10 +79,10 @@ impl Patch {
     }
 }
 
-/// What applying some edits did.
+/// The effect of the applied edits.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What was replaced by what, in order.
+    /// The replacements, in order.
     pub edits: Vec<AppliedEdit>,
     /// The entries that were there before, those of each edit in order.
     pub removed: Vec<Entry>,
@@ -100,7 +100,7 @@ pub struct Change {
 pub struct AppliedEdit {
     /// Indices in the context before the whole patch.
     pub entries: Range<usize>,
-    /// What stands there now.
+    /// The entries in their place.
     pub with: Vec<Entry>,
     /// Whether the provider's cache survives it.
     pub cache: CacheEffect,
@@ -115,7 +115,7 @@ pub struct Applied {
     pub stage: Arc<str>,
     /// Why, in words.
     pub reason: String,
-    /// What changed.
+    /// The change.
     pub change: Change,
     /// Whether the context, once the strategy was done with it at this call, was still at or over
     /// the size that the stage waits for; false where it waits for none.

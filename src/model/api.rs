@@ -1,4 +1,4 @@
-//! What goes over the wire to a model's API, and what comes back: bytes only, no network.
+//! The bytes that go to a model's API and come back; no network.
 //!
 //! A [`Dialect`] writes a request as one provider takes it, and an [`IncomingAnswer`] reads the answer as
 //! it comes, streamed or whole. The body that is written is also what a recorded answer is found

@@ -1,4 +1,4 @@
-//! What a call costs: in the provider's own words, or counted here where it says nothing.
+//! The tokens of a call: the provider's numbers, or counted here if it reports none.
 
 use super::{CallFailure, Request, Response};
 use crate::tokens::CountedTexts;

@@ -75,7 +75,7 @@ impl ReplayMode {
 pub struct Entry {
     /// Hash of the exact request, the model and the repeat: 64 hexadecimal digits.
     pub key: String,
-    /// What its answers may be taken for.
+    /// The use to which its answers may be put.
     pub kind: ModelKind,
     /// The model that was asked, by the name it was asked under.
     pub model: String,
@@ -87,7 +87,7 @@ pub struct Entry {
     pub repeat: u32,
     /// The shape of the request.
     pub request: Shape,
-    /// What was answered.
+    /// The answer.
     pub answer: Response,
 }
 
@@ -205,7 +205,7 @@ impl Cassette {
         }
         let mut state = self.state();
         loop {
-            // What was answered in this very run is not asked again, whatever the mode.
+            // An answer of this run is not asked for again, in any mode.
             let counts = self.mode != ReplayMode::Record || state.fresh.contains(key);
             if let Some(entry) = state.entries.get(key).filter(|_| counts) {
                 return Some(entry.answer.clone());

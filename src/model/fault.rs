@@ -109,7 +109,7 @@ pub enum FaultSchedule {
     },
 }
 
-/// What goes wrong in a run.
+/// The faults of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Faults {
     /// The seed that decides which attempts a probability hits.

@@ -303,7 +303,7 @@ pub enum HttpError {
     /// The base URL is invalid. It is not repeated: it may hold a key.
     #[error("that base URL cannot be used: {problem}")]
     BaseUrl {
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The key cannot be a header. It is not repeated.

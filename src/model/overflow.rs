@@ -371,7 +371,7 @@ mod tests {
                 400,
                 r#"{"error":{"message":"max_tokens must be at least 1","type":"invalid_request_error"}}"#,
             ),
-            // What the user said is no message of the server.
+            // A user's text is not a message of the server.
             (
                 400,
                 r#"{"error":{"message":"bad role"},"input":{"message":"prompt is too long"}}"#,

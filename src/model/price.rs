@@ -1,4 +1,4 @@
-//! What tokens cost: dated price files, one per provider, with the rules of its prompt cache.
+//! Prices of tokens: dated price files, one per provider, with the rules of its prompt cache.
 //!
 //! A price that no document names is unknown and prints as such; it is never 0 and never guessed.
 //! Where no price is known, a [`CacheScheme`] still says what each class of tokens costs relative to
@@ -45,19 +45,19 @@ const ASSUMED_WINDOW: Tokens = Tokens(200_000);
 /// The name by which strategies mean the small model of the agent's provider.
 pub const FAST: &str = "fast";
 
-/// What a model's tokens cost, in thousandths of an uncached input token of the agent's model.
+/// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelativePrice {
-    /// What it reads.
+    /// Its input tokens.
     pub input: u64,
-    /// What it writes.
+    /// Its output tokens.
     pub output: u64,
 }
 
 impl RelativePrice {
-    /// What a call of this usage costs, in thousandths of an uncached input token of the agent's
-    /// model. Nothing of it is cached.
+    /// The cost of a call with this usage, in thousandths of an uncached input token of the agent's
+    /// model. No part of it is cached.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let read = usage.prompt().0.saturating_mul(self.input);
         read.saturating_add(usage.output.0.saturating_mul(self.output))

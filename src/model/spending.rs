@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((spent.money, spent.unpriced), (Usd(150_000), 1));
         assert_eq!(spending.reached(&money(150_001)), None);
         assert!(spending.reached(&money(150_000)).is_some());
-        // What comes in a batch was agreed to, and reaches no limit.
+        // A batch was agreed to before it was sent, and counts towards no limit.
         spending.paid_in_batch("m", &Usage::uncached(Tokens(100), Tokens(10)), Some(500));
         assert_eq!(spending.so_far().batched, Usd(75_000));
         assert_eq!(spending.reached(&money(150_001)), None);

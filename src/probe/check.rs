@@ -15,7 +15,7 @@ pub struct Mistake {
     pub line: usize,
     /// The fact's id; empty where the whole file is meant.
     pub fact: String,
-    /// What is wrong, in words.
+    /// The problem, in words.
     pub problem: String,
 }
 

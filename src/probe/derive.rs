@@ -1,8 +1,8 @@
 //! Facts of a recorded session that can be asked for: found by rule, one kind per function.
 //!
-//! What is found here is a proposal. A person can edit the file, `proctor probes check` holds it
-//! against its session, and the caller keeps only what the full history answers. Nothing is proposed
-//! that is not unique: a value that stands in two messages is no planted value.
+//! A derived fact is a proposal. A person can edit the file, `proctor probes check` compares it
+//! with its session, and the caller keeps only the facts that the full history answers. A fact is
+//! proposed only if its value is unique: a value that is in two messages is not a planted value.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ const KEYS_PER_DECOY: usize = 3;
 /// and at least so many.
 const LEAST_DECOYS: usize = 2;
 
-/// What a tool use does to which files: the caller knows the tools.
+/// Names the files that a tool use touches and what it does to them; the caller knows the tools.
 pub type FilesTouched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
 
 /// Facts that can be asked for, and what was passed over.
@@ -235,7 +235,7 @@ impl Texts {
         };
         let fixed = session.system().into_iter();
         let fixed = fixed.chain(session.tools().iter().map(crate::session::ToolSchema::text));
-        // What stands in every prompt is nobody's secret: it counts as another message.
+        // A value in every prompt is not a secret: it counts as another message.
         let pinned = session.messages().len();
         let fixed = fixed.map(|text| (pinned, text));
         let messages = session.messages().iter().enumerate();

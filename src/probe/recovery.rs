@@ -11,8 +11,7 @@ pub struct Recovery {
 }
 
 impl Default for Recovery {
-    /// What products' retrieval tools bring back by default is of this size: a handful of
-    /// paragraphs.
+    /// Retrieval tools of products bring back about as much by default: a handful of paragraphs.
     fn default() -> Self {
         Self {
             snippets: 5,

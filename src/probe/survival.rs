@@ -161,7 +161,7 @@ impl Survival {
                 if search == Search::Count {
                     texts.extend(order::grouped(part.text));
                 }
-                // What only ends the one before it keeps its slot, and is never found.
+                // A value that only ends the one before it keeps its slot, and is never found.
                 if part.unasked && search != Search::Event {
                     texts.clear();
                 }

@@ -13,10 +13,10 @@ use crate::strategy::cut::Cut;
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-/// What stands in front of the quoted evidence.
+/// The text in front of the quoted evidence.
 const EXCEPT: &str = "The beginning of this conversation is left out, except for:";
 
-/// What stands there where nothing is quoted.
+/// The text in that place if nothing is quoted.
 const LEFT_OUT: &str = "The beginning of this conversation is left out.";
 
 /// Tokens of the longest form of a question.
@@ -29,9 +29,8 @@ pub(super) fn question(probe: &Probe, counts: &CountedTexts) -> Tokens {
     sizes.max().unwrap_or(Tokens::ZERO)
 }
 
-/// What a reader is shown in place of the full history `entries`, in at most `room` tokens of
-/// messages; `evidence` are indices of entries, ascending. Nothing where the evidence alone is too
-/// long.
+/// The messages that a reader gets in place of the full history `entries`, in at most `room`
+/// tokens; `evidence` are indices of entries, ascending. `None` if the evidence alone is too long.
 pub(super) fn of_evidence(
     entries: &[Entry],
     evidence: &[usize],
@@ -121,7 +120,7 @@ mod tests {
         texts.map(|text| &**text).collect::<Vec<_>>().join("|")
     }
 
-    /// What is shown in so much room, as text; nothing where the evidence does not fit.
+    /// The messages that fit into this room, as text; `None` if the evidence does not fit.
     fn check(evidence: &[usize], room: u64) -> Option<String> {
         let counts = CountedTexts::new(counter("chars/4").unwrap());
         let entries = entries(&counts);

@@ -97,7 +97,7 @@ pub(super) fn answer(fault: Fault, whole: Answer, history: Size, counts: &Counte
     }
 }
 
-/// What a failed attempt at the agent's own call costs, and why it failed, in words.
+/// The cost of a failed attempt at the agent's own call, and the reason of the failure in words.
 ///
 /// A call that was refused costs nothing. One on which the server failed has been read. Of an
 /// answer that breaks off, half has been written.

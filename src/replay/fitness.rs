@@ -11,18 +11,18 @@ use crate::probe::judge::{self, known_answer};
 use crate::record::{LostCall, SentinelRecord};
 use crate::tokens::CountedTexts;
 
-/// What the judges of a run made of the sentinels; shared by all cells.
+/// The judges' results on the known answers of a run, shared by all cells.
 #[derive(Debug, Clone, Default)]
 pub struct Fitness(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     results: BTreeMap<String, Arc<KnownAnswerResults>>,
-    /// What was paid for them and is kept nowhere.
+    /// Calls for known answers that were paid for and are not kept.
     lost: Vec<LostCall>,
 }
 
-/// What one judge made of the sentinels.
+/// One judge's results on the known answers.
 #[derive(Debug)]
 pub(super) struct KnownAnswerResults {
     pub(super) records: Vec<SentinelRecord>,
@@ -84,7 +84,8 @@ impl Fitness {
         Some(results)
     }
 
-    /// What was paid for sentinels and is kept nowhere, since this was last asked.
+    /// The calls for known answers that were paid for and are not kept, since the last call of this
+    /// method.
     pub(super) fn take_lost(&self) -> Vec<LostCall> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.lost)

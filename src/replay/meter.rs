@@ -69,7 +69,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// What follows belongs to this call of the agent.
+    /// Counts everything from here on to this call of the agent.
     pub(super) fn start_call(&mut self, call: usize, scale: Scale) {
         self.scale = scale;
         self.injector.call = call;
@@ -207,7 +207,7 @@ pub struct RequestBill {
     pub usage: Usage,
     /// The answer, if it is kept.
     pub kept: Option<KeptCall>,
-    /// What was paid and is kept nowhere.
+    /// Answers that were paid for and are not kept.
     pub lost: Vec<LostCall>,
 }
 
@@ -252,7 +252,7 @@ impl RequestBill {
         }
     }
 
-    /// What all attempts cost.
+    /// The cost of all attempts.
     pub fn total(&self) -> Usage {
         let failed = self.failed.iter().map(|(_, usage)| *usage);
         failed.sum::<Usage>() + self.usage

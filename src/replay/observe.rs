@@ -100,13 +100,13 @@ pub trait Observer: Debug + Send {
 pub struct StrategyRequest {
     /// Its number among the cell's `model_calls`.
     pub number: usize,
-    /// What it cost.
+    /// Its cost.
     pub usage: Usage,
-    /// What was asked.
+    /// The request.
     pub request: Request,
     /// Before or after this call of the agent.
     pub call: usize,
-    /// What was answered; nothing where the call failed.
+    /// The answer; `None` if the call failed.
     pub answer: Option<Response>,
 }
 
@@ -138,7 +138,7 @@ impl CallView<'_> {
     }
 }
 
-/// What the observers of all cells of one session share.
+/// The plans that the observers of all cells of one session share.
 #[derive(Debug)]
 pub struct ObserverPlans {
     pub(super) plan: Arc<SurvivalPlan>,

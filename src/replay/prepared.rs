@@ -30,11 +30,11 @@ pub struct PreparedSession {
     pub(super) tools: Arc<[ToolSchema]>,
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
     pub(super) watched: observe::ObserverPlans,
-    /// What goes wrong on purpose in the cells of strategies; the reference and the floor are spared.
+    /// The faults in the cells of strategies; the reference and the floor have none.
     pub faults: Arc<Faults>,
     /// Limits of the provider's beside the window; the reference and the floor are spared.
     pub limits: Vec<Limit>,
-    /// What a model is asked beside the scored questions.
+    /// The questions to a model beside the scored ones.
     pub asking: Asking,
     pub(super) bill: Arc<Bill>,
 }

@@ -1,4 +1,4 @@
-//! What a strategy is told before each call.
+//! Makes the situation that a strategy gets before each call.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ pub struct Split {
     pub written: Tokens,
 }
 
-/// What the cache did at one call.
+/// The outcome of one call in the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheOutcome {
     /// How the prompt splits.
@@ -112,7 +112,8 @@ impl PromptCache {
             again: line.seen_from(found),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
-            // What is read lives on, and what ends at a breakpoint is kept from now on.
+            // A prefix that is read stays cached, and one that ends at a breakpoint is cached from
+            // now on.
             let is_kept = |at: &usize| *at == found || line.until(*at) >= self.scheme.minimum;
             let kept = breakpoints.iter().copied().filter(is_kept);
             let read = (found > 0 && !breakpoints.contains(&found)).then_some(found);

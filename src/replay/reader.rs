@@ -68,7 +68,7 @@ pub(super) struct Question {
     prompt: usize,
 }
 
-/// What an answer is for.
+/// The purpose of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerPurpose {
     /// It counts; of several to the same question, the one of this number.
@@ -159,7 +159,7 @@ impl<'a> Questioner<'a, '_> {
         &watched.probes()[watched.items()[item].probe]
     }
 
-    /// What each item is asked for.
+    /// The purposes for which each item is asked.
     fn purposes(&self) -> Vec<AnswerPurpose> {
         let is_model = self.meter.has_model_reader();
         let is_anchor = self.arm != Arm::Strategy;

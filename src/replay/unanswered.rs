@@ -1,4 +1,4 @@
-//! What leaves a cell without a record: an answer that was wanted and not got.
+//! The reasons that leave a cell without a record: an answer that was needed did not come.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ pub enum Unanswered {
     Unreached {
         /// The model.
         model: Arc<str>,
-        /// What came of it last.
+        /// The last failure.
         failure: CallFailure,
     },
 }
 
 impl Unanswered {
-    /// What an answer of this model says about the way to it; nothing where it is one.
+    /// The reason in an answer of this model why no answer came; `None` if one came.
     pub(super) fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
         match answer {
             Err(CallFailure::NotRecorded) if model.defers() => Some(Self::Deferred),

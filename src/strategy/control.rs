@@ -39,7 +39,7 @@ pub static CONTROLS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What can follow a strategy: a digest, or any method of `extract`.
+/// The stages that can follow a strategy: a digest, or any method of `extract`.
 pub(super) fn following_words() -> Vec<&'static str> {
     let methods = KEYS.words_of("extract", "method");
     [DIGEST].into_iter().chain(methods).collect()
@@ -48,7 +48,7 @@ pub(super) fn following_words() -> Vec<&'static str> {
 /// The one that is no method of `extract`.
 pub(super) const DIGEST: &str = "digest";
 
-/// What the name of a control says.
+/// The meaning of a control's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control<'a> {
     /// Cut to so many tokens.

@@ -126,7 +126,7 @@ pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
     let starts: Vec<usize> = (0..entries.len())
         .filter(|at| role(&entries[*at]) == Role::Assistant)
         .filter(|at| {
-            // What follows a user's message starts a response, and separates no pair.
+            // An entry after a user's message starts a response, and separates no pair.
             *at == 0
                 || role(&entries[at - 1]) == Role::User
                 || !splits_response(entries, *at) && !separates_pair(entries, *at)

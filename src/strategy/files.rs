@@ -42,7 +42,7 @@ const PATCH_LINES: [&str; 4] = [
     "+++ b/",
 ];
 
-/// What the tool use shows, if it reads one file.
+/// The part of a file that the tool use shows, if it reads one file.
 ///
 /// An editor whose `command` is `view` reads, whatever its class.
 pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
@@ -55,7 +55,7 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
     }
     let key = path_key(&input)?;
     let path = plain(input.get(key)?.as_str()?);
-    // What else is said, in the order of its names; what is null is not said.
+    // The other arguments, in the order of their names; a null argument counts as absent.
     let rest: BTreeMap<&String, &Value> = input.as_object()?.iter().collect();
     let is_rest = |name: &str, value: &Value| name != key && name != "command" && !value.is_null();
     let rest = rest

@@ -13,24 +13,24 @@ pub struct Guards {
     pub max_consecutive_failures: u32,
     /// A patch that frees less is not applied.
     pub min_gain_tokens: Tokens,
-    /// What happens to a patch that makes the context larger.
+    /// The fate of a patch that makes the context larger.
     pub on_inflation: OnInflation,
-    /// What happens to a patch after which the stage's trigger would still fire for size.
+    /// The fate of a patch after which the stage's trigger would still fire for size.
     pub post_check: PostCheck,
-    /// What a stage does when the model refuses what it was to summarise as too long.
+    /// The reaction if the model refuses the request for a summary as too long.
     pub on_summary_overflow: OnSummaryOverflow,
     /// How often it does that within one attempt.
     pub summary_overflow_tries: u32,
-    /// What a stage does when the model wrote nothing.
+    /// The reaction if the model wrote nothing.
     pub on_empty: OnNoSummary,
-    /// What a stage does when the model called a tool instead of writing.
+    /// The reaction if the model called a tool instead of writing.
     pub on_tool_call: OnNoSummary,
-    /// What a stage does when the model wrote something else: went on with the conversation, or
-    /// asked a question.
+    /// The reaction if the model wrote something else: went on with the conversation, or asked a
+    /// question.
     pub on_chat: OnNoSummary,
 }
 
-/// What happens to a patch after which the context is still over what made the stage fire.
+/// The fate of a patch after which the context is still over the size that made the stage fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostCheck {
@@ -40,7 +40,7 @@ pub enum PostCheck {
     Discard,
 }
 
-/// What a stage does when the model refuses what it was to summarise as too long.
+/// The reaction if the model refuses the request for a summary as too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnSummaryOverflow {
@@ -55,7 +55,7 @@ pub enum OnSummaryOverflow {
     Halve,
 }
 
-/// What a stage does with an answer that is no summary.
+/// The reaction to an answer that is not a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnNoSummary {
@@ -67,7 +67,7 @@ pub enum OnNoSummary {
     Apply,
 }
 
-/// What happens to a patch that makes the context larger.
+/// The fate of a patch that makes the context larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInflation {

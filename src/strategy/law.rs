@@ -6,7 +6,7 @@
 /// A promise about what a strategy makes of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
-    /// What is sent keeps the provider's rules wherever the full history does.
+    /// A prompt keeps the provider's rules wherever the full history does.
     ValidContext,
     /// Every entry's origin is true.
     TrueOrigins,

@@ -1,4 +1,4 @@
-//! What a model wrote, if it can stand for what it was to replace.
+//! Checks whether a model's answer can replace the messages that it was to summarise.
 
 use std::sync::Arc;
 

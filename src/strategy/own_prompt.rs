@@ -15,14 +15,15 @@ use crate::units::Tokens;
 /// The knob that names the file.
 const PROMPT: &str = "prompt";
 
-/// What a prompt may name.
+/// The variables of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variable {
     /// The messages that are summarised, as JSON.
     Conversation,
     /// The summary that is continued; empty at the first compaction.
     PreviousSummary,
-    /// What is to be kept: `instructions`, and the words of a person who asked for the compaction.
+    /// The focus of the summary: `instructions`, and the words of a person who asked for the
+    /// compaction.
     Focus,
     /// How long the summary may be.
     MaxOutputTokens,
@@ -143,14 +144,14 @@ impl OwnPrompt {
     }
 }
 
-/// What a prompt is filled with; empty where there is nothing.
+/// The values of a prompt's variables; empty if there is none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PromptValues<'a> {
     /// The messages as JSON; empty where they stand in the request themselves.
     pub(super) conversation: &'a str,
     /// The earlier summary that is shown apart.
     pub(super) previous: &'a str,
-    /// What is to be kept.
+    /// The focus of the summary.
     pub(super) focus: &'a str,
     /// How long the summary may be.
     pub(super) max_output: Tokens,

@@ -13,7 +13,7 @@ use crate::units::Tokens;
 #[derive(Debug, Default)]
 pub(crate) struct PendingEdits {
     blocks: Vec<Block>,
-    /// What they free together.
+    /// The tokens that they free together.
     gain: Tokens,
     has_new: bool,
 }

@@ -34,7 +34,7 @@ pub struct Retries {
     pub per: RetriesPer,
 }
 
-/// What recoveries are counted over.
+/// The span over which recoveries are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RetriesPer {
     /// One call.
@@ -51,8 +51,8 @@ pub struct Slot {
     stage: Box<dyn Stage>,
 }
 
-/// What the pipeline keeps of a stage, apart from the stage itself: while a stage waits for a
-/// model it is lent out, and its notes are not.
+/// The pipeline's notes on a stage. The stage itself is lent out while it waits for a model, and
+/// its notes are not.
 #[derive(Debug)]
 pub(super) struct Notes {
     /// The stage's name: its path in settings, and in logs.
@@ -241,8 +241,8 @@ fn run<'a>(
         }
         fired.resize_with(state.applied.len(), || notes.when.clone());
     }
-    // What is put back behind a summary may bring the context over its trigger again. What is done
-    // after a call waits for no size.
+    // A restored entry after a summary may bring the context over its trigger again. A stage after
+    // a call waits for no size.
     if moment != Moment::AfterCall {
         for (applied, when) in state.applied.iter_mut().zip(fired) {
             applied.is_still_over = when.is_over(&state.context, cx);

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 
-/// What a stage knows of the entries and results it has read, so that it reads each once.
+/// A stage's notes on the entries and results that it has read, so that it reads each once.
 ///
 /// Once entries are replaced, all positions change, and the notes start afresh.
 #[derive(Debug, Default)]

@@ -63,7 +63,7 @@ pub struct StrategySpec {
     trigger: Trigger,
     /// Whether all stages that wait for something wait for `trigger`.
     is_matched: bool,
-    /// What a strategy that follows another cuts to, by call.
+    /// The sizes that a strategy which follows another cuts to, by call.
     sizes: BTreeMap<usize, Tokens>,
 }
 
@@ -93,7 +93,7 @@ impl StrategySpec {
     /// As [`StrategySpec::named`], with overrides in brackets, as names are printed:
     /// `observation-masking[clear_results.keep_last=5,clear_results.every=10]`.
     ///
-    /// What stands in brackets behind `tail@` and a strategy belongs to the strategy.
+    /// Brackets after `tail@` and a strategy belong to the strategy.
     pub fn parse(text: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
         if let Some(control @ Control::Follow(..)) = Control::of(text) {
             return Self::control(text, control, trigger, place);

@@ -1,4 +1,4 @@
-//! What a strategy is told before each call: the present, never the future.
+//! A strategy's input before each call: the present, never the future.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Situation {
     pub fixed: Size,
     /// How counted sizes become billed ones.
     pub scale: Scale,
-    /// What the last prompt *this cell* sent cost, once there was one.
+    /// The cost of the last prompt that *this cell* sent, once there was one.
     pub last_usage: Option<Usage>,
     /// The messages of that prompt and its answer, as counted.
     pub last_messages: Size,
@@ -45,8 +45,8 @@ pub struct Situation {
     /// A person asked for a compaction since the last call: the recorded product compacted here
     /// because it was told to.
     pub was_asked: bool,
-    /// What the person wants kept who asked for it:
-    /// [`compact_hint`](crate::session::Message::compact_hint) of that message, the newest there is.
+    /// The focus that a person gave with the request for a compaction:
+    /// [`compact_hint`](crate::session::Message::compact_hint) of the newest message that has one.
     pub compact_hint: Option<Arc<str>>,
     /// Names of the tools the last response asked for.
     pub tool_requests: Vec<Arc<str>>,

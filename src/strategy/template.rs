@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-/// What a summary is asked to hold.
+/// The contents that a request for a summary asks for.
 #[derive(Debug)]
 pub(super) struct Template {
     /// The word in `template = "…"`.
     pub(super) name: &'static str,
     /// A line with the sections of the summary, and what is asked.
     text: &'static str,
-    /// What is asked of each part of a conversation, if the template makes a difference.
+    /// The request for each part of a conversation, if the template distinguishes them.
     spans: Option<[&'static str; 3]>,
     markup: Markup,
 }
@@ -25,7 +25,7 @@ pub(super) enum Span {
     UpTo,
 }
 
-/// What stands around a summary in the answer.
+/// The markup around a summary in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Markup {
     /// Nothing: the answer is the summary.
@@ -113,7 +113,7 @@ impl Template {
         sections
     }
 
-    /// What the request opens with, before it says where the conversation stands; may be empty.
+    /// The opening of the request, before it says where the conversation is; may be empty.
     pub(super) fn opening(&self) -> &'static str {
         match self.markup {
             Markup::AnalysisAndSummary => TEXT_ONLY,
@@ -121,7 +121,7 @@ impl Template {
         }
     }
 
-    /// What is asked of this part of a conversation.
+    /// The request for this part of a conversation.
     pub(super) fn body(&self, span: Span) -> String {
         let Some([full, from, up_to]) = self.spans else {
             return self.parts().1.trim_end().to_owned();
@@ -138,7 +138,7 @@ impl Template {
             .to_owned()
     }
 
-    /// What the request closes with; may be empty.
+    /// The closing of the request; may be empty.
     pub(super) fn closing(&self) -> &'static str {
         match self.markup {
             Markup::AnalysisAndSummary => TEXT_ONLY_CLOSING,
@@ -182,7 +182,7 @@ fn without(text: &str, name: &str) -> String {
     format!("{before}{}", after.map_or("", |(_, after)| after))
 }
 
-/// What stands in the first element of this name, to the end of the text if it never ends.
+/// The content of the first element of this name, to the end of the text if it never ends.
 fn between<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let inner = rest

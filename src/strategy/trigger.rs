@@ -21,7 +21,7 @@ pub struct Trigger {
     pub condition: Condition,
     /// The counter it measures with.
     pub counter: Measure,
-    /// What it measures.
+    /// The part of the prompt that it measures.
     pub scope: Scope,
     /// After firing, so many calls must pass before it fires again; 0 for none.
     pub min_rounds_between: u64,
@@ -42,8 +42,9 @@ pub enum Measure {
     /// `4/3 × (characters / 4 + 2,000 per image or document)`, rounded up: the cautious estimate
     /// of Claude Code. A document's own JSON is counted beside its 2,000.
     Padded,
-    /// What the last prompt of this cell truly took, characters divided by four for what was
-    /// appended since, less what was freed since. Before the first prompt all of it is estimated.
+    /// The tokens that the last prompt of this cell truly took, plus characters divided by four for
+    /// what was appended since, less what was freed since. Before the first prompt all of it is
+    /// estimated.
     Usage,
     /// A counter that encodes. Where the scenario counts otherwise, every message is looked at before each
     /// call; each text is encoded once.
@@ -60,7 +61,7 @@ const MEASURES: [(&str, Measure); 6] = [
     ("usage", Measure::Usage),
 ];
 
-/// What a trigger measures.
+/// The part of a prompt that a trigger measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Scope {
     /// The whole prompt: system prompt, tool definitions and messages.

@@ -1,4 +1,4 @@
-//! What a picture costs: each provider's documented formula, by width and height.
+//! The tokens of a picture: each provider's documented formula, by width and height.
 
 use crate::units::Tokens;
 

@@ -143,7 +143,7 @@ fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Atte
     }
     let reason = reason(wire, status, said);
     match status {
-        // What is spent does not come back by waiting.
+        // Waiting does not bring back a spent quota.
         429 if said.contains("insufficient_quota") => {
             AttemptFailure(CallFailure::Denied(reason), Retry::Never)
         }

@@ -92,7 +92,7 @@ impl Reader {
                 best_line(&question, &texts)
             }
             AnswerFormat::YesNo => forms::yes_or_no(&question, &texts),
-            // What is found was said, and a rule that was said is taken to hold.
+            // A rule that is found was said, and is taken to hold.
             AnswerFormat::YesOrNo => best_line(&question, &texts).map(|_| "yes".to_owned()),
             AnswerFormat::Sequence => forms::in_order(&question, &texts),
             AnswerFormat::Letter => forms::letter(&question, &texts),

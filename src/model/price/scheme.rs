@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Reader, SettingError};
 use crate::units::{Tokens, Usage, is_valid_id, whole};
 
-/// What each class of tokens costs, in thousandths of an uncached input token.
+/// The price of each class of tokens, in thousandths of an uncached input token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
@@ -20,7 +20,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What a call of this usage costs, in thousandths of an uncached input token.
+    /// The cost of a call with this usage, in thousandths of an uncached input token.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let written = usage.cache_write_5m + usage.cache_write_1h;
         let classes = [
@@ -74,8 +74,8 @@ pub struct CacheScheme {
 /// messages.
 const BREAKPOINTS: usize = 4;
 
-/// What output costs where a scheme does not say, in thousandths: five times input, as for all of
-/// Anthropic's models.
+/// The price of output if a scheme does not name it, in thousandths: five times input, as for all
+/// of Anthropic's models.
 const OUTPUT: u32 = 5_000;
 
 impl CacheScheme {

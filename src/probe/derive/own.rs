@@ -123,7 +123,7 @@ mod tests {
                 "<user_query>Mend it.</user_query><additional_data>x</additional_data>",
                 &["Mend it."],
             ),
-            // What people paste is theirs, and what is never closed is no element.
+            // Pasted text is the user's, and an element that is never closed is not an element.
             ("Keep <div>this</div> here", &["Keep <div>this</div> here"]),
             ("Vec<my_type> is kept", &["Vec<my_type> is kept"]),
             ("a < b and c > d", &["a < b and c > d"]),

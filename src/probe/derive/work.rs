@@ -1,4 +1,4 @@
-//! What the agent did: files, their order, plans, failures, counts.
+//! Derives facts about the agent's work: files, their order, plans, failures, counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

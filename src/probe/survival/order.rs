@@ -1,4 +1,5 @@
-//! What a text itself says about order: which of two values came later, and what is ticked off.
+//! The order that a text itself gives: which of two values came later, and which items are ticked
+//! off.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ const BACKWARD: &[&str] = &["before", "formerly", "from", "not", "previously", "
 /// Arrows point from the older value to the newer.
 const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
 
-/// What a ticked item is called.
+/// Words for a ticked item.
 const TICKED: &[&str] = &["completed", "done", "finished"];
 
 /// How an item is ticked in a list.

@@ -1,4 +1,4 @@
-//! What readers and judges are asked: many requests at once, on no strategy's bill.
+//! Requests to readers and judges: many at once, and not on the strategy's bill.
 //!
 //! Questions of one prompt are sent together once the first of them is answered: until then the
 //! provider has not cached the prompt, and each would be billed for all of it.
@@ -30,7 +30,7 @@ pub(in crate::replay) struct EvaluatorRequest {
     pub(in crate::replay) turn: u32,
 }
 
-/// What a request needs to be sent from any thread.
+/// A request with everything that is needed to send it from any thread.
 struct OutgoingRequest<'s> {
     put: &'s EvaluatorRequest,
     model: Option<&'s dyn Model>,

@@ -1,4 +1,4 @@
-//! What the agent's own next tool call needed, and whether the prompt still held it.
+//! Checks whether the prompt still holds what the agent's next tool call needs.
 //!
 //! An *entity* is a path, identifier, id, number or quoted string of a recorded tool call's
 //! arguments that stood in an earlier message. The same entities are wanted of every strategy; what
@@ -133,7 +133,7 @@ pub struct ActionSupportObserver {
     /// By call: what is gone and could be read again.
     reachable: Vec<u32>,
     pointers: Pointers,
-    /// What was missed so far, a tool result or else an entity: each is read again once.
+    /// The misses so far, each a tool result or else an entity: each is read again once.
     missed: BTreeSet<Result<(usize, usize), u32>>,
     rereads: Vec<Reread>,
 }
@@ -158,7 +158,7 @@ impl ActionSupportObserver {
         }
     }
 
-    /// What had to be read again so far.
+    /// The results and entities that had to be read again so far.
     #[cfg(test)]
     pub(super) fn rereads(&self) -> &[Reread] {
         &self.rereads
@@ -373,8 +373,8 @@ mod tests {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let entities = Arc::new(ActionEntities::new(&session, &counts).unwrap());
         let hash = crate::units::ContentHash::of(held).hex(12);
-        // What stands in place of the result, and what of it is reachable at the second call and,
-        // behind the edit, at the fourth.
+        // The stub in place of the result, and the expected reachable entities at the second call
+        // and, after the edit, at the fourth.
         let check = |stub: &str, reachable: [u32; 2]| {
             let mut observer = Box::new(ActionSupportObserver::new(entities.clone()));
             let edits = |call| match call {

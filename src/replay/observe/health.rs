@@ -126,7 +126,7 @@ fn is_larger(applied: &Applied) -> Option<bool> {
     Some(size(&mut applied.written().filter(is_summary)) > source)
 }
 
-/// What is wrong with a summary, in the order of [`Ailment`].
+/// The ailments of a summary, in the order of [`Ailment`].
 fn ailments(text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
     let mut found = Vec::new();
     let trimmed = text.trim();
@@ -208,7 +208,7 @@ mod tests {
         // Two entries of 150 tokens; all four are 600.
         assert_eq!(replaced(&"short ".repeat(50), false), Some(false));
         assert_eq!(replaced(&"longer ".repeat(200), false), Some(true));
-        // What is only put back is no source.
+        // A restored message is not a source.
         assert_eq!(replaced(&"longer ".repeat(200), true), Some(true));
         assert_eq!(replaced("", false), None);
     }

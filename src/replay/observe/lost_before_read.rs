@@ -1,5 +1,5 @@
-//! What the model never saw: results that were altered before the first call that would have
-//! shown them, and what could not have begun when the window was full.
+//! Counts tool results that were altered before the first call that would have shown them, and
+//! turns and sub-agents that a full window would have blocked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Observer for LostBeforeRead {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        // What a resumed session was loaded with had been shown before.
+        // An earlier session already showed the messages that a resumed one was loaded with.
         let waiting = self.waiting.split_off(&view.session.loaded());
         self.waiting.clear();
         for (at, waiting) in waiting {

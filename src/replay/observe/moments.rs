@@ -21,7 +21,7 @@ pub struct Moments {
     phase_end: bool,
     /// Items of the task list that were done when it was last written.
     done: usize,
-    /// What each of the last responses called.
+    /// The tool calls of each of the last responses.
     calls: VecDeque<Option<ContentHash>>,
     /// Patches so far.
     events: usize,
@@ -126,9 +126,9 @@ mod tests {
     use crate::session::{ContentBlock, JsonText, ToolResult, ToolUse};
     use crate::tokens::{CharsPer4, CountedTexts};
 
-    /// What happens, a word each: `?` a person types, `.` a phase ends, `a` to `z` a response that
-    /// calls a tool with this argument, `+` and `-` one that writes the task list with one more item
-    /// done or none, `!` the result, `|` a compaction.
+    /// Checks a sequence of events, one character each: `?` a person types, `.` a phase ends, `a`
+    /// to `z` a response that calls a tool with this argument, `+` and `-` one that writes the task
+    /// list with one more item done or none, `!` the result, `|` a compaction.
     fn check(happens: &str, expected: &[(bool, bool, bool, u32)]) {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let mut observer = Moments::default();

@@ -1,4 +1,4 @@
-//! What the provider's prompt cache would have done with the prompts of a cell, scheme by scheme.
+//! Simulates the provider's prompt cache on the prompts of a cell, scheme by scheme.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const THINKING: &str = "thinking left out";
 /// The same: what was cached ends too many blocks before the next breakpoint.
 const LOOK_BACK: &str = "look-back";
 
-/// What the cells of one session share: its blocks, hashed once.
+/// The part that all cells of one session share: its blocks, hashed once.
 #[derive(Debug)]
 pub struct CachePlan {
     schemes: Vec<Arc<CacheScheme>>,

@@ -26,13 +26,13 @@ pub struct Snapshot {
     pub prompt: Tokens,
     /// The messages as they were sent.
     pub entries: Vec<Entry>,
-    /// What became of each message of the session before this call, in order.
+    /// The fate of each message of the session before this call, in order.
     pub fates: Vec<MessageFate>,
     /// The patches that were applied since the call before, in order.
     pub patches: Vec<Applied>,
 }
 
-/// What became of a message, and what decided it.
+/// The fate of a message, and the patch that decided it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFate {
     /// How it is represented now.

@@ -422,7 +422,7 @@ impl Observer for SurvivalObserver {
         self.add(entry);
     }
 
-    /// What the message held before it was shortened, and no text holds without it, is lost here;
+    /// Records as lost here what the message held before it was shortened and no other text holds.
     /// [`Observer::appended`] takes that back for what the shorter message still holds.
     fn shortened(&mut self, applied: &Applied) {
         for entry in &applied.change.removed {
@@ -471,7 +471,7 @@ impl Observer for SurvivalObserver {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         if self.sent.is_some() {
-            // What was lost before anybody was asked, no summariser ever saw.
+            // A summariser never saw what was lost before the first request to one.
             let found = self.results.iter_mut().flatten();
             for lost in found.filter_map(|found| found.lost_at.as_mut()) {
                 lost.seen_by_summariser.get_or_insert(false);

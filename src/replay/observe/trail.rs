@@ -1,9 +1,9 @@
 //! The artifact trail: which files were read, created, modified and deleted, as far as the next
 //! prompt still says so.
 //!
-//! What was done is told by the tool uses of the full history. What the prompt says is told by the
-//! tool uses that still stand in it, and by the lines of texts that were written in place of
-//! messages: `modified src/a.rs`, or `- src/a.rs` below `Files changed:`.
+//! The tool uses of the full history are the truth. The prompt's claims are the tool uses that are
+//! still in it, and the lines of texts that replaced messages: `modified src/a.rs`, or `- src/a.rs`
+//! below `Files changed:`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const WORDS: [(ArtifactVerb, &str); 4] = [
     (ArtifactVerb::Deleted, "deleted deletes removed"),
 ];
 
-/// What was done to the files of a session, message by message: made once, shared by all cells.
+/// The changes to the files of a session, message by message: made once, shared by all cells.
 #[derive(Debug, Default)]
 pub struct TrailPlan {
     by_message: Vec<Vec<Touch>>,
@@ -69,7 +69,7 @@ impl TrailPlan {
         }
     }
 
-    /// What an entry says was done to files. An entry that goes says what it said when it came.
+    /// The changes to files that an entry names: the same when it is removed as when it was added.
     fn told_by(&self, entry: &Entry) -> Vec<Touch> {
         match &entry.origin {
             Origin::Verbatim(at) => self.by_message.get(*at).cloned().unwrap_or_default(),
@@ -179,7 +179,7 @@ pub struct ArtifactTrailObserver {
     plan: Arc<TrailPlan>,
     /// How often the context says each.
     told: BTreeMap<Touch, i64>,
-    /// What was done before the messages that were not seen yet.
+    /// The changes before the first message that was not read yet.
     done: BTreeSet<Touch>,
     seen: usize,
     /// Now, by verb: files touched, told, and told rightly.

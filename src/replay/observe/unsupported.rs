@@ -109,8 +109,8 @@ impl UnsupportedEntities {
         if names.is_empty() {
             return;
         }
-        // What stages wrote themselves, such as the path of a result they put aside, is there to be
-        // said again.
+        // A text that a stage wrote itself, such as the path of an offloaded result, supports
+        // names.
         for removed in &applied.change.removed {
             match removed.origin {
                 Origin::Derived(_) => {}

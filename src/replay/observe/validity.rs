@@ -1,4 +1,4 @@
-//! What the strategy broke: rules that a prompt breaks and the full history at that call does not.
+//! Finds the rules that a prompt breaks and the full history at that call does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::tokens::Size;
 
 /// Follows the context and the full history side by side.
 ///
-/// What the full history breaks at a call is the session's own; the rest becomes
-/// [`CellRecord::violations`]. A call at which nothing is wrong costs what was appended and
-/// patched since the last one.
+/// A rule that the full history breaks at a call belongs to the session; the rest becomes
+/// [`CellRecord::violations`]. A call without findings costs only the work for what was appended
+/// and patched since the last one.
 #[derive(Debug, Default)]
 pub struct Validity {
     provider: Provider,

@@ -121,7 +121,7 @@ fn is_in_run(block: &ContentBlock) -> bool {
 /// A block in its place.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// What it says now.
+    /// Its current content.
     piece: Piece,
     /// The content that the provider read: the same, unless the provider removed something on its
     /// side.
@@ -174,7 +174,7 @@ impl Place {
 pub struct EditedEntries {
     /// Indices before the whole patch, ascending and disjoint.
     pub entries: Range<usize>,
-    /// What comes.
+    /// The blocks that replace them.
     pub with: Vec<Pieces>,
     /// Whether the provider's cache survives it.
     pub cache: CacheEffect,
@@ -196,7 +196,7 @@ pub struct Line {
     left: LastUse,
 }
 
-/// What a patch did to a line.
+/// The effect of a patch on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// The first block behind which nothing that was sent stands any more; nothing where the cache
@@ -344,7 +344,7 @@ impl Line {
             self.entries.splice(edit.entries.clone(), places);
         }
         self.settle(from, start);
-        // What was removed on the provider's side leaves the prefix as it was.
+        // A removal on the provider's side leaves the prefix as it was.
         let sent = self.unbroken;
         let unbroken = change.broken_at.unwrap_or(sent);
         self.unbroken = unbroken.min(sent).min(self.blocks.len());

@@ -152,7 +152,7 @@ impl ClearResults {
         boundary / self.every * self.every
     }
 
-    /// What a result is replaced by; nothing where there is nothing to clear in it.
+    /// The text that replaces a result; `None` if there is nothing to clear in it.
     fn cleared_text(&self, context: &Context, at: BlockAt, cx: &Situation) -> Option<Arc<str>> {
         let entry = &context.entries()[at.entry];
         let old = &entry.message.model_text()[at.block];

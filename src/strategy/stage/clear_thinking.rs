@@ -32,7 +32,8 @@ impl Stage for ClearThinking {
         let has_new = *searched < entries.len();
         newest.extend((*searched..entries.len()).filter(|at| thinks(&entries[*at])));
         *searched = entries.len();
-        // What was dropped for good is forgotten; what a guard refused stays, until more is new.
+        // Entries that were dropped for good are forgotten. Entries that a guard refused stay,
+        // until there are new ones.
         while newest.front().is_some_and(|at| !thinks(&entries[*at])) {
             newest.pop_front();
         }

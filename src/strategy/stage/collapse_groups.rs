@@ -123,7 +123,7 @@ impl CollapseGroups {
             if prompt <= target {
                 return groups;
             }
-            // What the user typed stands behind what answers the model, and stays.
+            // The user's words follow the results that answer the model, and stay.
             let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
             let typed = entries[round.clone()].iter().position(typed);
             // Where it stands in between, or with results, so does the round.

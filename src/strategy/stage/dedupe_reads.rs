@@ -28,7 +28,7 @@ pub(super) struct DedupeReads {
     expected: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What is known of the results so far: each is looked at once.
+/// The views in the results so far: each result is read once.
 #[derive(Debug, Default)]
 struct Views {
     /// Results of the context that were looked at.
@@ -146,7 +146,7 @@ impl DedupeReads {
     }
 }
 
-/// What the tool use shows, if the stage looks at it.
+/// The view that the tool use shows, if the stage handles its tool.
 fn view(tool: &ToolUse, tools: &Tools) -> Option<View> {
     files::view_of(tool).filter(|_| tools.allow(Some(tool)))
 }
@@ -179,7 +179,7 @@ impl Views {
         let covers = |older: &View| view.range.is_empty() || older.range == view.range;
         let older: Vec<(View, BlockAt)> = self
             .of_file(&view.path)
-            // What came in one turn is one look at the file.
+            // The results of one turn are one view of the file.
             .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
             .map(|(older, shown)| (older.clone(), shown.at))
             .collect();

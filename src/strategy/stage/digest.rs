@@ -38,13 +38,13 @@ struct Digest {
     /// strategy which is followed came to. The newest messages stay in up to half of it.
     #[serde(skip)]
     sizes: Option<BTreeMap<usize, Tokens>>,
-    /// What there is to say, in order.
+    /// The facts to write, in order.
     #[serde(skip)]
     facts: Vec<Fact>,
     /// Tool uses without an answer so far.
     #[serde(skip)]
     asked: BTreeMap<Arc<str>, ToolUse>,
-    /// What the model said last, if it asked for no tool with it; and the message.
+    /// The model's last words, if it asked for no tool with them, and their message.
     #[serde(skip)]
     said: Option<(usize, String)>,
 }
@@ -215,7 +215,7 @@ impl Digest {
                 return text;
             }
             match kinds.split_last() {
-                // What the user said and what was changed goes last, from the end.
+                // The user's words and the changes are dropped last, from the end.
                 Some((_, fewer)) if fewer.len() > 1 => kinds = fewer,
                 _ => return truncate::head(&text, target, &**counter).to_owned(),
             }

@@ -184,8 +184,8 @@ fn lot(others: usize, from: [u64; 3]) -> Vec<usize> {
     order
 }
 
-/// What is cut, in order: the head with all rounds up to the first that is kept, then each run
-/// between two that are.
+/// The ranges to cut, in order: the head with all rounds up to the first kept one, then each run
+/// between two kept rounds.
 fn gaps(head: &Range<usize>, rounds: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     let mut gaps = vec![head.clone()];
     let mut open = true;

@@ -86,7 +86,7 @@ impl Stage for Normalize {
     }
 }
 
-/// What is found to repair.
+/// The repairs that were found.
 #[derive(Default)]
 struct Repair {
     edits: Vec<Edit>,

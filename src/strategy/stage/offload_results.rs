@@ -32,8 +32,8 @@ enum Scope {
 struct Progress {
     /// Results of the context that were looked at.
     seen: usize,
-    /// What was planned last, and what was to be left of it. Where a guard refused it, it is
-    /// planned again with whatever comes next.
+    /// The last plan, and the text that was to remain of each result. If a guard refused it, it is
+    /// planned again with the next results.
     planned: Vec<(BlockAt, Arc<str>)>,
 }
 

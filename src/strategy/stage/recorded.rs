@@ -1,4 +1,5 @@
-//! What the recorded product did: its own compactions, where they happened, with what they left.
+//! Replays the recorded product's own compactions, where they happened, with their recorded
+//! results.
 //!
 //! The recording says what stood in the context afterwards; it is put there, piece by piece. A
 //! summary was written by a model then: that call is billed as the whole prompt in and the
@@ -47,7 +48,7 @@ impl Stage for Replay {
             }
         };
         let entries = context.entries();
-        // What a resumed session was loaded with never came in.
+        // The messages that a resumed session was loaded with were never appended.
         for entry in entries {
             if let Origin::Verbatim(at) = entry.origin {
                 self.seen.entry(at).or_insert_with(|| entry.clone());
@@ -84,7 +85,7 @@ impl Stage for Replay {
 }
 
 impl Replay {
-    /// What stands in the place of `before`, and the summaries among it.
+    /// The entries that replace `before`, and the summaries among them.
     ///
     /// The first thing the product wrote stands for everything that did not stay; what else it
     /// wrote stands for nothing.

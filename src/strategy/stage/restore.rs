@@ -1,10 +1,10 @@
 //! After a compaction, what the agent still works with is put back: files, the plan, the task list,
 //! skills.
 //!
-//! What comes back is what the session last said: a file as it was read or written last, the task
+//! A restored item is as the session last had it: a file as it was read or written last, the task
 //! list as it was set last, a skill as it was loaded. Budgets keep the context from filling up
-//! again at once; their constants are Claude Code's. After a refusal nothing comes back that would
-//! make the prompt be refused again.
+//! again at once; their constants are Claude Code's. After a refusal nothing is restored that would
+//! make the provider refuse the prompt again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,7 +40,7 @@ pub(super) struct Restore {
     /// Tool uses without an answer so far, and where they are.
     #[serde(skip)]
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
-    /// What can be put back, as it was last.
+    /// The items that can be restored, in their last version.
     #[serde(skip)]
     known: BTreeMap<ItemKey, LastVersion>,
     /// Counts what was used, to tell what was used last.
@@ -131,7 +131,7 @@ impl Stage for Restore {
         };
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
-            // What is read, written or loaded has to succeed first; a list is as it is set.
+            // A read, a write or a load has to succeed first; a list counts as it is set.
             if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
                 self.note((Kind::Plan, String::new()), tool.input.as_str(), place);
             } else if tool.class == ToolClass::Todo && sets_list(tool) {
@@ -158,7 +158,8 @@ impl Restore {
         } else if let Some(view) = files::view_of(tool) {
             let file = (Kind::File, view.path);
             match self.known.get_mut(&file) {
-                // What another stage shortened says less than what is known of the same file.
+                // A result that another stage shortened holds less than the known version of the
+                // same file.
                 Some(known) if !known.is_changed && !answer.is_verbatim(place.block) => {
                     self.uses += 1;
                     known.used = self.uses;
@@ -166,7 +167,7 @@ impl Restore {
                 _ => self.note(file, text.clone(), place),
             }
         } else if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
-            // What is said to it is no plan.
+            // The result of a plan tool is not a plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
             self.note((Kind::Todo, String::new()), text.clone(), place);
         } else if is_named(tool, &self.skill_tools, SKILL_TOOLS) {
@@ -194,7 +195,7 @@ impl Restore {
         self.known.insert(thing, known);
     }
 
-    /// What the hook says of a compaction that it was not told of yet.
+    /// The hook's report of a compaction that it has not reported yet.
     fn report(&mut self, context: &Context, restored: &[Entry], cx: &Situation) -> Option<Entry> {
         if self.hook_results.is_empty() {
             return None;
@@ -320,7 +321,7 @@ const CHANGED: &str = "[It was changed after this.]\n";
 
 const CUT: &str = "\n[…]";
 
-/// What the context holds, to tell what is gone.
+/// An index of the context, to find the items that are gone.
 #[derive(Default)]
 struct ContextIndex<'c> {
     /// By message of the session, the entry that is it.

@@ -66,7 +66,7 @@ struct Notes {
     covers: Coverage,
 }
 
-/// What the notes are about.
+/// The messages that the notes cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coverage {
     /// The session's messages up to this one.
@@ -234,7 +234,7 @@ fn newest_message(entry: &Entry) -> Option<usize> {
     match &entry.origin {
         Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Some(*at),
         Origin::Derived(ranges) => ranges.last().map(|range| range.end - 1),
-        // What was put back stands where it was put, not where it was said.
+        // A restored entry is where it was restored, not where it was said.
         Origin::Restored(_) | Origin::Authored => None,
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Snip {
     notes: PositionNotes<Results>,
 }
 
-/// What is known of the results so far: each is looked at once.
+/// The results so far: each is read once.
 #[derive(Debug, Default)]
 struct Results {
     /// Results of the context that were looked at.
@@ -44,7 +44,7 @@ impl Stage for Snip {
             self.look(results, context, *at);
         }
         results.seen = context.results().len();
-        // What the model has not read yet, it cannot have done without.
+        // A result that the model has not read yet cannot count as unneeded.
         let entry = context.answered();
         let later = results.waiting.split_off(&BlockAt { entry, block: 0 });
         let new = cx.counts.size(&self.placeholder);

@@ -1,8 +1,8 @@
 //! A model writes a summary, and the summary takes the place of what it summarises.
 //!
-//! What is summarised and what stays is chosen in `select`, what the model is asked in
-//! `prompt`, what happens when it fails in `retry`, and what stands in the context afterwards
-//! in `place`. Until there is a summary nothing changes: an answer that is none is a failure.
+//! `select` chooses the messages to summarise and those that stay, `prompt` makes the request,
+//! `retry` handles failures, and `place` writes the result into the context. Until there is a
+//! summary nothing changes: an answer that is not a summary is a failure.
 
 use crate::context::{Context, Patch};
 use crate::step::Step;

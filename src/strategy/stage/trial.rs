@@ -75,7 +75,7 @@ pub(super) struct Trial {
     stage: Box<dyn Stage>,
     pub(super) context: Context,
     pub(super) cx: Situation,
-    /// What failed after calls.
+    /// The failures after calls.
     pub(super) failures: Vec<StageError>,
     next: usize,
     model: CannedAnswers,
@@ -140,7 +140,7 @@ impl Trial {
         self.stage.edge(&self.context)
     }
 
-    /// What the model answers next; `S`, where nothing is left.
+    /// Sets the model's next answer; `S` if there is none left.
     pub(super) fn will_answer(&mut self, answer: Answer) {
         self.model.answers.push_back(answer);
     }

@@ -32,7 +32,7 @@ struct TruncateOutput {
     is_answered: bool,
 }
 
-/// What the limit is.
+/// The limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CutOver {

@@ -53,14 +53,14 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
-/// What conditions are held against.
+/// The state that conditions are compared with.
 pub(super) struct Present<'a> {
     pub(super) size: Tokens,
     pub(super) messages: u64,
     pub(super) results: u64,
     /// Calls since the stage last changed something.
     pub(super) calls: u64,
-    /// What was applied so far in this run of the pipeline.
+    /// The patches that were applied so far in this run of the pipeline.
     pub(super) applied: &'a [Applied],
     pub(super) cx: &'a Situation,
 }
@@ -139,7 +139,8 @@ impl Condition {
         }
     }
 
-    /// What of it must hold whenever it does, and depends on nothing but what other stages did.
+    /// The conditions on other stages that must hold whenever this one does, and depend on nothing
+    /// else.
     pub(super) fn order(&self) -> Vec<Self> {
         match self {
             Self::After(_) | Self::Unless(_) => vec![self.clone()],
@@ -176,7 +177,7 @@ fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
     serde_json::from_value(json).map_err(wrong)
 }
 
-/// What a trigger has as a whole; a condition within `all` or `any` cannot have its own.
+/// The keys of a trigger as a whole; a condition within `all` or `any` cannot have its own.
 const OF_THE_WHOLE: [&str; 3] = ["counter", "scope", "min_rounds_between"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

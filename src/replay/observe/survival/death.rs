@@ -3,8 +3,8 @@
 use crate::probe::ProbeKind;
 use crate::record::{DeathCause, End, Fate, LostAt, SurvivalRecord};
 
-/// What an item gets that was never asked: nothing was sent, so nothing survived, neither where it
-/// was said nor in what a compaction made of it.
+/// The record of an item that was never asked: nothing was sent, so nothing survived, neither where
+/// it was said nor in the output of a compaction.
 pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
     let overflow;
     let lost = match end {

@@ -16,9 +16,9 @@ pub(super) struct OrderFate {
     pub(super) place: Option<usize>,
 }
 
-/// What became of the newest of these values: it has survived where it stands and no older one
-/// stands after it. Stale is where only older ones are left, or where an older one has the last
-/// word; ambiguous where old and new stand in one text that gives them no order.
+/// The fate of the newest of these values. It survived if it is in the prompt and no older value
+/// follows it. It is stale if only older values are left, or if an older one comes last. It is
+/// ambiguous if old and new are in one text that gives them no order.
 pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     let (newest, older) = values
         .split_last()
@@ -35,9 +35,9 @@ pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     OrderFate { fate, score, place }
 }
 
-/// What became of these events, given in their order. The score is Kendall's
-/// `max(0, (C − D) / (n(n − 1)/2))`, C and D counted over the pairs of which both stand there:
-/// a pair that lost one of its events counts for nothing.
+/// The fate of these events, given in their order. The score is Kendall's `max(0, (C − D) / (n(n −
+/// 1)/2))`, C and D counted over the pairs of which both events are in the prompt: a pair that lost
+/// one of its events does not count.
 pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     let present: Vec<Rank> = ranks.iter().copied().flatten().collect();
     let mut balance = 0_i64;
@@ -63,9 +63,9 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     OrderFate { fate, score, place }
 }
 
-/// What became of a plan of two slots per item, an open and a done one; `done`
-/// says of each item whether it was done by now. The score is set F1 between the items whose
-/// last mention is open and those that are.
+/// The fate of a plan of two slots per item, an open and a done one; `done` says of each item
+/// whether it was done by now. The score is set F1 between the items whose last mention is open and
+/// those that are open.
 pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) -> OrderFate {
     let (mut wanted, mut kept, mut outdated) = (0_usize, 0_usize, 0_usize);
     let mut place = None;

@@ -1,4 +1,5 @@
-//! What summarisers were sent: whether a summary lost something, or an earlier stage had.
+//! Follows the requests for summaries: they decide whether a summary lost something, or an earlier
+//! stage did.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +13,9 @@ use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 pub(super) struct SummaryRequests {
     /// The call at which a compaction was asked for.
     call: Option<usize>,
-    /// What its requests held.
+    /// The values in its requests.
     now: BTreeSet<usize>,
-    /// What requests for notes held, whenever: notes stand in for messages later.
+    /// The values in all requests for notes so far: notes replace messages later.
     noted: BTreeSet<usize>,
 }
 

@@ -122,8 +122,8 @@ pub(super) fn bm25(texts: &[String], query: &str) -> Vec<f64> {
     scores
 }
 
-/// What a round has in common with others, weighted by how central those are: the rank of
-/// Mihalcea and Tarau (2004), with rounds for sentences.
+/// The similarity of a round to the others, weighted by how central those are: the rank of Mihalcea
+/// and Tarau (2004), with rounds for sentences.
 pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
     let counts = counted(texts);
     let size = |at: usize| 1.0 + libm::log(1.0 + counts[at].len() as f64);
@@ -177,8 +177,8 @@ pub(super) fn by_atoms(texts: &[String]) -> Vec<f64> {
     atoms.iter().zip(texts).map(score).collect()
 }
 
-/// What cannot be made up: paths, names with a joint, numbers of three digits and more; and words
-/// of errors and demands.
+/// The words that a model cannot make up: paths, names with a joint, numbers of three digits and
+/// more; and words of errors and demands.
 fn atoms_of(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let pieces = text.split(|c| !is_part(c));

@@ -1,4 +1,4 @@
-//! What takes the place of what was summarised.
+//! Puts the summary in the place of the messages that it summarises.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct Placement {
     acknowledgement: String,
     /// Whether a message marks where the summary begins.
     boundary: bool,
-    /// What the boundary says.
+    /// The trigger that the boundary names.
     #[serde(skip)]
     pub(super) when: Trigger,
     /// Whether transcripts are kept, and where they are put.

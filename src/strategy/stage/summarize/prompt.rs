@@ -1,4 +1,4 @@
-//! What the summariser is asked.
+//! Makes the request to the summariser.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(super) enum Mode {
     AppendWithoutTools,
 }
 
-/// What becomes of earlier summaries.
+/// The handling of earlier summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Previous {
@@ -55,7 +55,7 @@ pub(super) enum Previous {
     Append,
 }
 
-/// What is left out of a request because a longer one was refused.
+/// The parts that are left out of a request because a longer one was refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RequestReduction {
     /// So many messages from the front.
@@ -64,13 +64,13 @@ pub(super) struct RequestReduction {
     pub(super) results_percent: u64,
 }
 
-/// What stands where a tool result was left out.
+/// The text in place of a tool result that was left out.
 const NO_RESULT: &str = "[left out]";
 
-/// What stands before the hint of a person who asked for the compaction.
+/// The text before the hint of a person who asked for the compaction.
 const HINT: &str = "The user asked for this summary, and said:";
 
-/// What stands in front where the request would begin with the model.
+/// The text in front of a request that would begin with the model.
 const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
 
 impl Prompt {
@@ -185,7 +185,7 @@ impl Prompt {
         text
     }
 
-    /// What is to be kept beyond what every summary is to hold: instructions, and the hint of who
+    /// The focus beyond what every summary holds: instructions, and the hint of the person who
     /// asked for the compaction.
     fn focus(&self, cx: &Situation) -> String {
         let mut text = self.instructions.clone();

@@ -14,7 +14,7 @@ use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
 use crate::strategy::template::Span;
 use crate::strategy::{Situation, StageError, cut, model_text};
 
-/// What is tried before an attempt has failed.
+/// The retries before an attempt fails.
 #[derive(Debug, Deserialize)]
 pub(super) struct Retry {
     stream_retries: u64,
@@ -154,7 +154,7 @@ impl<'a> Attempt<'a> {
                 return percent.is_some() && has_results(&self.shown);
             }
         };
-        // What stands before the first round goes with it; the newest round stays.
+        // The entries before the first round go with it; the newest round stays.
         match rounds.get(gone) {
             Some(first) if gone > 0 => self.less.from += first.start,
             _ => return false,

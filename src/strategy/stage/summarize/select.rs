@@ -1,4 +1,4 @@
-//! What a summary replaces, and what of it stays.
+//! Selects the messages that a summary replaces, and those that stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -38,19 +38,19 @@ pub(super) struct Select {
     keep_unanswered: bool,
 }
 
-/// What a summary covers.
+/// The messages that a summary covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Coverage {
     /// Everything, what stays behind it too.
     All,
-    /// What it replaces.
+    /// The messages that it replaces.
     UntilTail,
     /// So many of the oldest rounds, once they are there.
     EveryRounds,
 }
 
-/// What stays behind a summary: the longest of these.
+/// The tail that stays after a summary: the longest of these.
 #[derive(Debug, Deserialize)]
 pub(super) struct Tail {
     keep_last_messages: usize,
@@ -83,12 +83,12 @@ enum UserMessages {
     Budget,
 }
 
-/// What is summarised and what stays of it.
+/// The messages to summarise, and those of them that stay.
 #[derive(Debug)]
 pub(super) struct Selection {
-    /// What makes way for the summary; never empty.
+    /// The messages that the summary replaces; never empty.
     pub(super) replaced: Range<usize>,
-    /// What the summary covers.
+    /// The messages that the summary covers.
     pub(super) covered: Range<usize>,
     /// Which part of the conversation that is.
     pub(super) span: Span,
@@ -99,7 +99,7 @@ pub(super) struct Selection {
 }
 
 impl Select {
-    /// What to summarise now, if there is something.
+    /// The selection to summarise now, if there is one.
     pub(super) fn of(&self, tail: &Tail, context: &Context, cx: &Situation) -> Option<Selection> {
         let entries = context.entries();
         let start = self.start(entries);
@@ -268,9 +268,9 @@ impl Tail {
         self.keep_max_tokens.map_or(share, |max| share.min(max))
     }
 
-    /// What the window has left beside the fixed parts of a prompt and the summary. In a window
-    /// much smaller than the longest summary, most of it would stay empty: a quarter is enough.
-    /// What stands around the summary (its prefix, a boundary) takes a sixteenth of it at most.
+    /// The room that the window has beside the fixed parts of a prompt and the summary. In a window
+    /// much smaller than the longest summary, most of it would stay empty: a quarter is enough. The
+    /// text around the summary (its prefix, a boundary) takes a sixteenth of it at most.
     fn room(&self, cx: &Situation) -> Tokens {
         if !self.keep_to_fit {
             return Tokens::ZERO;
@@ -281,7 +281,7 @@ impl Tail {
     }
 }
 
-/// What the user said, without tool results that came in the same message.
+/// The user's words, without tool results that came in the same message.
 fn without_results(entry: &Entry, cx: &Situation) -> Entry {
     let is_said = |block: &ContentBlock| !matches!(block, ContentBlock::ToolResult(_));
     only(entry, cx, is_said).unwrap_or_else(|| entry.clone())
