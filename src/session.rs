@@ -50,7 +50,7 @@ pub struct Session {
     calls: Vec<usize>,
 }
 
-/// What a session is made of; [`Session::new`] checks it.
+/// The parts of a session; [`Session::new`] checks them.
 #[derive(Debug, Clone, Default)]
 pub struct SessionParts {
     /// Names the session in every table and file: file stem and 6 hex digits of its content.
@@ -115,16 +115,15 @@ pub struct Message {
     pub timestamp: Option<Timestamp>,
     /// The API call whose response this is: assistant messages only.
     pub api_call: Option<ApiCallId>,
-    /// What the provider billed for that call.
+    /// The tokens that the provider billed for that call.
     pub usage: Option<Usage>,
-    /// What the importer or generator knows about the message; sorted, without repetition.
+    /// Tags that the importer or generator gave the message; sorted, without repetition.
     pub tags: Vec<Tag>,
     /// Indices of the blocks that the product added to a message that a person typed: reminders,
     /// lists of skills, output of commands. Sorted; no part of what the model reads.
     pub injected: Vec<usize>,
-    /// What a compaction is to keep that a person asks for at this point: the words behind
-    /// `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]). No part of what the model
-    /// reads.
+    /// The words behind `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]): a person
+    /// asks the compaction at this point to keep this. The model does not read them.
     pub compact_hint: Option<Arc<str>>,
     /// The model that wrote it, where that is another than the session's: assistant messages only.
     pub model: Option<Arc<str>>,
@@ -169,7 +168,7 @@ impl Message {
         &self.content
     }
 
-    /// What the model reads, block by block: the one rendering that is counted, hashed and
+    /// The text that the model reads, block by block: the one rendering that is counted, hashed and
     /// searched. Same length as [`Message::content`].
     ///
     /// Text and thinking are themselves; a tool use is its name, a space and its arguments as
@@ -263,13 +262,13 @@ pub struct RecordedCompaction {
     /// It happened before the message of this index (after all earlier ones).
     #[serde(skip)]
     pub at: usize,
-    /// What caused it, in the product's word: `auto`, `manual`.
+    /// The cause, in the product's word: `auto`, `manual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Arc<str>>,
     /// The size of the context before it, in the product's own count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_tokens: Option<Tokens>,
-    /// What stood in the context afterwards.
+    /// The context afterwards.
     pub after: CompactedTo,
 }
 
@@ -280,7 +279,7 @@ impl RecordedCompaction {
     }
 }
 
-/// What a recorded compaction left in the context.
+/// The context after a recorded compaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactedTo {
@@ -305,7 +304,7 @@ pub enum Recorded {
         message: usize,
         /// Index of the block in it.
         block: usize,
-        /// What the block now says.
+        /// The new text of the block.
         text: Arc<str>,
     },
     /// The product wrote this: a summary, an attachment.
@@ -333,8 +332,8 @@ impl Session {
         for (at, message) in parts.messages.iter().enumerate() {
             check_message(at, message)?;
             if message.role() == Role::Assistant {
-                // What the product wrote in the model's place was no call; what was loaded was
-                // one of an earlier session.
+                // A message that the product wrote in the model's place is not a call; a loaded
+                // message belongs to a call of an earlier session.
                 if at >= loaded && !message.has_tag(Tag::Synthetic) {
                     calls.push(at);
                 }

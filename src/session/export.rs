@@ -1,15 +1,8 @@
 //! Writes a session as the JSON of a provider's API, for other tools to read.
 //!
-//! What the shape carries: system prompt, tools, model, and the messages. Reading the file again
-//! gives equal messages, save for what no such file can say; that is counted in
+//! The shape carries system prompt, tools, model, and the messages. Reading the file again gives
+//! equal messages, except for the things that no such file can express; those are counted in
 //! [`Exported::left_out`]:
-//! - compactions, usage, times, tags, API-call ids, the context window, and a tool's class where
-//!   its name does not tell it;
-//! - that two messages of the user's in a row are two, and that something stands before a tool
-//!   result: the reader merges them, results first;
-//! - for OpenAI, that a tool failed, and the order of thinking, content and tool calls;
-//! - a block of an unknown kind that is no JSON object with its `type`. Others are written as they
-//!   were recorded, and the API may refuse them.
 //!
 //! Image sources and tool definitions of the other provider are rewritten.
 
@@ -30,7 +23,7 @@ use super::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult, T
 pub struct Exported {
     /// The file: one JSON object, one message per line.
     pub json: String,
-    /// What the shape cannot carry, in words, with counts.
+    /// The parts that the shape cannot carry, in words, with counts.
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
@@ -166,7 +159,7 @@ fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
     }
 }
 
-/// What stands in for an image of which only the size is known.
+/// The placeholder for an image of which only the size is known.
 fn declared(source: &JsonText) -> Option<String> {
     let value = source.value();
     if value.get("type").and_then(Value::as_str) != Some("image-size") {

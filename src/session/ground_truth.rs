@@ -1,5 +1,5 @@
-//! What was planted in a synthetic session: kept apart from it, so that nothing a strategy, a
-//! summariser or a reader is given can hold an answer.
+//! The planted facts of a synthetic session: kept apart from it, so that no input of a strategy, a
+//! summariser or a reader can hold an answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl GroundTruth {
 pub struct PlantedFact {
     /// Unique in its session; never part of the session's text.
     pub id: String,
-    /// What was planted.
+    /// The planted fact.
     pub fact: Fact,
     /// The question, which never contains the answer.
     pub question: String,
@@ -97,7 +97,7 @@ impl PlantedFact {
     }
 }
 
-/// What was planted.
+/// A planted fact.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fact {
@@ -110,7 +110,7 @@ pub enum Fact {
     },
     /// A rule the user set, such as "never touch the migrations folder".
     Constraint {
-        /// What the rule is about, in words that also stand in the statement.
+        /// The topic of the rule, in words that are also in the statement.
         topic: String,
         /// The rule as the user said it.
         statement: String,
@@ -120,7 +120,7 @@ pub enum Fact {
     },
     /// Files the agent touched in one way.
     Artifact {
-        /// What was done to them.
+        /// The change to them.
         verb: ArtifactVerb,
         /// Each path with the message that first did it, ascending by message; with an end where
         /// something was done to it later that puts it into another list.
@@ -132,7 +132,7 @@ pub enum Fact {
     },
     /// A choice between options, with its reason.
     Decision {
-        /// What was to be decided, in words that stand beside the choice.
+        /// The matter to decide, in words that are beside the choice.
         key: String,
         /// The option that was taken.
         choice: String,
@@ -150,16 +150,16 @@ pub enum Fact {
     },
     /// A count that changes: the newest is right, an older one is stale.
     Numeric {
-        /// What is counted where, in words that stand beside each count.
+        /// The thing and place of the count, in words that are beside each count.
         key: String,
-        /// What the number counts.
+        /// The unit of the number.
         unit: String,
         /// All counts, oldest first, as digits.
         values: Vec<Revision>,
     },
     /// Something that was tried and failed.
     RejectedPath {
-        /// What was tried, in words that stand beside the reason.
+        /// The attempt, in words that are beside the reason.
         approach: String,
         /// The unguessable part of the reason, such as an error code.
         reason: String,
@@ -173,7 +173,7 @@ pub enum Fact {
     },
     /// A failure with a code and a place, both of them unguessable.
     Error {
-        /// What failed, in words that stand beside code and place.
+        /// The attempt that failed, in words that are beside code and place.
         attempt: String,
         /// The error code.
         code: String,
@@ -191,19 +191,19 @@ pub enum Fact {
     },
     /// Events that came one after the other.
     Order {
-        /// What they belong to, in words that stand beside each.
+        /// Their owner, in words that are beside each.
         sequence: String,
         /// The events in their order, each said in a message of its own.
         events: Vec<Revision>,
     },
-    /// What the user asked for last, word for word.
+    /// The user's last request, word for word.
     LastRequest {
         /// All requests, oldest first.
         requests: Vec<Revision>,
     },
     /// Things that were started, and of which only some were ended.
     OpenHandle {
-        /// What they belong to, in words that stand beside each.
+        /// Their owner, in words that are beside each.
         owner: String,
         /// Each with the messages that start and end it, ascending by the start.
         handles: Vec<Handle>,
@@ -237,14 +237,14 @@ pub enum Fact {
         /// Each with the words that stand beside it.
         arguments: Vec<KeyValue>,
     },
-    /// What a person asks of a conversation and others have answered: it may have to be put
-    /// together, counted or reckoned. Only a judge can grade it; that its evidence is still there
-    /// can be seen without one.
+    /// A person's question about a conversation, with an answer that others gave: it may have to be
+    /// put together, counted or calculated. Only a judge can grade it; whether its evidence is
+    /// still there can be seen without one.
     Open {
         /// The known answer, in words of its own.
         answer: String,
     },
-    /// What a person asks and the conversation does not tell: right is to say so.
+    /// A person's question that the conversation does not answer: the right answer says so.
     Unanswerable,
     /// Never planted: any concrete answer is a hallucination.
     Decoy {
@@ -267,12 +267,12 @@ pub enum RuleForm {
         /// A rule that the user did not set, like the one that was.
         foil: String,
     },
-    /// What would you do now? A call that names what must not be touched breaks the rule; so, in a
-    /// pair, does asking about what may be touched.
+    /// What would you do now? A call that names the forbidden thing breaks the rule; so, in a pair,
+    /// does asking about the thing that may be touched.
     Call {
         /// The work that would break the rule, if it were done.
         task: String,
-        /// What stands in every call that breaks it.
+        /// The text that is in every call that breaks it.
         forbidden: String,
         /// The same work on something that the rule leaves free. Asked beside the forbidden work, so
         /// that neither always asking nor always acting is right. Older files have none.
@@ -287,7 +287,7 @@ pub enum RuleForm {
 pub struct AllowedCall {
     /// The work.
     pub task: String,
-    /// What stands in every call that does it.
+    /// The text that is in every call that does it.
     pub target: String,
 }
 
@@ -364,14 +364,14 @@ impl Revision {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanItem {
-    /// What is to be done, as it is written in every version of the plan.
+    /// The task, as it is written in every version of the plan.
     pub item: String,
     /// Index of the message that ticked it off; nothing while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<usize>,
 }
 
-/// What an agent did to a file.
+/// An agent's change to a file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]

@@ -22,7 +22,7 @@ use crate::units::{ContentHash, to_valid_id};
 mod json;
 mod patterns;
 
-/// What kind of secret was found.
+/// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -31,7 +31,7 @@ pub enum Class {
     PrivateKey,
     /// A key or token that a provider gives out, told by how it begins.
     Token,
-    /// What stands in a header that authorises a request.
+    /// The value in a header that authorises a request.
     Credential,
     /// The password in an address, as in `postgres://user:password@host`.
     Password,
@@ -215,7 +215,7 @@ impl Redactor {
         Some(changed)
     }
 
-    /// What stands for the secret, everywhere.
+    /// The placeholder of the secret, the same everywhere.
     fn name(&mut self, secret: &str, class: Class) -> Arc<str> {
         *self.counts.entry(class).or_default() += 1;
         let given = &mut self.given;

@@ -20,10 +20,10 @@ pub struct Source {
     /// Records and blocks of a type the importer does not know, by type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,
-    /// What the importer had to mend or could not trust, in words, by message; with counts.
+    /// The repairs and doubts of the importer, in words, by message; with counts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub warnings: BTreeMap<String, u64>,
-    /// What every prompt held and the recording does not.
+    /// The parts of every prompt that the recording does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
 }
@@ -37,7 +37,7 @@ impl Source {
     }
 }
 
-/// What every prompt of a session held and its recording does not.
+/// The parts of every prompt of a session that its recording does not hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Missing {

@@ -278,7 +278,7 @@ pub enum SyntheticError {
     Session {
         /// The family.
         family: String,
-        /// What is wrong with it.
+        /// The session's error.
         #[source]
         source: SessionError,
     },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::shell::shown_files;
 use super::{ArtifactVerb, TouchedFile};
 
-/// What was done to each file, with the message from which on it counts.
+/// The change to each file, with the message from which on it counts.
 ///
 /// A file that was created stays so while it is changed; one that was only read is modified as soon
 /// as it is written to; one that was removed is neither, until it is made again.
@@ -26,7 +26,7 @@ impl FileLog {
             (Some(last), Read) => last,
             (Some(_), Deleted) => Deleted,
             (Some(Created | Deleted), Created | Modified) => Created,
-            // What was read before and is written as a whole was there already.
+            // A file that was read before and is written as a whole existed already.
             (Some(Read | Modified), Created | Modified) => Modified,
         };
         if known.last().is_none_or(|(last, _)| *last != now) {
@@ -69,7 +69,7 @@ impl FileLog {
         for (path, done) in &self.touched {
             for (at, (state, message)) in done.iter().enumerate() {
                 let until = done.get(at + 1).map(|(_, next)| *next);
-                // What one message does in two steps was never the first of them.
+                // A state that ends in the message that began it never held.
                 if *state == verb && until != Some(*message) {
                     files.push(TouchedFile {
                         path: path.clone(),

@@ -119,11 +119,11 @@ fn assistant(
     }
 }
 
-/// What stands in the place of a result that was cleared. The API does not say what it shows the
-/// model: this is the text of its vendor's own product.
+/// The text in the place of a cleared result. The API does not say what it shows the model: this is
+/// the text of its vendor's own product.
 const CLEARED: &str = "[Old tool result content cleared]";
 
-/// What a request asks the API to do to its context.
+/// The edits that a request asks the API to make in its context.
 #[derive(Debug, Default)]
 struct ContextEdits {
     /// Tools whose results are never cleared.
@@ -169,7 +169,7 @@ fn summed_up(
     true
 }
 
-/// What a compaction block stands for; nothing where the compaction failed.
+/// The context that a compaction block leaves; `None` if the compaction failed.
 fn left(block: &Value) -> Option<CompactedTo> {
     let texts: Vec<&str> = match &block["content"] {
         Value::String(text) => vec![text],
@@ -197,7 +197,7 @@ fn summed_tokens(usage: &Value) -> Option<Tokens> {
     Some(Tokens(one.prompt().0))
 }
 
-/// What a response says of edits that were applied to its own request.
+/// Reads the edits that the provider applied to the response's own request.
 fn applied(
     response: &mut Object<'_>,
     asked: &ContextEdits,

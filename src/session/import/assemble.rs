@@ -22,16 +22,16 @@ use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 /// How orphans are counted.
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
 
-/// What one record of the model's says.
+/// One record of the model's.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AssistantRecord {
     /// The call it came from; records that share it become one message.
     pub(super) call: Option<ApiCallId>,
     /// The model, unless the product wrote the record itself.
     pub(super) model: Option<Arc<str>>,
-    /// What it adds to the message.
+    /// Its blocks of the message.
     pub(super) blocks: Vec<ContentBlock>,
-    /// What the provider reports with this record; the largest of each counter is kept.
+    /// The usage that the provider reports with this record; the largest of each counter is kept.
     pub(super) usage: Option<Usage>,
     /// When it was received.
     pub(super) timestamp: Option<Timestamp>,
@@ -39,10 +39,10 @@ pub(super) struct AssistantRecord {
     pub(super) tags: Vec<Tag>,
 }
 
-/// What one record of the user's or a tool's says.
+/// One record of the user's or of a tool's.
 #[derive(Debug, Default)]
 pub(super) struct UserRecord {
-    /// What it adds to the message.
+    /// Its blocks of the message.
     pub(super) blocks: Vec<ContentBlock>,
     /// When it was sent.
     pub(super) timestamp: Option<Timestamp>,
@@ -80,13 +80,13 @@ pub(super) struct Assembler {
     answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
     always: Vec<Tag>,
-    /// What the recording says beside its messages.
+    /// The recording's facts beside its messages.
     pub(super) header: Header,
-    /// What could not be used.
+    /// The parts that could not be used.
     pub(super) source: Source,
 }
 
-/// What a recording says beside its messages.
+/// The facts of a recording beside its messages.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     /// The system prompt.

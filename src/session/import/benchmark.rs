@@ -114,7 +114,7 @@ impl Chat {
             let messages = records.filter_map(|name| self.assembler.message_of(name));
             let mut messages: Vec<usize> = messages.collect();
             let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
-            // What several people say in a row is one message.
+            // Texts of several people in a row make one message.
             messages.sort_unstable();
             messages.dedup();
             if question.answer.is_none() {

@@ -43,7 +43,7 @@ mod chain;
 mod records;
 mod roots;
 
-/// What the model reads instead of a result that was cleared.
+/// The text that the model reads instead of a cleared result.
 const CLEARED: &str = "[Old tool result content cleared]";
 
 /// The beginnings of user records that the product wrote, one a line: echoes of commands, their
@@ -111,9 +111,9 @@ struct Recording {
     chains: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
     side_chains: usize,
-    /// Calls by message id: by which request, if it is told, and under which name.
+    /// Calls by message id: by which request, if it is known, and under which name.
     calls: BTreeMap<Arc<str>, NamedCall>,
-    /// What was said, with its call or its time; and the record that said it.
+    /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
     source: Source,
 }
@@ -137,7 +137,7 @@ impl Recording {
         let repeated = self.repeats(&record, &kind);
         if let Some(earlier) = &repeated {
             self.source.warn("a record stands in the file twice");
-            // What follows the copy follows what was copied.
+            // A record that follows the copy follows the original.
             if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
                 self.parents.insert(uuid.clone(), Some(earlier.clone()));
             }
@@ -277,7 +277,7 @@ impl Recording {
         }
     }
 
-    /// What the model reads in the place of results from the next call on.
+    /// The texts that the model reads in the place of results from the next call on.
     fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
         let list = record.replacements?;
         let list = items(list).unwrap_or_default();
@@ -319,7 +319,7 @@ impl Recording {
         chain
     }
 
-    /// What a record says; none where it says nothing that can be read.
+    /// The content of a record; `None` if it holds nothing readable.
     fn message<'a>(
         &mut self,
         record: &Record<'a>,

@@ -102,7 +102,7 @@ fn whole_file(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Im
 const WRAPPED: &str = "session_meta response_item event_msg turn_context compacted world_state \
      inter_agent_communication_metadata";
 
-/// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
+/// The content of a record, in the order of the file: a turn that was rolled back is not in it.
 enum Step {
     Item(Item, Option<Timestamp>),
     /// The bill of the call before it, if its counters are told; and the provider's id of the
@@ -130,9 +130,9 @@ struct Rollout {
     /// The counters of the last bill that was read, in either shape.
     last_usage: Option<Usage>,
     last_prompt: Option<Tokens>,
-    /// What the model said and what tools answered since the last bill.
+    /// The model's texts and the tools' answers since the last bill.
     queue: Vec<(Item, Option<Timestamp>)>,
-    /// What the user typed.
+    /// The user's typed texts.
     typed: Vec<Vec<ContentBlock>>,
 }
 

@@ -1,5 +1,5 @@
-//! What the records of most products need: blocks, times, compactions, and the sessions
-//! of a file.
+//! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
+//! file.
 
 use std::io;
 use std::path::Path;
@@ -125,7 +125,7 @@ impl Recorded {
 }
 
 impl AssistantRecord {
-    /// What the model said at a time.
+    /// The model's blocks at a time.
     pub(super) fn of(blocks: Vec<ContentBlock>, timestamp: Option<Timestamp>) -> Self {
         Self {
             blocks,

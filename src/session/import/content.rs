@@ -97,7 +97,7 @@ pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> Con
     read.unwrap_or_else(|| unknown(&kind, raw, source))
 }
 
-/// What the model thought: the text, a summary of it, or only what the provider can read.
+/// The model's thinking: the text, a summary of it, or a form that only the provider can read.
 fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let is_redacted = part.take_flag("redacted");
     let mut keys = ["thinking", "reasoning", "text"].iter();

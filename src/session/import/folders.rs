@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::ImportError;
 use super::file::{MAX_FILE, SourceFile, SourceText, session_id};
 
-/// What stands in a folder.
+/// The files of a folder.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,

@@ -90,18 +90,18 @@ struct Chat<'a> {
     places: BTreeMap<Arc<str>, usize>,
     results: usize,
     records: Records,
-    /// What masks the results of these calls.
+    /// The masks of the results of these calls.
     masks: BTreeMap<Arc<str>, Arc<str>>,
-    /// What the last message was.
+    /// The kind of the last message.
     snapshot: Snapshot,
 }
 
-/// What happened in a chat.
+/// A step of a chat.
 enum Step<'a> {
     Said(Record<'a>),
-    /// What a compaction left.
+    /// The context after a compaction.
     Compacted(Vec<Record<'a>>),
-    /// What stands in the place of the results of these calls.
+    /// The texts in the place of the results of these calls.
     Masked(Vec<(Arc<str>, Arc<str>)>),
     /// A record of a kind that is not known: how it is counted, and as it was written.
     Unknown(String, &'a RawValue),
@@ -170,8 +170,8 @@ impl<'a> Chat<'a> {
         self.steps.push(Step::Said(record));
     }
 
-    /// What a record that is written again masks, if it does no more: the results that it cuts
-    /// and the one before it has whole.
+    /// The results that a rewritten record masks, if it does no more: the results that it cuts and
+    /// that the record before it has whole.
     fn masked_in(&mut self, place: usize, new: &Record<'_>) -> Option<Vec<(Arc<str>, Arc<str>)>> {
         let Step::Said(old) = &self.steps[place] else {
             return None;
@@ -298,7 +298,7 @@ impl<'a> Chat<'a> {
         self.assembler.compacts(None, None, after);
     }
 
-    /// What a record of the model's says, and what came of its calls.
+    /// The model's blocks in a record, and the results of its calls.
     fn said(
         &mut self,
         thoughts: Option<Vec<&RawValue>>,
@@ -328,7 +328,7 @@ impl<'a> Chat<'a> {
         (said, results)
     }
 
-    /// What the model said, and what came of its calls.
+    /// Adds the model's blocks, and the results of its calls.
     fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
         let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
         let usage = record.tokens;
@@ -374,8 +374,8 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// What the model was told: the text of the response, or the response as JSON; and what came
-    /// with it, such as an image.
+    /// The result as the model got it: the text of the response, or the response as JSON; and the
+    /// parts that came with it, such as an image.
     fn content(&self, assembler: &mut Assembler) -> Option<Vec<ContentBlock>> {
         let raw = self.result.filter(|raw| raw.get() != "null")?;
         let Some(items) = items(raw) else {
@@ -449,14 +449,14 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     Some(usage)
 }
 
-/// What stands in the place of a result that was masked.
+/// The beginning of the text that replaces a masked result.
 const MASK: &str = "<tool_output_masked";
 
-/// What the message holds that a compaction leaves.
+/// The tags in the message that a compaction leaves.
 const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
-/// What the product answers to it in the model's place.
+/// The product's answers to that message in the model's place.
 const ACKS: &[&str] = &[
     "Got it. Thanks for the additional context!",
     "Got it. Thanks for the context!",

@@ -64,7 +64,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     reading.assembler.session(file.id.clone(), &file.path)
 }
 
-/// What the context may hold: a message of the session, or one that a compaction wrote.
+/// A piece of the context: a message of the session, or one that a compaction wrote.
 enum Piece {
     Said(Arc<str>),
     Written(Arc<Message>),
@@ -81,7 +81,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What stands beside the messages.
+    /// Reads the keys beside the messages.
     fn header(&mut self, mut header: Object<'_>) {
         if let Some(mut config) = header.take_object("model_config") {
             let model = config.take_text("model_name");
@@ -143,7 +143,7 @@ impl Reading {
         let before = self.pieces.len() - written;
         for (place, (piece, is_visible)) in self.pieces.iter().enumerate() {
             match piece {
-                // What this compaction wrote was seen, whatever came later.
+                // The model saw the messages of this compaction, even if they are hidden later.
                 Piece::Written(message) if *is_visible || place >= before => {
                     after.push(Recorded::Written(message.clone()));
                 }
@@ -164,7 +164,7 @@ impl Reading {
 const FOR_THE_USER: &str = "toolConfirmationRequest systemNotification contextLengthExceeded \
      summarizationRequested conversationCompacted actionRequired";
 
-/// What the agent sees of a message's `content`.
+/// The blocks of a message's `content` that the agent sees.
 fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let Some(raw) = content else {
         return Vec::new();
@@ -247,7 +247,7 @@ fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlo
 /// Extensions that come with the product; the tools of all others are those of MCP servers.
 const BUNDLED: &str = "developer computercontroller memory platform subagent todo";
 
-/// What a tool does, told from its name behind that of its extension, as in `developer__shell`.
+/// The class of a tool, by its name after that of its extension, as in `developer__shell`.
 fn class(name: &str) -> ToolClass {
     match name.split_once("__") {
         Some((extension, tool)) if is_one_of(BUNDLED, extension) => class_of(tool),

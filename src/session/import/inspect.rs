@@ -21,7 +21,7 @@ mod attachments;
 mod messages;
 mod sample;
 
-/// What begins a zip archive.
+/// The first bytes of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
 pub(super) const IMPORTER: Importer = Importer::of_file("inspect", detect, import);
@@ -57,7 +57,7 @@ pub(super) fn is_archive(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Log {
     sessions: Vec<Session>,
-    /// What the log says as a whole.
+    /// The facts of the log as a whole.
     source: Source,
     model: Option<String>,
 }

@@ -96,9 +96,9 @@ pub(super) struct Shown {
     pub(super) name: Option<Arc<str>>,
     /// Who speaks.
     pub(super) role: Role,
-    /// What it says.
+    /// Its blocks.
     pub(super) blocks: Vec<ContentBlock>,
-    /// What is known of it.
+    /// Its tags.
     pub(super) tags: Vec<Tag>,
 }
 

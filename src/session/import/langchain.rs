@@ -105,7 +105,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
     Ok(found)
 }
 
-/// What the model answered to the list of that number, in the trace of a call.
+/// The model's answer to the list of that number, in the trace of a call.
 fn generated<'a>(run: &Object<'a>, at: usize) -> Option<&'a RawValue> {
     let lists = run.clone().inner("outputs").items("generations");
     let list = items(lists.get(at)?)?;
@@ -245,7 +245,7 @@ impl Reading {
         self.assembler.assistant(None, record);
     }
 
-    /// What the call cost: in the library's shape, or in the provider's.
+    /// The usage of the call: in the library's shape, or in the provider's.
     fn usage(&mut self, fields: &mut Object<'_>, metadata: &mut Object<'_>) -> Option<Usage> {
         let own = fields.take("usage_metadata");
         let theirs = metadata.take("usage").filter(|_| own.is_none());

@@ -50,7 +50,7 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
     // To these it is the answer, in words of its own, that nothing is.
     let is_refused = id.ends_with("_abs");
     let answer = answer.filter(|_| !is_refused);
-    // What was asked on a later day may be about that day.
+    // A question of a later day may be about that day.
     let asked = instance.take("question_date").and_then(text);
     match question.filter(|_| answer.is_some() || is_refused) {
         Some(words) => chat.questions.push(Question {

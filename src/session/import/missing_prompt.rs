@@ -1,10 +1,10 @@
-//! What a recording leaves out of every prompt: many products write down neither the system prompt
-//! nor the tools that their model was given.
+//! Finds the parts of every prompt that a recording leaves out: many products write down neither
+//! the system prompt nor the tools that their model got.
 
 use crate::session::{Missing, Role, SessionParts, Tag, ToolSchema};
 use crate::units::Tokens;
 
-/// What is missing, of a session of these parts; nothing where all is there.
+/// The missing parts of a session's prompts; `None` if nothing is missing.
 ///
 /// Its size is what the provider billed for the prompt of the first call that has a bill, less a
 /// quarter of the characters that were recorded of that prompt. A compaction before that call

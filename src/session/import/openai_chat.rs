@@ -62,7 +62,7 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
     reading.read(conversation);
 }
 
-/// What the model said at the top of a log, beside the messages.
+/// The model's texts at the top of a log, beside the messages.
 #[derive(Default)]
 struct Call<'a> {
     id: Option<Arc<str>>,
@@ -227,7 +227,7 @@ impl Reading<'_> {
         self.is_told |= !is_demo;
         let extra = self.extra(&mut object);
         if extra.usage.is_some() {
-            // What the product could not read is told as an error, and is in no prompt.
+            // The product reports an unreadable answer as an error, and no prompt holds it.
             self.assembler
                 .skip("answer that the product could not read");
         }
@@ -308,7 +308,7 @@ impl Reading<'_> {
         super::content::text(first)
     }
 
-    /// What mini-swe-agent keeps beside a message: when it came, and what the API answered.
+    /// The facts that mini-swe-agent keeps beside a message: its time, and the API's answer.
     fn extra<'m>(&mut self, object: &mut Object<'m>) -> Call<'m> {
         if self.dialect != Dialect::MiniSweAgent {
             return Call::default();

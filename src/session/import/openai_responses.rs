@@ -101,7 +101,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// What the model answered.
+    /// Adds the model's answer.
     pub(super) fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
@@ -166,7 +166,7 @@ impl<'r> Reading<'r> {
         self.assembler.hear(None, blocks, None, tag);
     }
 
-    /// What was before is compacted, in a form that only the provider can read.
+    /// Compacts the items so far, in a form that only the provider can read.
     fn compacted(&mut self) {
         self.is_open = false;
         self.assembler.skip("compaction item");

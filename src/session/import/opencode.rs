@@ -278,7 +278,7 @@ impl Reading {
         id
     }
 
-    /// What a compaction wrote.
+    /// Adds the summary of a compaction.
     fn summary(&mut self, parent: Option<&str>, is_done: bool, parts: &[&RawValue]) {
         let parts = parts.iter();
         let texts = parts.filter_map(|raw| match parts::read(raw, &mut self.assembler) {

@@ -221,9 +221,9 @@ fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
 struct Reading {
     assembler: Assembler,
     view: View,
-    /// What the provider billed, by response.
+    /// The provider's bills, by response.
     usages: BTreeMap<Arc<str>, Usage>,
-    /// What the session cost so far.
+    /// The cost of the session so far.
     spent: Usage,
     last_prompt: Option<Tokens>,
     events: usize,
@@ -435,7 +435,7 @@ impl Reading {
     }
 }
 
-/// What an observation shows: its content between what the shell wrote before and after it.
+/// The content of an observation, between the texts of the shell before and after it.
 fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<ContentBlock> {
     let mut metadata = metadata.unwrap_or_default();
     let prefix = metadata.take_text("prefix").unwrap_or_default();
@@ -527,7 +527,7 @@ mod tests {
         check(&["a", "b", "c<b", "d<a"], None, Some(&[0, 3]));
         check(&["a", "b", "c<b"], None, Some(&[0, 1, 2]));
         check(&["a", "b<a", "c<__root__"], None, Some(&[2]));
-        // What cannot be is no reason to lose the rest, or to go on for ever.
+        // An impossible link does not lose the other records, and ends.
         check(&["a", "b<x"], Some("nobody"), Some(&[0, 1]));
         check(&["a<b", "b<a"], None, Some(&[0, 1]));
     }

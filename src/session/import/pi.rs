@@ -42,7 +42,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     let branch = branch(&entries);
     for (at, entry) in entries.into_iter().enumerate() {
         match &branch {
-            // What has no name stands in no branch, and in all of them.
+            // An entry without a name is in no branch, and in all of them.
             Some(kept) if !kept.contains(&at) && entry.is_named() => {
                 reading.assembler.skip("entry of an abandoned branch");
             }

@@ -1,4 +1,4 @@
-//! What nearly every importer needs.
+//! The imports of nearly every importer.
 
 pub(super) use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 pub(super) use super::common::{

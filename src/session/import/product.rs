@@ -1,4 +1,4 @@
-//! What several products have in common: words of their records, and records that form a tree.
+//! The common parts of several products: words of their records, and records that form a tree.
 
 use super::prelude::*;
 

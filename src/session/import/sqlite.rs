@@ -10,7 +10,7 @@ use std::path::Path;
 use super::ImportError;
 use crate::session::Session;
 
-/// What every such database begins with.
+/// The first bytes of every such database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// How databases are named.

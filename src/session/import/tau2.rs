@@ -59,7 +59,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What the evaluation says of the agent and its environment.
+    /// The evaluation's facts about the agent and its environment.
     fn info(&mut self, mut info: Object<'_>) {
         let mut environment = info.inner("environment_info");
         self.assembler.header.system = environment.take_text("policy");

@@ -1,4 +1,4 @@
-//! What a tool does, told from its name: one table for the names of all products.
+//! The class of a tool, by its name: one table for the names of all products.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What is known about a recording: the ground truth that its file holds, or that stands beside it.
+//! Reads the ground truth of a recording: its file holds it, or a file beside it.
 //!
 //! A session in the native format keeps it in a file of its own, `ID.truth.json` beside
 //! `ID.session.jsonl`, so that nothing a strategy is given can hold an answer.

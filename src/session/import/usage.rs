@@ -1,4 +1,4 @@
-//! What a call cost, under the names that products give to its counters.
+//! The usage of a call, under the names that products give to its counters.
 
 use std::sync::LazyLock;
 

@@ -6,7 +6,7 @@
 
 use crate::session::{ContentBlock, Message, Role, Session};
 
-/// What is said about such a call.
+/// The warning about such a call.
 const PARTIAL: &str = "output tokens are partial: a call wrote more than they say";
 
 /// More characters than a token holds on average in anything a model writes: English prose has
@@ -74,7 +74,7 @@ mod tests {
         let prose = "The valve was closed since Monday, so the pump ran dry. ".repeat(10);
         check(1, &prose, true);
         check(8, &prose, true);
-        // What a counter says: 13 tokens a sentence.
+        // The count of a counter: 13 tokens a sentence.
         check(130, &prose, false);
         check(0, "Done.", false);
         // More than the text, for what was thought is not told.

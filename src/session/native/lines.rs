@@ -19,7 +19,7 @@ use crate::session::{
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
-/// What every version of the header has.
+/// The keys that every version of the header has.
 #[derive(Deserialize)]
 struct Version<'a> {
     #[serde(borrow)]
@@ -415,7 +415,7 @@ impl<'a> Block<'a> {
                 json: json("json", self.json.take(), self.json_text.take())?,
             }),
         };
-        // What is left belongs to another type of block.
+        // A key that is left belongs to another type of block.
         let left = serde_json::to_value(self).map_err(|error| error.to_string())?;
         match left.as_object().and_then(|keys| keys.keys().nth(1)) {
             Some(key) => Err(format!(

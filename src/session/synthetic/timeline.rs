@@ -1,5 +1,5 @@
-//! What happens over a session besides keys and rules: settings that are revised, counts that move,
-//! options taken and left, attempts that fail, and plans of which more and more is done.
+//! The events of a session besides keys and rules: settings that are revised, counts that move,
+//! options that are taken and left, attempts that fail, and plans of which more and more is done.
 //!
 //! The family sets the amount and the words; [`plan`] draws the moments. The user, the agent and tools
 //! say it.
@@ -100,8 +100,8 @@ impl Timeline {
         concluded.collect()
     }
 
-    /// What the agent decides and writes down now, and what its tools show of what changed. Nothing
-    /// where nothing is due.
+    /// The agent's decisions and notes that are due now, and the changes that its tools show.
+    /// `None` if nothing is due.
     pub(crate) fn shown(&mut self, moment: Moment, workspace: &dyn Workspace) -> Option<Round> {
         let taken = self.events.take(moment.progress, 2, false);
         if taken.is_empty() {

@@ -183,8 +183,8 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// What the next round may show, so that results come to have the share that was asked for:
-    /// the further it is missed, the more the round leans the other way.
+    /// The limits of the next round, so that results get the share that the recipe asks for: the
+    /// further the share is off, the more the round leans the other way.
     pub(crate) fn lean(&self, moment: Moment) -> Moment {
         let Some(target) = self.recipe.observation_percent.map(u64::from) else {
             return moment;

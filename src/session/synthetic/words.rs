@@ -31,7 +31,7 @@ fn table<T: Deserialize<'static> + Default>(text: &'static str) -> T {
     toml::from_str(text).unwrap_or_default()
 }
 
-/// What facts are made of in one kind of workspace: the words of one would give a fact away in the
+/// The words of facts in one kind of workspace: the words of one would give a fact away in the
 /// other.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
@@ -58,7 +58,8 @@ pub(crate) struct WorkFacts {
     pub(crate) intents: BTreeMap<Intent, Bank>,
 }
 
-/// What has a place of its own, how that is said, and how a value of the place is asked for.
+/// A thing that has a place of its own, the sentence about it, and the question for a value of the
+/// place.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Way {

@@ -3,7 +3,7 @@
 use super::super::prelude::*;
 use super::records::{CompactMetadata, Parents, PreservedRecords};
 
-/// What a record adds to its conversation.
+/// A record's part of its conversation.
 pub(super) enum ConversationRecord {
     Assistant(AssistantRecord),
     User(UserRecord),
@@ -15,11 +15,11 @@ pub(super) enum ConversationRecord {
     NewRoot(Option<Tokens>),
 }
 
-/// What the model read less of from its next call on.
+/// The content that the model does not read from its next call on.
 pub(super) struct ClearedContent {
     pub(super) trigger: &'static str,
     pub(super) pre_tokens: Option<Tokens>,
-    /// What stands in the place of the results of these tool uses.
+    /// The texts in the place of the results of these tool uses.
     pub(super) results: Vec<(Arc<str>, Arc<str>)>,
     /// Attachments that were cleared.
     pub(super) attachments: Vec<Arc<str>>,
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 pub(super) struct Chain {
     assembler: Assembler,
     open: Option<OpenCompaction>,
-    /// What is cleared before the next call.
+    /// The content that is cleared before the next call.
     cleared: Vec<ClearedContent>,
 }
 

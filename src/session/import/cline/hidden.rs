@@ -14,7 +14,7 @@ use super::shown::{Shown, ShownCompactionTime};
 /// How many messages a summary keeps that stands before the messages it keeps.
 const KEPT: usize = 3;
 
-/// What tells that a message hides others, or is hidden.
+/// The marks of a message that hides others, or is hidden.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Marks {
@@ -132,7 +132,8 @@ impl HiddenMessages {
         }
     }
 
-    /// What of the first `after` messages is not hidden; there are `end` messages of the session.
+    /// The part of the first `after` messages that is not hidden; there are `end` messages of the
+    /// session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
         let is_done =
@@ -191,7 +192,7 @@ fn later(marks: &[Marks], at: usize) -> usize {
     }
     let name = own.name();
     let hidden = marks.iter().filter(|it| it.is_hidden_by(name)).count();
-    // What was hidden was a half.
+    // A truncation hides half of the messages: as many recorded ones follow the marker.
     let mut left = hidden;
     let mut later = 0;
     for next in &marks[at + 1..] {

@@ -1,4 +1,4 @@
-//! What Cline and Roo showed the user: what each call was billed, and when the history was
+//! Reads what Cline and Roo showed the user: the bill of each call, and when the history was
 //! condensed or cut.
 
 use std::fs::File;
@@ -8,11 +8,11 @@ use super::super::file::MAX_FILE;
 use super::super::prelude::*;
 use super::hidden::Marks;
 
-/// What was shown of one task.
+/// The records of one task that the user saw.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     calls: Vec<(Timestamp, Counters)>,
-    /// What was shown of each summary or marker, by its name.
+    /// The record of each summary or marker, by its name.
     pub(super) compactions: BTreeMap<Arc<str>, ShownCompactionTime>,
     /// Which messages were left out from then on: after how many, or when; and the first and last
     /// of them.
@@ -38,7 +38,7 @@ pub(super) struct ShownCompactionTime {
     pub(super) pre_tokens: Option<Tokens>,
 }
 
-/// What a call was billed, as it is shown.
+/// The bill of a call, as the user sees it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counters {
@@ -116,10 +116,10 @@ impl Shown {
         }
     }
 
-    /// What the messages of the model's were billed, by their place in the list.
+    /// The bills of the model's messages, by their place in the list.
     ///
-    /// A call is shown when it begins, and its message written when it is done. Where the messages
-    /// say no time they are told apart by their order, if there is one for each call.
+    /// A call is shown when it begins, and its message is written when it is done. Messages without
+    /// a time are matched by their order, if there is one for each call.
     pub(super) fn usages(
         &self,
         marks: &[Marks],

@@ -11,10 +11,10 @@ use super::super::prelude::*;
 /// The tools of both products.
 const TOOLS: &str = include_str!("tools.txt");
 
-/// What every result ends with that the user typed nothing of.
+/// The beginning of the block that ends a result.
 const ENVIRONMENT: &str = "<environment_details>";
 
-/// What the product says where a tool failed.
+/// The product's words if a tool failed.
 const FAILED: &str = "The tool execution failed";
 
 /// The calls of one task, numbered.

@@ -1,4 +1,4 @@
-//! What a compaction of Codex left of the context, and who wrote what is in it.
+//! Reads the context that a compaction of Codex left, and the authors of its parts.
 
 use super::super::prelude::*;
 use crate::session::import::openai_responses::items::{self, Item, item};
@@ -9,7 +9,7 @@ const INJECTED: &str = include_str!("injected.txt");
 /// How many tokens of what the user typed a compaction keeps, at four bytes a token.
 const TYPED_TOKENS: usize = 20_000;
 
-/// What the user typed, the newest first up to the limit, in the order it was typed. The message
+/// The user's typed texts, the newest first up to the limit, in the order of typing. The message
 /// that does not fit is cut in its middle.
 pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
     let mut left = TYPED_TOKENS * 4;
@@ -36,7 +36,8 @@ pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
     pieces
 }
 
-/// What the context became. One encrypted item in it is the summary, and nobody can read it.
+/// The new context. If it holds an encrypted item, that is the summary, and only the provider can
+/// read it.
 pub(super) fn replacement(
     history: &[&RawValue],
     summary: Option<&str>,

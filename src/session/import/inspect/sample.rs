@@ -17,7 +17,7 @@ pub(super) struct Sample<'a> {
     attachments: Texts<'a>,
     /// Messages of model events, which newer logs keep once.
     pool: Vec<&'a RawValue>,
-    /// What is known of a call, by the id of its answer.
+    /// The known calls, by the id of their answers.
     calls: BTreeMap<Arc<str>, Call>,
     /// Calls of the oldest logs, whose answers have no ids: told apart by what they say.
     nameless: VecDeque<(String, Call)>,
@@ -243,7 +243,7 @@ fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue
     Some((id, raw))
 }
 
-/// What a message says and calls, to tell it from others.
+/// The text and the calls of a message, to distinguish it from others.
 fn print_of(message: &str) -> String {
     let value: Value = serde_json::from_str(message).unwrap_or_default();
     let calls = value.get("tool_calls").and_then(Value::as_array);

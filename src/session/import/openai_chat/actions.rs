@@ -9,7 +9,7 @@ use super::super::prelude::*;
 const COMMANDS: &str = "create edit find_file goto insert open scroll_down scroll_up search_dir search_file \
     str_replace_editor submit view_image";
 
-/// What stands around an action: lines that begin so, or tags of one name.
+/// The marks around an action: lines that begin so, or tags of one name.
 const FENCE: &str = "```";
 
 /// How mini-swe-agent's model marks the block that is its action.
@@ -83,7 +83,7 @@ fn without(text: &str, action: &str) -> String {
     parts.collect::<Vec<&str>>().join("\n")
 }
 
-/// What stands before and after a pair of tags that enclose the action.
+/// The text before and after a pair of tags that enclose the action.
 fn untagged<'t>(before: &'t str, after: &'t str) -> Option<(&'t str, &'t str)> {
     let (said, name) = before.strip_suffix('>')?.rsplit_once('<')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -116,7 +116,7 @@ mod tests {
         check("Is 1 <b>ls</c>?", "ls", "Is 1 <b>ls</c>?");
         check("ls", "ls", "");
         check("```\nls\n```", "ls", "");
-        // What is no mark stays, and so does a text that does not hold the action.
+        // Text that is not a mark stays, and so does a text that does not hold the action.
         check("I run ls now.", "ls", "I run ls now.");
         check("Look.", "cat", "Look.");
     }

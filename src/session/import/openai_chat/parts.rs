@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::super::prelude::*;
 use crate::session::Opaque;
 
-/// What the model thought, where a provider shows it: blocks with signatures, or a text.
+/// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(in crate::session::import) fn reasoning(
     object: &mut Object<'_>,
     assembler: &mut Assembler,

@@ -3,7 +3,7 @@
 use super::super::prelude::*;
 use crate::session::import::content::kept;
 
-/// What an item adds to the conversation, and who said it.
+/// An item's part of the conversation, and its author.
 #[derive(Debug, PartialEq)]
 pub(in crate::session::import) enum Item {
     /// Nothing.
@@ -95,7 +95,7 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
                 return Item::Other(vec![unknown(&kind, raw, assembler)]);
             };
             let (content, is_error) = match (item.output, item.tools) {
-                // What a search for tools found is shown to the model as it stands.
+                // The model reads the result of a search for tools as it is.
                 (None, Some(tools)) => (vec![ContentBlock::Text(tools.get().into())], false),
                 (output, _) => told(output, assembler),
             };
@@ -116,7 +116,7 @@ fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBloc
     content::unread("item", kind, raw, &mut assembler.source)
 }
 
-/// What the model thought: its text or a summary of it where one is shown, and its encrypted form.
+/// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.
 fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
     let lists = [item.summary, item.content].into_iter().flatten();
     let source = &mut assembler.source;

@@ -10,7 +10,7 @@ use super::super::sqlite::reading::{Database, Listed};
 use super::{Reading, StoredMessage};
 use crate::session::Session;
 
-/// What a row is counted as that is not JSON.
+/// The name under which a row that is not JSON is counted.
 const NOT_JSON: &str = "row that is not JSON";
 
 /// All sessions, oldest first; those that a tool started are side chains.

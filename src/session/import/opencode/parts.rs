@@ -3,7 +3,7 @@
 use super::super::images;
 use super::super::prelude::*;
 
-/// What a part is to the conversation.
+/// The role of a part in the conversation.
 pub(super) enum Part {
     /// It was said.
     Block(ContentBlock),
@@ -40,7 +40,7 @@ pub(super) struct Tool {
     cleared: Option<Timestamp>,
 }
 
-/// What one call said and what came of it.
+/// The output of one call and the results of its tools.
 #[derive(Default)]
 pub(super) struct Step {
     /// The blocks of the model's message.

@@ -6,9 +6,9 @@
 //! - in the first versions, for each project, `project/PROJECT/storage/session/` with
 //!   `info/SESSION.json`, `message/SESSION/MESSAGE.json` and `part/SESSION/MESSAGE/PART.json`.
 //!
-//! What a file is called says its place; names begin with the time, so that their order is the
-//! order in time. The very first messages hold their parts themselves: [`upgraded`] gives them
-//! the layout of later ones.
+//! A file's name gives its place. Names begin with the time, so that their order is the order in
+//! time. The very first messages hold their parts themselves: [`upgraded`] gives them the layout of
+//! later ones.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ const MESSAGE: &str = "msg_";
 
 /// Sessions whose messages and parts stand together.
 struct Tree {
-    /// What each session says of itself, by folder.
+    /// The sessions' own facts, by folder.
     infos: Vec<Folder>,
     message: Folder,
     part: Option<Folder>,
@@ -207,8 +207,8 @@ fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     names.filter(|name| Path::new(name).extension().is_some_and(|it| it == "json"))
 }
 
-/// What one file says. A product that is stopped while it writes leaves a file behind that is empty
-/// or cut; no other file needs it.
+/// The value of one file. A product that is stopped while it writes leaves a file that is empty or
+/// cut; no other file needs it.
 fn one_value(
     path: &Path,
     files: &mut SessionFiles,

@@ -260,7 +260,7 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
 }
 
-/// What the product looked up for the model.
+/// The texts that the product looked up for the model.
 fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
     let texts = [
         "repo_instructions",

@@ -15,10 +15,10 @@ pub(super) fn is_bookkeeping(raw: &RawValue) -> bool {
     kind.is_some_and(|kind| is_one_of(BOOKKEEPING, &kind))
 }
 
-/// What the model is told before what a tool that failed says.
+/// The text before the output of a tool that failed.
 const FAILED: &str = "[An error occurred during execution.]\n";
 
-/// What the model is told before the reason for which a call was refused.
+/// The text before the reason of a refused call.
 const REJECTED: &str = "Action rejected: ";
 
 impl Reading {
@@ -139,7 +139,7 @@ impl Reading {
         self.hear(&event, vec![result], None);
     }
 
-    /// What an observation shows, and whether it is a failure.
+    /// The blocks of an observation, and whether it is a failure.
     fn observed(&mut self, event: &mut Object<'_>) -> (Vec<ContentBlock>, bool) {
         let raw = event.take("observation");
         let Some(mut observation) = raw.and_then(Object::read) else {
@@ -174,7 +174,7 @@ impl Reading {
     }
 }
 
-/// What the model is told of the shell after a command's output.
+/// The shell's state that the model reads after a command's output.
 fn shell(mut metadata: Object<'_>) -> String {
     let mut parts = Vec::new();
     for (key, words) in [
@@ -193,7 +193,7 @@ fn shell(mut metadata: Object<'_>) -> String {
     parts.concat()
 }
 
-/// What the model thought, in the words of any API.
+/// The model's thinking, in the shape of any API.
 fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let blocks = parts::reasoning(object, assembler);
     let Some(raw) = object.take("responses_reasoning_item") else {
@@ -212,7 +212,7 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBl
     vec![ContentBlock::thinking(texts.join("\n\n"), proof)]
 }
 
-/// What somebody says: providers are sent no empty text.
+/// The blocks of a text: providers get no empty text.
 fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     let mut blocks = shown(raw, assembler);

@@ -3,7 +3,7 @@
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::ContentHash;
 
-/// What a message says, and what remains of it when its texts change.
+/// The text of a message, and the part of it that remains when its texts change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::session::import) struct Look {
     pub(super) whole: ContentHash,

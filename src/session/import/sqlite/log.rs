@@ -39,7 +39,7 @@ pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
     for frame in log.get(HEADER..)?.chunks_exact(FRAME + size) {
         let (head, page) = frame.split_at(FRAME);
         sum = checksum(checksum(sum, &head[..8], is_big), page, is_big);
-        // What an earlier turn of the log left behind does not fit.
+        // A frame of an earlier turn of the log has other salts or another checksum.
         if head[8..16] != *salts || Some(sum) != word(head, 16).zip(word(head, 20)) {
             break;
         }

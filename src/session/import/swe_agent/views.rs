@@ -1,4 +1,4 @@
-//! What each of SWE-agent's calls was shown, where the file keeps it: the history with old
+//! Reads the prompt of each of SWE-agent's calls, if the file keeps it: the history with old
 //! observations masked.
 //!
 //! Step i stores the prompt of its own call as `query`; earlier versions stored the prompt of the
@@ -11,15 +11,15 @@ use super::super::openai_chat::{self, Dialect};
 use super::super::prelude::*;
 use crate::session::ToolUse;
 
-/// What the steps of one run store.
+/// The stored steps of one run.
 #[derive(Debug, Default)]
 pub(super) struct Steps(Vec<Step>);
 
 #[derive(Debug)]
 struct Step {
-    /// What the model said in it.
+    /// The model's text in it.
     response: Option<Arc<str>>,
-    /// What its call was shown: a list of messages.
+    /// The prompt of its call: a list of messages.
     view: Option<Box<RawValue>>,
 }
 

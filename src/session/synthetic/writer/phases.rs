@@ -100,7 +100,7 @@ impl Writer<'_> {
         self.family.phrases.bank(&format!("phases.{rule}"))
     }
 
-    /// What a compaction at the end of a phase is to keep; empty for nothing in particular.
+    /// The hint for a compaction at the end of a phase; empty for none.
     fn hint(&self, phase: usize) -> &'static str {
         self.bank("hints").get(phase).unwrap_or(&"")
     }
