@@ -1,9 +1,10 @@
 //! Sizes as they were billed: from a session's usage to what its prompts really took.
 //!
-//! A recording seldom holds all that its prompts held (system prompt, tools), and no public counter
-//! is the provider's. [`Bill::of`] learns both from the recorded usage: a [`Factor`] from counted to
-//! billed tokens for each model, and the head that no message holds. Replay keeps counted sums and
-//! applies a [`Scale`] once per prompt, so that a prompt costs O(1) and its size depends on no order.
+//! A recording seldom holds everything that its prompts held (system prompt, tools), and no public
+//! counter is the provider's. [`Bill::of`] learns both from the recorded usage: a [`Factor`] from
+//! counted to billed tokens for each model, and the head that no message holds. Replay keeps
+//! counted sums and applies a [`Scale`] once per prompt, so that a prompt costs O(1) and its size
+//! depends on no order.
 
 use std::collections::BTreeMap;
 
@@ -90,13 +91,13 @@ impl Scale {
         self.factor.bill(counted.tokens - counted.exact) + counted.exact
     }
 
-    /// A prompt: the head and the texts behind it.
+    /// A prompt: the head and the texts after it.
     #[must_use]
     pub fn prompt(self, counted: Size) -> Tokens {
         self.head + self.text(counted)
     }
 
-    /// The count behind a number of billed tokens of text.
+    /// The count that a number of billed tokens of text comes from.
     #[must_use]
     pub fn counted(self, billed: Tokens) -> Tokens {
         let parts = u128::from(billed.0) * 1_000_000 + u128::from(self.factor.0 / 2);
@@ -243,7 +244,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// The bare counter behind a head of this size; `None`: of unknown size.
+    /// The bare counter after a head of this size; `None` if the size is unknown.
     pub fn counted(head: Option<Tokens>) -> Self {
         let scale = Scale {
             head: head.unwrap_or_default(),

@@ -247,18 +247,18 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
 
 /// An error that names its own exit code.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
+#[error("{problem}")]
 struct CliError {
     exit: Exit,
-    what: String,
+    problem: String,
     hint: Option<String>,
 }
 
 impl CliError {
-    fn new(exit: Exit, what: impl Into<String>) -> Self {
+    fn new(exit: Exit, problem: impl Into<String>) -> Self {
         Self {
             exit,
-            what: what.into(),
+            problem: problem.into(),
             hint: None,
         }
     }
@@ -283,7 +283,7 @@ fn stop_with<T>(
     Err(CliError::new(exit, problem).with_hint(hint).into())
 }
 
-/// An error with its causes, in one line; a cause that repeats what is said already is left out.
+/// An error with its causes, in one line; a cause that repeats an earlier text is left out.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -465,7 +465,7 @@ fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes what is known of a session to a file of its own, and returns its path.
+/// Writes the facts about a session to a file of their own, and returns its path.
 fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("{}.truth.json", truth.session));
     let mut bytes = serde_json::to_vec_pretty(truth)?;

@@ -136,7 +136,7 @@ pub enum Chance {
 }
 
 impl Chance {
-    /// Whether chance has a say in this metric.
+    /// Whether this metric depends on chance.
     pub fn touches(self, metric: &str) -> bool {
         match self {
             Self::Nowhere => false,

@@ -74,7 +74,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> serde_json::Value {
         .to_value()
 }
 
-/// `run.json`: what was run. No time and no path is in it: same inputs, same bytes.
+/// `run.json`: the settings of the run. It holds no time and no path: same inputs, same bytes.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -278,8 +278,7 @@ pub struct CellRecord {
     /// The messages that each of them removed and added, in the same order; empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
-    /// Where in the work they fell, of those that fell anywhere in particular; empty in older
-    /// records.
+    /// The moments in the work of those that have one; empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
@@ -297,13 +296,13 @@ pub struct CellRecord {
     /// The injected faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultEvent>,
-    /// Calls before which the user typed something when the prompt had reached the window's blocking
-    /// line: a product would have refused it; the replay goes on.
+    /// Calls before which the user typed something when the prompt had reached the window's
+    /// blocking line: a product would have refused it; the replay continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_turns: Vec<usize>,
-    /// Calls whose response started a sub-agent when the prompt filled the share of the effective window
-    /// from which on a product that collapses lets none start (`block_at` of the strategy, else 95 %);
-    /// the replay goes on.
+    /// Calls whose response started a sub-agent when the prompt filled the share of the effective
+    /// window at which a product that collapses refuses to start one (`block_at` of the strategy,
+    /// else 95 %); the replay continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_agents: Vec<usize>,
     /// Tool results the model never saw as they were.
@@ -552,7 +551,7 @@ pub struct ActionSupport {
     pub reachable: Option<Vec<u32>>,
 }
 
-/// How far the counter is off, against what the provider billed.
+/// The error of the counter against the provider's bill.
 ///
 /// Compared are *increments*: between two calls with no compaction between them, the growth of
 /// the recorded prompt against the count of what was appended. Fitting a system prompt to the

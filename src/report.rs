@@ -146,7 +146,7 @@ pub struct Coverage {
     pub recorded: usize,
     /// Of these, cells in which the strategy failed.
     pub failed: usize,
-    /// Of these, cells that the recording leaves nothing to measure of: they count in no number.
+    /// Of these, cells that cannot be measured from the recording: they count in no number.
     #[serde(skip_serializing_if = "crate::units::is_default")]
     pub not_measurable: usize,
     /// Cells of the plan without a record.
@@ -196,7 +196,7 @@ impl Report {
         build::report(manifest, cells)
     }
 
-    /// Where the noise within an item comes from, in a run whose items were repeated.
+    /// The sources of the noise within an item, in a run whose items were repeated.
     pub fn noise(manifest: &Manifest, cells: &[CellRecord]) -> Option<Section> {
         sections::noise::of(manifest, cells)
     }
@@ -213,7 +213,7 @@ impl Report {
         self
     }
 
-    /// Whether the run is valid: an error says which control is off.
+    /// Whether the run is valid: the error names the failed controls.
     pub fn controls(&self) -> Result<(), InvalidRun> {
         self.controls.check()
     }

@@ -196,7 +196,7 @@ impl Plan {
     }
 
     /// Reference and floor first, then the strategies in seeded random order, those that follow
-    /// another behind all others.
+    /// another after all others.
     fn arms(&self, session: usize) -> Vec<ArmIndex> {
         let mut arms: Vec<ArmIndex> = (0..self.scenario.strategies.len())
             .flat_map(|at| {
@@ -397,7 +397,7 @@ pub fn run(
     sink.failure.map_or(synced, Err)?;
     let mut outcome = sink.outcome;
     outcome.budget = limits.reached();
-    // As one worker would have written them, that is never stopped. Whatever order they have, all are there.
+    // The order of one worker that is never stopped. If sorting fails, all records are still there.
     let ordered = sink.journal.put_in_order(&cells);
     outcome.unordered = ordered.err().map(|error| match error.source() {
         Some(cause) => format!("{error}: {cause}"),
@@ -434,7 +434,7 @@ fn run_cell<'a>(
     let session = shared.session;
     let loaded = &plan.sessions[session];
     let models = plan.models().ok_or(CellError::NotConnected)?;
-    let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
+    let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
         let prepared = prepare(plan, loaded, loaded.probes.clone())?;
         Ok((prepared, models.for_session(&loaded.counts)))

@@ -67,7 +67,7 @@ pub enum Value {
     #[from(String, &str)]
     Text(String),
     /// A whole number.
-    Whole(i64),
+    Integer(i64),
     /// A number with a fraction.
     Real(f64),
     /// Yes or no.
@@ -84,7 +84,7 @@ impl Value {
     fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
-            Self::Whole(_) => "a whole number",
+            Self::Integer(_) => "a whole number",
             Self::Real(_) => "a number",
             Self::Flag(_) => "a boolean",
             Self::List(_) => "a list",
@@ -98,7 +98,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => toml::Value::String(text.clone()).fmt(f),
-            Self::Whole(number) => number.fmt(f),
+            Self::Integer(number) => number.fmt(f),
             Self::Real(number) => toml::Value::Float(*number).fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(items) => {
@@ -313,7 +313,7 @@ fn convert(
         DeValue::Boolean(flag) => Value::Flag(*flag),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            Value::Whole(whole.map_err(|_| not_a_number(number.as_str()))?)
+            Value::Integer(whole.map_err(|_| not_a_number(number.as_str()))?)
         }
         DeValue::Float(number) => {
             let real = number.as_str().parse();
@@ -481,7 +481,7 @@ mod tests {
     fn values_on_a_command_line_need_no_quotes() {
         let place = Place::BuiltIn;
         for (typed, value) in [
-            ("5", Value::Whole(5)),
+            ("5", Value::Integer(5)),
             ("0.5", Value::Real(0.5)),
             ("true", Value::Flag(true)),
             ("gone", Value::Text("gone".to_owned())),

@@ -70,7 +70,7 @@ impl Estimate {
     /// The session-weighted mean, with its interval clustered by session: `mean ± t(1 − α/2, G − 1)
     /// · sd/√G`. `None` without a finite value.
     ///
-    /// `items` is the number of observations behind `values`, which has one value per session.
+    /// `items` is the number of observations in `values`, which has one value per session.
     pub fn of_sessions(values: &[f64], items: usize) -> Option<Self> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;

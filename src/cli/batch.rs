@@ -39,7 +39,7 @@ pub(super) fn is_answered(
     }
 }
 
-/// Without the network nothing is put off.
+/// Without the network nothing is deferred.
 #[cfg(not(feature = "http"))]
 #[expect(
     clippy::unnecessary_wraps,

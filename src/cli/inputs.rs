@@ -252,7 +252,7 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
             return Err(error.with_hint(hint).into());
         };
-        let tokens = Setting::new(Value::Whole(tokens), place);
+        let tokens = Setting::new(Value::Integer(tokens), place);
         table.overlay("window.tokens", tokens)?;
     }
     Ok(())

@@ -249,7 +249,7 @@ fn spend(
                 high: judge.longest(request),
             };
             let missing = (0..repeats).filter(|repeat| !judge.is_kept(request, *repeat));
-            missing.for_each(|_| spend.asked(1, prompt, output, price));
+            missing.for_each(|_| spend.add_requests(1, prompt, output, price));
         }
     }
     Ok(spend)
@@ -287,8 +287,8 @@ pub(super) fn names(judges: &RunModels) -> String {
     names.join(" + ")
 }
 
-/// Sorts the cassette, and says what could not be kept. Where every answer `must_be_recorded`, one
-/// that is missing ends the command.
+/// Sorts the cassette, and reports answers that could not be kept. If every answer
+/// `must_be_recorded`, a missing one ends the command.
 pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> anyhow::Result<()> {
     let Some(connected) = connected else {
         return Ok(());
@@ -349,7 +349,7 @@ pub(super) fn threads(jobs: Option<usize>, plan: &Plan) -> usize {
         .unwrap_or(1)
 }
 
-/// The exit code of a run of which cells are outstanding, and no more is wrong.
+/// The exit code of a run whose only problem is outstanding cells.
 pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
     let least = plan.models().map(|models| models.budget.least_coverage);
     let done = (planned - outcome.outstanding) as f64;

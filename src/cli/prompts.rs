@@ -22,7 +22,7 @@ pub(super) fn read(strategies: &mut [StrategySpec]) -> Result<(), SettingError> 
 /// and at the working directory where a flag does.
 pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     spec.with_prompts(|path, place| {
-        let file = beside(path, place);
+        let file = resolve(path, place);
         text(&file).map_err(|why| {
             let problem = format!("cannot read the prompt `{}`: {why}", file.display());
             SettingError::new(place, problem)
@@ -31,7 +31,7 @@ pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError>
     })
 }
 
-fn beside(path: &str, place: &Place) -> PathBuf {
+fn resolve(path: &str, place: &Place) -> PathBuf {
     match place {
         Place::File(file, _) => {
             let folder = Path::new(&**file).parent();

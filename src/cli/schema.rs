@@ -13,12 +13,12 @@ mod scenario;
 pub(super) struct Args {
     /// Files or output to describe
     #[arg(value_enum)]
-    what: What,
+    what: SchemaKind,
 }
 
 /// The files and outputs that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum SchemaKind {
     /// Scenario files
     Scenario,
     /// One line of a session in Proctor's own format
@@ -39,14 +39,14 @@ enum What {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let schema = match args.what {
-        What::Scenario => scenario::schema(),
-        What::Session => native::schema(),
-        What::Record => record::schema(),
-        What::Report => report::json::schema(),
-        What::Baseline => compare::baseline::schema(),
-        What::Comparison => report::comparison::schema(),
-        What::Sweep => compare::sweep::schema(),
-        What::Import => super::import::schema(),
+        SchemaKind::Scenario => scenario::schema(),
+        SchemaKind::Session => native::schema(),
+        SchemaKind::Record => record::schema(),
+        SchemaKind::Report => report::json::schema(),
+        SchemaKind::Baseline => compare::baseline::schema(),
+        SchemaKind::Comparison => report::comparison::schema(),
+        SchemaKind::Sweep => compare::sweep::schema(),
+        SchemaKind::Import => super::import::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(Exit::Done)

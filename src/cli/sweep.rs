@@ -249,7 +249,7 @@ fn typed(knobs: &Knobs) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Where a recommended preset goes: where there are several, each with its window in its name.
+/// The file of a recommended preset; if there are several, each has its window in its name.
 fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
     let default = || args.out.join("recommended.toml");
     let path = args.recommend.clone().unwrap_or_else(default);

@@ -70,7 +70,7 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
 pub(super) fn paired_probes(
     (_, old, new): &Pair<'_>,
     metric: &str,
-    which: impl Fn(&ProbeSample) -> bool,
+    is_wanted: impl Fn(&ProbeSample) -> bool,
 ) -> PairedSession {
     let mut session = PairedSession::default();
     let mut add = |baseline: Option<f64>, candidate: Option<f64>| match (baseline, candidate) {
@@ -79,12 +79,12 @@ pub(super) fn paired_probes(
         (None, None) => {}
         unscored => session.unscored.push(unscored),
     };
-    for (id, probe) in old.probes.iter().filter(|(_, probe)| which(probe)) {
+    for (id, probe) in old.probes.iter().filter(|(_, probe)| is_wanted(probe)) {
         let other = new.and_then(|new| mean(new.probes.get(id)?.scores(metric)));
         add(mean(probe.scores(metric)), other);
     }
     for (id, probe) in new.iter().flat_map(|new| &new.probes) {
-        if which(probe) && !old.probes.contains_key(id) {
+        if is_wanted(probe) && !old.probes.contains_key(id) {
             add(None, mean(probe.scores(metric)));
         }
     }
@@ -262,12 +262,12 @@ fn of_repeats(
     suite::compare(&repeats, seed)
 }
 
-/// A session's value in each repeat: of probes those that are scored beside it as well, and with `fill` those
-/// that are scored on one side alone.
+/// A session's value in each repeat: of probes those that `other` scores as well, and with `fill`
+/// those that one side alone scores.
 fn repeats(
     metric: &ComparableMetric,
     session: &SessionSample,
-    beside: &SessionSample,
+    other: &SessionSample,
     fill: Option<f64>,
 ) -> Vec<f64> {
     if metric.kind != Kind::Probes {
@@ -278,10 +278,10 @@ fn repeats(
         let probe = of.probes.get(id);
         probe.map_or_else(Vec::new, |probe| probe.scores(metric.name).to_vec())
     };
-    let ids: BTreeSet<&String> = session.probes.keys().chain(beside.probes.keys()).collect();
+    let ids: BTreeSet<&String> = session.probes.keys().chain(other.probes.keys()).collect();
     let (mut scored, mut filled): (Vec<Vec<f64>>, f64) = (Vec::new(), 0.0);
     for id in ids {
-        let (own, other) = (of_probe(session, id), of_probe(beside, id));
+        let (own, other) = (of_probe(session, id), of_probe(other, id));
         match (own.is_empty(), other.is_empty()) {
             (false, false) => scored.push(own),
             (false, true) if fill.is_some() => scored.push(own),

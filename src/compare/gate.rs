@@ -16,8 +16,8 @@ use super::{
 use crate::stats::gate::{Target, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
 
-/// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where chance
-/// has a say.
+/// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where
+/// results depend on chance.
 pub const CONFIRM: usize = 3;
 
 /// The rules that a change must meet.

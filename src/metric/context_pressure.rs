@@ -45,7 +45,7 @@ pub struct ContextPressure {
     pub unseen_altered: usize,
     /// Of these, results that can be read again: a path to exactly their content replaced them.
     pub unseen_reachable: usize,
-    /// Of the altered, those that were put aside nowhere.
+    /// Altered results that were saved to no file.
     pub unseen_gone: usize,
     /// Attempts at the agent's own calls that failed.
     pub agent_failures: usize,

@@ -75,7 +75,7 @@ pub enum Bill {
 }
 
 impl Bill {
-    /// All that cells with such costs answer, in the order of reports.
+    /// The bills that cells with these costs can answer, in the order of reports.
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
         let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
         for cost in cells.flatten() {
@@ -289,7 +289,10 @@ fn saved(cost: u64, reference: u64) -> Option<f64> {
 }
 
 /// A share of the cost under the bill of the comparison, over the calls compared.
-pub(super) fn shown(cell: &CellSummary, of: fn(&SchemeCost) -> Option<f64>) -> Option<Sample> {
+pub(super) fn under_first_bill(
+    cell: &CellSummary,
+    of: fn(&SchemeCost) -> Option<f64>,
+) -> Option<Sample> {
     let cost = cell.costs.first()?;
     Some((of(cost)?, cost.calls))
 }

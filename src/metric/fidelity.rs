@@ -48,7 +48,7 @@ pub struct GradedItem {
 
 /// The ways in which answers are right and wrong, over items that were scored.
 ///
-/// Each is a [`Score`] of noughts and ones: a rate with the number of its items.
+/// Each is a [`Score`] of zeros and ones: a rate with the number of its items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Failings {
     /// Planted items of which the reader said that they are not in the context, and those that were

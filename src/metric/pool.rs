@@ -9,7 +9,7 @@ use super::{CellSummary, Metric};
 use crate::stats::Estimate;
 use crate::units::Tokens;
 
-/// A value with the observations behind it.
+/// A value with the number of its observations.
 pub(crate) type Sample = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
@@ -69,7 +69,7 @@ pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// A share with the observations behind it.
+/// A share with the number of its observations.
 pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))
 }
@@ -101,7 +101,7 @@ pub(super) fn ratio(
     (Estimate::of_ratio(&pairs, items), !pairs.is_empty())
 }
 
-/// Values by session, each the mean over its repeats, and the observations behind them all.
+/// Values by session, each the mean over its repeats, and the number of all observations.
 fn by_session<const N: usize>(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<([f64; N], usize)>,

@@ -134,7 +134,7 @@ pub fn half_life(ages: &[Score]) -> Option<usize> {
     measured.get(behind + 1).map(|(at, _)| *at)
 }
 
-/// The largest fall from one age with items to the next, if it is at least [`CLIFF`]: the age behind
+/// The largest fall from one age with items to the next, if it is at least [`CLIFF`]: the age after
 /// it, and how far it falls.
 pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
     let measured: Vec<(usize, f64)> = measured(ages).collect();

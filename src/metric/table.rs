@@ -50,7 +50,7 @@ fn function(metric: &str) -> MetricFunction {
         "completion" => Pool(completion::pooled),
         "fired" => Pool(compaction::fired),
         "token_savings" => Mean(|cell| tokens::compared(cell, Savings::share)),
-        "cost_savings" => Mean(|cell| cost::shown(cell, SchemeCost::share)),
+        "cost_savings" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share)),
         "cost_savings_edge" => Mean(cost::edge_savings),
         "token_savings_of_totals" => Pool(tokens::savings_of_totals),
         "token_savings_without_calls" => {
@@ -58,7 +58,7 @@ fn function(metric: &str) -> MetricFunction {
         }
         "peak_prompt" => Largest(|cell| cell.peak_prompt),
         "area" => Tokens(|cell| Some(cell.area)),
-        "cache_read_share" => Mean(|cell| cost::shown(cell, SchemeCost::read_share)),
+        "cache_read_share" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::read_share)),
         "cache_broken" => Tokens(|cell| Some(cell.costs.first()?.broken())),
         "cache_again" => Tokens(|cell| Some(cell.costs.first()?.resent)),
         "broke_even" => Pool(cost::broke_even),

@@ -386,7 +386,7 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
         return Ok(one.into_iter().collect());
     };
     let whole = |item: &Setting| match item.value {
-        Value::Whole(tokens) => u64::try_from(tokens).ok().filter(|tokens| *tokens > 0),
+        Value::Integer(tokens) => u64::try_from(tokens).ok().filter(|tokens| *tokens > 0),
         _ => None,
     };
     let items = setting.as_list().unwrap_or_default().iter();

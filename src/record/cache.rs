@@ -114,8 +114,8 @@ pub struct CacheBreaks {
 
 /// The cache reads that the provider reports, to compare with those of the schemes.
 ///
-/// Compared are calls of which the recording says what was billed, up to the first compaction of
-/// the recorded product: behind it the recorded prompt is another one.
+/// The compared calls are those with a recorded bill, up to the first compaction of the recorded
+/// product: after it the recorded prompt is a different one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedCache {

@@ -13,7 +13,7 @@ use crate::units::Usage;
 pub struct ModelCall {
     /// Before or after this call of the agent.
     pub call: usize,
-    /// Whose bill it goes on.
+    /// The purpose, which decides whose bill it is on.
     pub purpose: Purpose,
     /// Its usage, failed or not.
     pub usage: Usage,
@@ -31,7 +31,7 @@ pub struct ModelCall {
 pub struct KeptCall {
     /// The first digits of the name under which it is kept.
     pub key: String,
-    /// Whose bill it goes on.
+    /// The purpose, which decides whose bill it is on.
     pub purpose: Purpose,
     /// Its usage when it was made.
     pub usage: Usage,
@@ -46,7 +46,7 @@ impl KeptCall {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LostCall {
-    /// Whose bill it goes on.
+    /// The purpose, which decides whose bill it is on.
     pub purpose: Purpose,
     /// Its usage.
     pub usage: Usage,

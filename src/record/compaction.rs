@@ -150,7 +150,7 @@ pub enum Ailment {
     ToolCall,
     /// It is a question.
     Question,
-    /// It goes on with the conversation.
+    /// It continues the conversation.
     Chat,
     /// It breaks off: the model reached its limit.
     CutOff,

@@ -7,8 +7,8 @@ use derive_more::AddAssign;
 use super::CellRecord;
 use crate::units::Tokens;
 
-/// The longest answer that each of a cell's `model_calls` may get, by their number; those that no
-/// model is asked for are missing.
+/// The longest answer that each of a cell's `model_calls` may get, by their number; calls without a
+/// model request are missing.
 pub type Asks = BTreeMap<usize, Tokens>;
 
 /// The requests to readers and judges for the probes of one call.

@@ -176,7 +176,7 @@ impl Journal {
         write_private(&path, &mut |out| out.write_all(&all))
     }
 
-    /// Waits until all that was written is on disk.
+    /// Waits until everything written is on disk.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         let synced = self.cells.sync_data();
         synced.map_err(unwritable(&self.folder.join(CELLS)))
@@ -433,7 +433,8 @@ mod tests {
         journal.put_in_order(&order).unwrap();
         let after = fs::metadata(&path).unwrap().modified().unwrap();
         assert_eq!(before, after, "what is in order is not written again");
-        // Where there is no room, all stay where they are, and more may follow.
+        // If the sorted file cannot be written, all lines keep their order, and more may be
+        // appended.
         fs::create_dir(folder.path().join("cells.jsonl.part")).unwrap();
         let backwards: Vec<CellKey> = order.iter().rev().cloned().collect();
         journal.put_in_order(&backwards).unwrap_err();

@@ -179,8 +179,8 @@ impl AnswerRecord {
         }
     }
 
-    /// A judge says right or wrong. In which way a wrong answer is wrong, rules may know better: an
-    /// older value stays stale, and another key's misbound.
+    /// A judge says right or wrong. Rules may classify a wrong answer more precisely: an older
+    /// value stays stale, and another key's misbound.
     fn with_its_way(&self, judged: Verdict) -> Verdict {
         match (judged.scored(), self.typed.scored()) {
             (

@@ -32,7 +32,7 @@ fn of_run(report: &Report) -> Map<String, Json> {
             .filter_map(|(column, cell)| {
                 let value = match &cell.value {
                     Value::Percent(share) => *share,
-                    Value::Tokens(count) | Value::Count(count) | Value::Of(count, _) => {
+                    Value::Tokens(count) | Value::Count(count) | Value::Fraction(count, _) => {
                         *count as f64
                     }
                     Value::Text(_) | Value::NotMeasured | Value::NotApplicable => return None,

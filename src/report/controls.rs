@@ -33,7 +33,7 @@ pub enum Controls {
     },
 }
 
-/// A control that is off.
+/// A failed control.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ControlFailure {
     /// `full` or `empty`.
@@ -72,7 +72,7 @@ impl Controls {
             for (kind, expected_all) in expectations {
                 let score = cell.survival.of_kind(kind);
                 items += score.items;
-                // A score of an exact value is 0 or 1; anything between is off on both sides.
+                // The score of an exact value is 0 or 1; anything between fails on both sides.
                 let expected = if expected_all {
                     score.items as f64
                 } else {
@@ -98,7 +98,7 @@ impl Controls {
         }
     }
 
-    /// An error where a control is off.
+    /// An error if a control failed.
     pub fn check(&self) -> Result<(), InvalidRun> {
         match self {
             Self::Passed { .. } | Self::NotMeasured => Ok(()),

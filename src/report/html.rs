@@ -134,8 +134,8 @@ fn cell(cell: &Cell) -> Json {
     let number = match &cell.value {
         Value::Percent(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
-        Value::Of(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        Value::Of(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+        Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
+        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
     };
     json!({
         "number": number.map(|number| number.to_string()),

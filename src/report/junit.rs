@@ -27,8 +27,8 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-/// Of a run one test case for the controls, and one per strategy, which fails where the strategy is
-/// broken; of a comparison one per strategy and gated metric.
+/// The test cases of a run: one for the controls, and one per strategy, which fails where the
+/// strategy is broken; of a comparison one per strategy and gated metric.
 pub(super) fn render(report: &Report) -> String {
     let (name, suites) = match &report.subject {
         Subject::Comparison(comparisons) => ("proctor gate", comparisons.suites()),

@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(columns(&specs, 34), [Some(10), Some(10), Some(10)]);
         assert_eq!(columns(&specs, 33), [Some(20), None, Some(10)]);
         assert_eq!(columns(&specs, 5), [Some(5), None, None]);
-        // Of equals the last goes, also of those that matter most.
+        // Of equals the last is left out, even at the highest priority.
         let specs = [spec(0, 10, 20), spec(0, 10, 10), spec(0, 10, 10)];
         assert!(fits(&specs, 34) && !fits(&specs, 33));
         assert_eq!(columns(&specs, 33), [Some(20), Some(10), None]);

@@ -42,7 +42,7 @@ pub(crate) fn value(value: &Value) -> String {
         Value::Percent(share) => percent(*share),
         Value::Tokens(count) => tokens(*count),
         Value::Count(count) => count.to_string(),
-        Value::Of(part, whole) => format!("{part}/{whole}"),
+        Value::Fraction(part, whole) => format!("{part}/{whole}"),
         Value::Text(text) => text.clone(),
         Value::NotMeasured => "not measured".to_owned(),
         Value::NotApplicable => "–".to_owned(),

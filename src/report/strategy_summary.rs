@@ -1,4 +1,4 @@
-//! Every metric of one strategy over all its sessions.
+//! The summary of one strategy: every metric over all its sessions.
 
 use std::collections::BTreeMap;
 

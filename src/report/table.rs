@@ -114,7 +114,8 @@ pub enum Value {
     /// How many.
     Count(u64),
     /// A count out of a total.
-    Of(u64, u64),
+    #[serde(rename = "of")]
+    Fraction(u64, u64),
     /// Words, as recorded: to be escaped.
     Text(String),
     /// Nobody measured it. Never printed as zero or blank.
@@ -217,7 +218,7 @@ impl Cell {
 
     /// A count out of a total.
     pub(crate) fn of(part: usize, whole: usize) -> Self {
-        Self::exact(Value::Of(part as u64, whole as u64))
+        Self::exact(Value::Fraction(part as u64, whole as u64))
     }
 
     /// Words.

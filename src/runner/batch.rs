@@ -149,7 +149,7 @@ impl Plan {
                             sent.keys.len()
                         ));
                     }
-                    // Its requests are put off again by the next pass, and sent in another.
+                    // Its requests are deferred again by the next pass, and sent in another batch.
                     Err(BatchError::Gone) => {
                         say(&format!("batch {} is gone: it is sent again", sent.id));
                         let keys = Vec::new();

@@ -78,7 +78,7 @@ impl Plan {
             let record = replay.map_err(|why| fails(arm, why.to_string()))?.record;
             followed.finish(&record.key(), Some(&record));
             let cell = std::mem::take(&mut prompts.found);
-            // The floor is asked behind the reference.
+            // The floor is asked after the reference.
             let is_reference = record.arm == Arm::Reference;
             let floor = is_reference.then(|| (prompts.floor(), ProbesDue::default()));
             cells.push(ForecastCell {
@@ -91,8 +91,8 @@ impl Plan {
         Ok(cells)
     }
 
-    /// Asks what is selected in place of what was, of the same cells: no prompt is made again. Only
-    /// points of the plan's own selection have prompts.
+    /// Replaces the selection of the same cells: no prompt is made again. Only points of the plan's
+    /// own selection have prompts.
     pub fn ask_instead(&self, cells: &mut [ForecastCell], selection: &Selection) {
         for own in cells.chunk_by_mut(|one, next| one.record.session == next.record.session) {
             let mut loaded = self.sessions.iter();

@@ -13,7 +13,7 @@ use crate::model::secret::Secret;
 use crate::scenario::{LiveSetting, Pace};
 use crate::session::wire::Provider;
 
-/// The models behind an API, and what they share.
+/// The models behind an API, and their shared resources.
 #[derive(Debug)]
 pub(super) struct Servers {
     setting: PaceSetting,

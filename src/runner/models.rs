@@ -1,4 +1,4 @@
-//! The models of a scenario, made ready: offline ones per session, all others once for a run.
+//! Prepares the models of a scenario: offline ones per session, all others once per run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Nothing: enough where no model is named.
+    /// Access to nothing: enough where no model is named.
     pub(super) fn none() -> Self {
         Access {
             variable: &|_| None,
@@ -105,12 +105,12 @@ impl RunModels {
             access,
             servers: Servers::new(models.pace, seed),
         };
-        let summariser = making.who(&models.summariser)?;
-        let reader = models.reader.as_ref().map(|model| making.who(model));
+        let summariser = making.handle(&models.summariser)?;
+        let reader = models.reader.as_ref().map(|model| making.handle(model));
         let reader = reader.transpose()?;
         let mut judges = Vec::new();
         for judge in &models.judges {
-            if let ModelHandle::Shared(judge) = making.who(judge)? {
+            if let ModelHandle::Shared(judge) = making.handle(judge)? {
                 judges.push(judge);
             }
         }
@@ -164,7 +164,7 @@ struct ModelFactory<'a> {
 }
 
 impl ModelFactory<'_> {
-    fn who(&mut self, setting: &ModelSetting) -> Result<ModelHandle, PlanError> {
+    fn handle(&mut self, setting: &ModelSetting) -> Result<ModelHandle, PlanError> {
         Ok(match setting {
             ModelSetting::Offline => ModelHandle::Offline,
             ModelSetting::Scripted { name, script } => {

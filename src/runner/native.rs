@@ -13,7 +13,7 @@ const LARGER: Tokens = Tokens(1_000_000);
 /// larger prompt was billed, the next larger window.
 ///
 /// Claude Code uses a window of 200,000 tokens unless it is configured otherwise, whatever the
-/// model offers, and compacts by itself at a fixed distance before its end: a bill behind that line
+/// model offers, and compacts by itself at a fixed distance before its end: a bill beyond that line
 /// without any automatic compaction was one in a larger window, where the model has one.
 pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let model = session.model().and_then(|model| prices.of(model));

@@ -8,7 +8,7 @@ use super::ArmIndex;
 use crate::patterns::PatternsError;
 use crate::replay::{Models, PreparedSession};
 
-/// A session made ready and the models it is put to; made by the first worker that needs it.
+/// A prepared session and its models; made by the first worker that needs it.
 pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), PatternsError>>;
 
 /// The part that the cells of one session share.

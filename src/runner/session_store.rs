@@ -23,10 +23,10 @@ pub(super) struct LoadedSession {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
     pub(super) probes: Vec<Probe>,
-    /// How many of its items are about something that was planted.
+    /// How many of its items are about planted values.
     pub(super) planted: usize,
-    /// The session made ready, where it is kept from run to run.
-    pub(super) kept: Option<Arc<Prepared>>,
+    /// The prepared session, where it is kept from run to run.
+    pub(super) cached: Option<Arc<Prepared>>,
 }
 
 impl LoadedSession {
@@ -37,7 +37,7 @@ impl LoadedSession {
             counts,
             probes,
             planted: 0,
-            kept: None,
+            cached: None,
         }
     }
 
@@ -58,7 +58,7 @@ pub(super) struct SessionStore {
     pub(super) sessions: Vec<LoadedSession>,
     /// The manifest's entry of each.
     pub(super) entries: Vec<SessionEntry>,
-    /// Why files that were found in folders are none of them.
+    /// Why files that were found in folders are not sessions.
     pub(super) passed_over: Vec<String>,
 }
 

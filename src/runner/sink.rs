@@ -1,4 +1,4 @@
-//! Where finished cells go: into the journal, or on the list of what is outstanding and why.
+//! The sink of finished cells: the journal, or the list of outstanding cells with their reasons.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -74,7 +74,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     found.collect()
 }
 
-/// Whether sessions are made ready alike under both: windows and strategies may differ.
+/// Whether sessions are prepared in the same way under both: windows and strategies may differ.
 fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
     let of = |scenario: &Scenario| {
         json!([
@@ -96,7 +96,7 @@ impl Plan {
     /// it, and kept as long as the plan is: for many short runs of the same sessions.
     pub fn keep_prepared(&mut self) {
         for loaded in &mut self.sessions {
-            loaded.kept = Some(Arc::default());
+            loaded.cached = Some(Arc::default());
         }
     }
 
@@ -112,7 +112,7 @@ impl Plan {
             .map(|(loaded, entry)| {
                 let (mut loaded, mut entry) = (loaded.clone(), entry.clone());
                 if !alike {
-                    loaded.kept = None;
+                    loaded.cached = None;
                 }
                 if scenario.selection != self.scenario.selection {
                     let selection = &scenario.selection;
@@ -213,7 +213,7 @@ mod tests {
             let variant = plan.variant(scenario(window, 30), &|_| true);
             assert_eq!(go(&variant), 6);
             for (own, kept) in variant.sessions.iter().zip(&plan.sessions) {
-                let (own, kept) = (own.kept.as_ref().unwrap(), kept.kept.as_ref().unwrap());
+                let (own, kept) = (own.cached.as_ref().unwrap(), kept.cached.as_ref().unwrap());
                 assert!(Arc::ptr_eq(own, kept) && kept.get().is_some());
             }
             for (loaded, tally) in plan.sessions.iter().zip(&tallies) {
@@ -235,7 +235,10 @@ mod tests {
         plan.keep_prepared();
         let kept = |pacing| {
             let variant = plan.variant(scenario(20_000, pacing), &|_| true);
-            variant.sessions.iter().all(|loaded| loaded.kept.is_some())
+            variant
+                .sessions
+                .iter()
+                .all(|loaded| loaded.cached.is_some())
         };
         assert!(kept(30));
         assert!(!kept(600));

@@ -59,9 +59,9 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> 
             return Ok(FaultSchedule::Calls { calls, attempts: 1 });
         }
         Value::Real(number) => *number,
-        Value::Whole(0) => 0.0,
-        Value::Whole(1) => 1.0,
-        Value::Whole(_) | Value::Text(_) | Value::Flag(_) => f64::NAN,
+        Value::Integer(0) => 0.0,
+        Value::Integer(1) => 1.0,
+        Value::Integer(_) | Value::Text(_) | Value::Flag(_) => f64::NAN,
     };
     if (0.0..=1.0).contains(&probability) {
         return Ok(FaultSchedule::Probability(probability));
@@ -76,7 +76,7 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> 
 
 fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>, SettingError> {
     let call = |item: &Setting| match item.value {
-        Value::Whole(call) => usize::try_from(call).ok(),
+        Value::Integer(call) => usize::try_from(call).ok(),
         _ => None,
     };
     let items = setting.as_list();

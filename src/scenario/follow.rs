@@ -5,8 +5,8 @@ use crate::strategy::StrategySpec;
 
 /// A strategy needs the one that it follows in the same scenario; that one must not follow another.
 ///
-/// Where no strategy has the very name, the first that has it without overrides is meant: so a
-/// setting changed from outside changes both.
+/// If no strategy has exactly this name, the first that has it without overrides is meant, so that
+/// an override on the command line changes both.
 pub(super) fn find_followed(
     mut strategies: Vec<StrategySpec>,
     place: &Place,

@@ -54,7 +54,7 @@ fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError>
         let number = match &setting.value {
             Value::Real(number) => Some(*number),
             // No margin is so large that it were not exact.
-            Value::Whole(number) => u32::try_from(*number).ok().map(f64::from),
+            Value::Integer(number) => u32::try_from(*number).ok().map(f64::from),
             _ => None,
         };
         let number = number.filter(|number| number.is_finite() && *number >= 0.0);

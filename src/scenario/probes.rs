@@ -1,4 +1,4 @@
-//! `[probes]`: files of facts, and which of all that is known about a session is asked.
+//! `[probes]`: files of facts, and the selection of facts that are asked.
 
 use crate::probe::{ProbeKind, Selection};
 use crate::settings::{CheckedTable, Setting, SettingError, Value};
@@ -18,7 +18,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection, Sett
 fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>, SettingError> {
     let items = setting.as_list().unwrap_or_default();
     let percent = |item: &Setting| match item.value {
-        Value::Whole(percent @ 1..=100) => u8::try_from(percent).ok(),
+        Value::Integer(percent @ 1..=100) => u8::try_from(percent).ok(),
         _ => None,
     };
     let points: Option<Vec<u8>> = items.iter().map(percent).collect();

@@ -45,7 +45,7 @@ fn list<'t>(key: &'t Table, name: &str) -> Option<&'t [Setting]> {
 
 fn range(key: &Table) -> Option<(u64, u64)> {
     let mut ends = list(key, "whole")?.iter().map(|end| match end.value {
-        Value::Whole(end) => u64::try_from(end).unwrap_or(0),
+        Value::Integer(end) => u64::try_from(end).unwrap_or(0),
         _ => 0,
     });
     Some((ends.next()?, ends.next().unwrap_or(u64::MAX)))
@@ -235,7 +235,7 @@ impl Value {
     fn to_json(&self, of_text: &dyn Fn(&str) -> Json) -> Json {
         match self {
             Self::Text(text) => of_text(text),
-            Self::Whole(number) => json!(number),
+            Self::Integer(number) => json!(number),
             Self::Real(number) => json!(number),
             Self::Flag(flag) => json!(flag),
             Self::List(items) => {
@@ -369,7 +369,7 @@ impl<'a> CheckedTable<'a> {
     /// A whole number.
     pub fn whole<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.given(name)?.value {
-            Value::Whole(number) => N::try_from(number).ok(),
+            Value::Integer(number) => N::try_from(number).ok(),
             _ => None,
         }
     }
@@ -378,7 +378,7 @@ impl<'a> CheckedTable<'a> {
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.given(name)?.value {
             Value::Real(number) => Some(number),
-            Value::Whole(number) => Some(number as f64),
+            Value::Integer(number) => Some(number as f64),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use super::{
 pub struct Reader<'a> {
     pub(super) table: &'a Table,
     path: String,
-    asked: BTreeSet<String>,
+    read_keys: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
         Self {
             table,
             path: path.into(),
-            asked: BTreeSet::new(),
+            read_keys: BTreeSet::new(),
         }
     }
 
@@ -40,13 +40,13 @@ impl<'a> Reader<'a> {
 
     /// The setting, if it is there.
     pub fn setting(&mut self, key: &str) -> Option<&'a Setting> {
-        self.asked.insert(key.to_owned());
+        self.read_keys.insert(key.to_owned());
         self.table.get(key)
     }
 
     fn wrong(&self, key: &str, setting: &Setting, wanted: &str) -> SettingError {
         let got = match &setting.value {
-            value @ (Value::Text(_) | Value::Whole(_) | Value::Real(_) | Value::Flag(_)) => {
+            value @ (Value::Text(_) | Value::Integer(_) | Value::Real(_) | Value::Flag(_)) => {
                 format!("`{value}`")
             }
             value @ (Value::List(_) | Value::Table(_)) => value.kind().to_owned(),
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         self.take(key, wanted, |setting| {
             let number = match &setting.value {
                 Value::Real(number) => Some(*number),
-                Value::Whole(number) if *number <= most => Some(*number as f64),
+                Value::Integer(number) if *number <= most => Some(*number as f64),
                 _ => None,
             };
             number.filter(|number| (low..=high).contains(number))
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         match &setting.value {
-            Value::Whole(number) => match u64::try_from(*number) {
+            Value::Integer(number) => match u64::try_from(*number) {
                 Ok(number) if (low..=high).contains(&number) => Ok(Some(number)),
                 _ => Err(self.wrong(key, setting, &range_of(low, high))),
             },
@@ -233,12 +233,12 @@ impl<'a> Reader<'a> {
         Ok(tables.unwrap_or_default())
     }
 
-    /// The mistake that `key` is not there. Where another key was probably meant to be it, that one
-    /// is named.
+    /// The error that `key` is missing. A key that is probably a misspelling of it is named.
     pub fn must_be_set(&self, key: &str) -> SettingError {
         let mut others = self.table.entries().iter();
-        let meant = others
-            .find(|(typed, _)| !self.asked.contains(typed) && did_you_mean(typed, [key]).is_some());
+        let meant = others.find(|(typed, _)| {
+            !self.read_keys.contains(typed) && did_you_mean(typed, [key]).is_some()
+        });
         if let Some((typed, setting)) = meant {
             let problem = format!("unknown key `{}`", self.path_of(typed));
             with_suggestion(SettingError::new(&setting.place, problem), typed, [key])
@@ -250,8 +250,8 @@ impl<'a> Reader<'a> {
 
     /// Refuses keys that were not read.
     pub fn finish(self) -> Result<(), SettingError> {
-        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
-        self.refuse_others(&asked)
+        let read_keys: Vec<&str> = self.read_keys.iter().map(String::as_str).collect();
+        self.refuse_others(&read_keys)
     }
 
     /// Refuses keys that are none of these.

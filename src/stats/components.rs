@@ -1,4 +1,5 @@
-//! Where noise comes from: compaction, answer or judge, and which further repeat removes most of it.
+//! The sources of noise (compaction, answer, judge), and the further repeat that removes most of
+//! it.
 //!
 //! An item is compacted R times, each result is answered N times, each answer is judged J times. The
 //! variance of a score has one component per level, which nested analysis of variance takes apart

@@ -97,8 +97,9 @@ pub struct Bounds {
     pub error: Option<f64>,
     /// Degrees of freedom of that error; 0 where the difference is exact.
     pub freedom: usize,
-    /// About a suite on which chance has a say: p of the permutation of repeats, without which nothing is
-    /// called better or worse. A session whose few repeats came out the same by luck has no error to see.
+    /// About a suite whose results depend on chance: p of the permutation of repeats, without which
+    /// nothing is called better or worse. A session whose few repeats came out the same by luck has
+    /// no error to see.
     pub permuted: Option<f64>,
 }
 

@@ -685,7 +685,10 @@ fn a_report_holds_the_figures() {
         Value::NotMeasured
     );
     assert_eq!(figure(&report, "full", "fired").value, Value::NotApplicable);
-    assert_eq!(figure(&report, "none", "fired").value, Value::Of(0, 2));
+    assert_eq!(
+        figure(&report, "none", "fired").value,
+        Value::Fraction(0, 2)
+    );
     let marks = |name: &str| {
         rows.iter()
             .find(|row| row.name == name)

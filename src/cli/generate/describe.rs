@@ -75,11 +75,11 @@ fn of_family(args: &Args, family: &str) -> anyhow::Result<SessionProfile> {
     Ok(profiler.profile())
 }
 
-/// All recordings of a file or folder. Says what cannot be read, and goes on.
+/// All recordings of a file or folder. It reports those that cannot be read, and continues.
 fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
     let mut profiler = Profiler::default();
     for input in find_sessions::inputs(&[path.to_owned()]) {
-        // Each file by itself: no text is kept for longer than that.
+        // Each file by itself: its texts are freed before the next.
         let counts = CountedTexts::new(Arc::new(O200k));
         let sessions = input.and_then(|input| Ok(import::load(&input.path)?));
         let error = match sessions {

@@ -72,7 +72,7 @@ fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
     // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
     let value = |number: i64| {
         if digits == 0 {
-            return Some(Value::Whole(number));
+            return Some(Value::Integer(number));
         }
         let shortest = format!("{:.digits$}", number as f64 / scale);
         shortest.parse().ok().map(Value::Real)

@@ -11,7 +11,7 @@ use crate::units::{Tokens, Usage, Usd};
 /// A verdict takes this part of the room that it is given, as a rule.
 const VERDICT_PART: u64 = 5;
 
-/// The prices of the models of a run, and how much they may write.
+/// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
 pub(crate) struct ForecastInputs<'a> {
     /// The prices of a model, where a price file knows them.
     pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
@@ -230,8 +230,8 @@ impl Spend {
         }
     }
 
-    /// Adds requests that read so much and write so much in all.
-    pub fn asked(
+    /// Adds requests that read `input` and write `output` tokens in all.
+    pub fn add_requests(
         &mut self,
         count: u64,
         input: Tokens,

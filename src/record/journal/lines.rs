@@ -25,8 +25,8 @@ pub(crate) fn append<T: Serialize>(path: &Path, added: &[T]) -> Result<(), Journ
     written.map_err(unwritable(path))
 }
 
-/// Removes what a crash left of a last line, if the file is there: a line behind it would be damaged
-/// by it, and the file could not be read again.
+/// Removes the rest of a last line after a crash, if the file exists: a line appended to it would
+/// be damaged, and the file could not be read again.
 pub(super) fn drop_half_a_line(path: &Path) -> Result<(), JournalError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,

@@ -101,7 +101,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
             };
             let share = share(value, low, high);
             scene.rect(edges, shade(share), 1.0);
-            if let Some((text, size)) = shown(value, column).filter(|_| row >= 16.0) {
+            if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
                 let ink = if share < DARK_FROM { INK } else { PAPER };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
@@ -116,13 +116,13 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
         outline(scene, edges, PAPER, 6);
         outline(scene, edges, VERMILLION, 3);
     }
-    beside(scene, &pair.rows, left, top, row);
+    draw_row_labels(scene, &pair.rows, left, top, row);
     let below = below(scene, &pair.columns, left, lower, column);
     scale(scene, left, below + 12.0, (low, high))
 }
 
-/// The figure of a cell with its size: with a decimal, without it, or small.
-fn shown(value: f64, width: f64) -> Option<(String, f64)> {
+/// The number of a cell with its font size: with a decimal, without it, or small.
+fn value_label(value: f64, width: f64) -> Option<(String, f64)> {
     let exact = number_format::points(value);
     let whole = number_format::points((value * 100.0).round() / 100.0);
     let whole = whole.trim_end_matches(".0").to_owned();
@@ -138,15 +138,15 @@ fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Colo
 }
 
 /// The height of a line of text in cells: values this many cells apart do not overlap.
-fn every(cell: f64) -> usize {
+fn label_step(cell: f64) -> usize {
     let mut counts = 1..=u8::MAX;
     let found = counts.find(|count| f64::from(*count) * cell >= SIZE);
     found.map_or(usize::MAX, usize::from)
 }
 
 /// The values of the rows, as many as there is room for.
-fn beside(scene: &mut Scene, rows: &[String], left: f64, top: f64, row: f64) {
-    for (at, value) in rows.iter().enumerate().step_by(every(row)) {
+fn draw_row_labels(scene: &mut Scene, rows: &[String], left: f64, top: f64, row: f64) {
+    for (at, value) in rows.iter().enumerate().step_by(label_step(row)) {
         let y = top + row * (at as f64 + 0.5);
         scene.label((left - 8.0, y), &fitted(value, SIZE, BESIDE), HPos::Right);
     }
@@ -163,7 +163,7 @@ fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f
         return lower + 20.0;
     }
     let mut longest = 0.0_f64;
-    for (at, value) in columns.iter().enumerate().step_by(every(column)) {
+    for (at, value) in columns.iter().enumerate().step_by(label_step(column)) {
         let text = fitted(value, SIZE, UPRIGHT);
         let length = text_width(&text, SIZE);
         scene.upright((x(at), lower + 6.0 + length / 2.0), &text);

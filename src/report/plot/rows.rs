@@ -56,7 +56,7 @@ pub(super) fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn
         for value in &row.values {
             if let Some((from, to)) = value.interval {
                 scene.line(&[(x(from), y), (x(to), y)], value.color, 2, 0.8);
-                // An interval that goes on beyond the edge has no end drawn.
+                // The end of an interval beyond the edge is not drawn.
                 for end in [from, to] {
                     if (panel.x.0..=panel.x.1).contains(&end) {
                         scene.line(&[(x(end), y - 4.0), (x(end), y + 4.0)], value.color, 2, 0.8);

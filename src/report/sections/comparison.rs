@@ -53,7 +53,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         let hides_zeros = metric.is(Mark::HideZeros);
         let is_measured = rows.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
-            // Where nothing is under strain, ten columns of zeros say it too often.
+            // Columns of zeros are left out: ten of them would repeat one fact.
             Value::Count(0) => !hides_zeros,
             _ => true,
         });
@@ -73,7 +73,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
                 .to_owned(),
         );
     }
-    if let Some(shown) = super::cost::shown(material) {
+    if let Some(shown) = super::cost::scheme_note(material) {
         let edge = if has_edges(material) {
             "; `cost, edge`: one stands in front of what the strategy changes next"
         } else {
@@ -220,7 +220,9 @@ fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
         Some(PooledValue::Share(share)) => return Cell::share(*share),
         Some(PooledValue::Count(count)) => count.map(|count| Value::Count(count as u64)),
         Some(PooledValue::Tokens(tokens)) => tokens.map(|tokens| Value::Tokens(tokens.0)),
-        Some(PooledValue::Part(part)) => part.map(|(part, of)| Value::Of(part as u64, of as u64)),
+        Some(PooledValue::Part(part)) => {
+            part.map(|(part, of)| Value::Fraction(part as u64, of as u64))
+        }
         None => None,
     };
     Cell::exact(value.unwrap_or(Value::NotMeasured))
@@ -248,7 +250,7 @@ fn mark_best(
     let value = |(index, row): (usize, &Row)| match row.cells[at].value {
         Value::Percent(share) => Some((index, sign * share)),
         Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
-        Value::Of(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
     };
     let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
     let values: Vec<(usize, f64)> = ranked.filter_map(value).collect();

@@ -255,11 +255,11 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
             ]
         })
     });
-    Section::new("cache_breaks", rows).fill("scheme", &shown(material).unwrap_or_default())
+    Section::new("cache_breaks", rows).fill("scheme", &scheme_note(material).unwrap_or_default())
 }
 
 /// The scheme and the breakpoints of the comparison, in words.
-pub(super) fn shown(material: &Material<'_>) -> Option<String> {
+pub(super) fn scheme_note(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let cost = strategies.find_map(|(_, strategy)| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {

@@ -67,7 +67,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let totals = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
         (totals.lost > 0).then(|| {
             vec![
-                Cell::exact(Value::Of(totals.regained, totals.lost)),
+                Cell::exact(Value::Fraction(totals.regained, totals.lost)),
                 Cell::share(Some(totals.regained as f64 / totals.lost as f64)),
                 Cell::tokens(Tokens(totals.mean_tokens())),
                 Cell::tokens(totals.tokens),

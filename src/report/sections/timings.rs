@@ -10,7 +10,7 @@ use crate::units::median;
 /// The measured times of a run, strategy by strategy; `None` where none belongs to a row of the
 /// comparison.
 pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
-    // Of a cell that was timed twice, in a run that was taken up again, the last time counts.
+    // If a resumed run timed a cell twice, the last time counts.
     let by_cell = |it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it);
     let cells: BTreeMap<_, &Timing> = timings.iter().map(by_cell).collect();
     let comparison = report.section("comparison")?.table.rows.iter();

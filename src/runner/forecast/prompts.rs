@@ -154,7 +154,7 @@ pub(super) struct Watch<'p>(pub(super) &'p mut ReaderPrompts);
 
 impl Observer for Watch<'_> {
     fn asked(&mut self, asked: &StrategyRequest) {
-        // For an answer that the recording holds no model is asked.
+        // No model is asked for an answer that the recording holds.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
             let sent = sent_tokens(&asked.request, &self.0.counts);
             self.0.found.sent.insert(asked.number, sent);
