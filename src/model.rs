@@ -103,7 +103,7 @@ impl BilledAnswer {
     }
 }
 
-/// What a model's answers may be taken for.
+/// The use to which a model's answers may be put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {

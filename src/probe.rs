@@ -110,7 +110,7 @@ pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
     Selection::default().items(session, probes)
 }
 
-/// What a grader says.
+/// The verdict of a grader.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verdict {

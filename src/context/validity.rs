@@ -1,5 +1,5 @@
-//! What a provider refuses, and what it accepts though something is off: Anthropic's and OpenAI's
-//! rules for a conversation, checked as it changes.
+//! The rules of Anthropic and OpenAI for a conversation, checked as it changes: those that a
+//! provider enforces, and those that it lets pass.
 //!
 //! Anthropic combines consecutive messages of one role before it looks at them; such a combined
 //! message is called a *turn* here, and [`OrphanResult`](Rule::OrphanResult) to
@@ -35,12 +35,12 @@ pub use rule::{Level, Rule};
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// What breaks it.
+    /// The thing that breaks the rule.
     pub subject: Subject,
 }
 
-/// What breaks a rule. It says where a thing came from, not where it stands now, so that the same
-/// finding is recognised at the next call and in the full history.
+/// The thing that breaks a rule. A subject names the origin of a thing, not its place now, so that
+/// the same finding is recognised at the next call and in the full history.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The prompt as a whole.
@@ -49,7 +49,7 @@ pub enum Subject {
     ToolUse(Arc<str>),
     /// The session's message of this index, whole, edited or restored.
     Message(usize),
-    /// What stands for the session's messages from the first index up to the second.
+    /// The summary of the session's messages from the first index up to the second.
     Summary(usize, usize),
     /// Something the strategy wrote that stands for no message.
     Authored,
@@ -104,7 +104,7 @@ pub fn check(provider: Provider, entries: &[Entry]) -> BTreeSet<Finding> {
     checker.findings()
 }
 
-/// What is wrong with how the prompt begins and ends.
+/// The findings at the beginning and the end of the prompt.
 fn check_ends(provider: Provider, entries: &[Entry]) -> impl Iterator<Item = Finding> {
     let speaks = |entry: Option<&Entry>, role| {
         entry.is_some_and(|entry: &Entry| entry.message.role() == role)

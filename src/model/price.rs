@@ -117,7 +117,7 @@ pub struct ModelPrice {
     pub latency: Option<Latency>,
 }
 
-/// What tokens cost, by class, each. What is absent is unknown.
+/// The price of each class of tokens. An absent price is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PerToken {

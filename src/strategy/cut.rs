@@ -120,8 +120,8 @@ pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
 ///
 /// Assistant messages in a row are one response where they name the same API call, or none of them
 /// names one. Responses in a row whose results all stand behind the last of them are one round.
-/// What stands before the first assistant message is no round; it is returned apart, and may be
-/// empty. Cutting between two rounds never separates a tool use from its result.
+/// The entries before the first assistant message are not a round; they are returned separately,
+/// and may be empty. Cutting between two rounds never separates a tool use from its result.
 pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
     let starts: Vec<usize> = (0..entries.len())
         .filter(|at| role(&entries[*at]) == Role::Assistant)

@@ -1,4 +1,4 @@
-//! What is kept, found again, and not found.
+//! Tests which answers are kept, found again, and not found.
 
 use super::*;
 use crate::model::scripted::{RequestMatcher, Scripted, response};
@@ -62,7 +62,7 @@ fn nothing_is_asked_any_more_once_an_answer_could_not_be_kept() {
     tape.kind = ModelKind::Live;
     // No folder can be made where a file is.
     std::fs::write(folder.path().join("sub"), "").unwrap();
-    // What was paid for serves this process all the same.
+    // An answer that was paid for serves this process all the same.
     assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
     assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
     for asked in ["b", "c", "b"] {
@@ -134,7 +134,7 @@ fn an_answer_that_could_not_be_kept_spoils_no_other() {
     let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
     let tape = taped(&cassette, Some(model));
     text(&tape, "a", 0).unwrap();
-    // What a full disk leaves: half a line, in the middle of a character.
+    // A full disk leaves half a line, cut in the middle of a character.
     let mut bytes = std::fs::read(&path).unwrap();
     let half = "{\"answer\":\"ü".as_bytes();
     bytes.extend_from_slice(&half[..half.len() - 1]);

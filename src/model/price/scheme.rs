@@ -10,12 +10,12 @@ use crate::units::{Tokens, Usage, is_valid_id, whole};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
-    /// What is written to the cache; nothing where the provider does not bill it as such.
+    /// The price of a write to the cache; nothing where the provider does not bill it as such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<u32>,
-    /// What is read from it.
+    /// The price of a read from the cache.
     pub read: u32,
-    /// What the model writes.
+    /// The price of output.
     pub output: u32,
 }
 

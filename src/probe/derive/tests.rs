@@ -1,4 +1,4 @@
-//! What is found in a small recording, and what is not.
+//! Tests which facts are found in a small recording, and which are not.
 
 use std::sync::Arc;
 
@@ -359,7 +359,7 @@ fn a_key_is_revised_within_one_file() {
     let again = updates(&[(&cargo, old), (&cargo, new), (&cargo, "release = n1.4.23")]);
     assert_eq!(again[0].len(), 3);
     assert!(updates(&[(&cargo, old), (&cargo, new), (&cargo, new)]).is_empty());
-    // What an edit does to it is not shown.
+    // The effect of an edit on it is not shown.
     let mut messages = rounds(ToolClass::Read, &[(&cargo, old), (&cargo, new)]);
     let edit = r#"{"file_path":"conf/cargo.toml","new":"release = n1.4.99"}"#;
     messages.extend(rounds(ToolClass::Edit, &[(edit, "done")]));

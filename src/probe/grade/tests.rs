@@ -199,7 +199,7 @@ fn probes() -> Vec<Probe> {
     ]
 }
 
-/// What rules say: a score with its outcome, or nothing where only a judge can tell.
+/// The rules' score with its outcome; `None` if only a judge can decide.
 fn said(id: &str, answer: &str) -> Option<(f64, Outcome)> {
     let probes = probes();
     let probe = probes.iter().find(|probe| probe.id == id).unwrap();
@@ -403,7 +403,7 @@ fn values_are_compared_as_what_their_characters_stand_for() {
         // The same accent in one character and in two, and the sign of an Ångström.
         ("cafe\u{301}", "caf\u{e9}"),
         ("\u{212b}", "\u{e5}"),
-        // What NFKC leaves alone and people type otherwise.
+        // Characters that NFKC keeps and people type otherwise.
         ("“8443”", "8443"),
         ("src\\main.rs", "src/main.rs"),
         ("a\u{2011}b\u{a0}c", "a-b c"),

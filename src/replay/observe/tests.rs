@@ -25,7 +25,7 @@ use crate::tokens::{Block, CharsPer4, CountedTexts, Size, TokenCounter};
 use crate::units::Tokens;
 use crate::window::Window;
 
-/// What was compared.
+/// The comparisons so far.
 #[derive(Debug, Default)]
 struct Seen {
     calls: usize,

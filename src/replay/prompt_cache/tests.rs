@@ -251,7 +251,7 @@ fn breakpoints_find_what_an_earlier_breakpoint_ended() {
     assert_eq!(change.broken_at, Some(2));
     let served = bench.send();
     assert_eq!(served.split, split(1_500, 70));
-    // What was sent last ends with an answer that no breakpoint covers.
+    // The last prompt ends with an answer that no breakpoint covers.
     assert_eq!((served.broken, served.again), (Tokens(130), Tokens(30)));
 }
 
@@ -272,7 +272,8 @@ fn a_prefix_dies_when_nobody_uses_it() {
     assert_eq!(served("none", 0), CacheOutcome::default());
 }
 
-/// What is read lives on, though no breakpoint of the prompt that reads it ends there any more.
+/// A prefix that is read stays cached, though no breakpoint of the prompt that reads it ends there
+/// any more.
 #[test]
 fn what_is_read_outlives_the_prompt_that_wrote_it() {
     let mut bench = Bench::new(built_in("anthropic-5m"), &[2_000]);

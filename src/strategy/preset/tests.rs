@@ -78,7 +78,7 @@ fn a_stage_can_be_switched_off_and_stays_checked() {
     };
     let all = stages("claude-code").unwrap();
     assert_eq!(stages("claude-code[micro.enabled=false]").unwrap(), all - 1);
-    // What is asked after a refusal is not, and what waits for it waits in vain.
+    // A request after a refusal is not made, and everything that depends on it waits in vain.
     assert_eq!(
         stages("claude-code[summarize.enabled=false]").unwrap(),
         all - 1

@@ -192,7 +192,7 @@ proptest! {
         check(&text.into_iter().collect::<String>());
     }
 
-    /// What sources and logs are made of, in any order.
+    /// Pieces of sources and logs, in any order.
     #[test]
     fn classes_in_any_order_count_like_the_reference(
         parts in prop::collection::vec(

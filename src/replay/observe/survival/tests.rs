@@ -566,7 +566,7 @@ fn what_was_read_can_be_read_again_until_the_file_changes() {
     assert!(reaches(&cleared(true, "[cleared]"), 5));
     assert!(!reaches(&cleared(true, "[cleared]"), 7));
     assert!(!reaches(&cleared(false, "[cleared]"), 5));
-    // What was put aside does not change.
+    // An offloaded text does not change.
     let name = crate::units::ContentHash::of(session.message(2).model_text()[0].as_bytes()).hex(12);
     let saved = cleared(false, &format!("[saved as tool-results/{name}.txt]"));
     assert!(reaches(&saved, 7));

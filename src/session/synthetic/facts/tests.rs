@@ -1,9 +1,9 @@
-//! What is planted, before it is told.
+//! Tests the planted facts before a session says them.
 
 use super::*;
 use crate::session::synthetic::FAMILIES;
 
-/// What is planted in a long session of that family.
+/// The planted facts of a long session of that family.
 fn planned(family: &str, seed: u64) -> (Vec<Event<Planned>>, Vec<PlantedFact>) {
     let family = FAMILIES.iter().find(|it| it.name == family);
     let recipe = Recipe {

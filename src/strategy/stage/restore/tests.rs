@@ -1,4 +1,4 @@
-//! What comes back, in which order, and within which budgets.
+//! Tests which items are restored, in which order, and within which budgets.
 
 use super::*;
 use crate::session::Message;
@@ -14,7 +14,7 @@ fn read(id: &str, path: &str, result: &str) -> [Message; 2] {
     round(id, "Read", &format!(r#"{{"file_path":"{path}"}}"#), result)
 }
 
-/// What is put back once all but the last message has made way.
+/// The items that are restored once all messages but the last were replaced.
 fn put_back(knobs: &str, rounds: &[[Message; 2]]) -> Vec<String> {
     let mut trial = Trial::new("restore", knobs);
     trial.append([typed("go")]);
@@ -59,7 +59,7 @@ fn files_come_back_as_they_were_used_last() {
         &[older, of_b, newer.clone(), edit.clone()],
         &[changed, a],
     );
-    // What is written is known as a whole, and what failed is not.
+    // A written file is known as a whole, and a failed write is not known.
     let write = round("w", "Write", r#"{"file_path":"b","content":"NEW"}"#, "done");
     check("", &[edit, write], &["[Put back: file b]\nNEW"]);
     let failed = [
