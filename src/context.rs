@@ -1,9 +1,9 @@
 //! The messages the model is sent now: a projection of the session that strategies edit.
 //!
-//! A [`Context`] is a list of [`Entry`]s. Each knows where it came from ([`Origin`]), so that
-//! after any number of compactions one can still say which of the session's messages a piece of
-//! the prompt stands for. A strategy never edits a context: it returns a [`Patch`], which is
-//! checked and applied in one place, and every application is logged as an [`Applied`].
+//! A [`Context`] is a list of [`Entry`]s. Each knows where it came from ([`Origin`]), so that after
+//! any number of compactions one can still say which of the session's messages a piece of the
+//! prompt represents. A strategy never edits a context: it returns a [`Patch`], which is checked
+//! and applied in one place, and every application is logged as an [`Applied`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ pub enum Origin {
     Derived(Arc<[Range<usize>]>),
     /// The session's message of this index, or part of it, put back after it was gone.
     Restored(usize),
-    /// Written by the strategy, and stands for no message: an acknowledgement, a placeholder.
+    /// Written by the strategy, and represents no message: an acknowledgement, a placeholder.
     Authored,
 }
 
@@ -148,8 +148,8 @@ impl Origin {
         }
     }
 
-    /// The ranges of session messages that the entries stand for, merged: the origin of a text
-    /// that replaces them.
+    /// The ranges of session messages that the entries represent, merged: the origin of a text that
+    /// replaces them.
     pub fn derived_from<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for entry in entries {
@@ -442,8 +442,8 @@ fn signed(length: usize) -> isize {
     isize::try_from(length).unwrap_or(isize::MAX)
 }
 
-/// Whether entries may stand in for others with nothing else to note: as many, and each asks for
-/// the same tools and holds the same results at the same places.
+/// Whether entries may replace others with nothing else to note: as many, and each asks for the
+/// same tools and holds the same results at the same places.
 fn is_in_place<'a>(old: &'a [Entry], new: impl IntoIterator<Item = &'a Entry>) -> bool {
     fn shape(entry: &Entry) -> impl PartialEq + '_ {
         let message = &entry.message;

@@ -124,8 +124,8 @@ pub struct Request {
     pub task: Task,
     /// The system prompt.
     pub system: Option<Arc<str>>,
-    /// The agent's tools, where they are offered. A request that goes on with the agent's prompt reads
-    /// the agent's cache only with them: they stand in front of everything else.
+    /// The agent's tools, where they are offered. A request that goes on with the agent's prompt
+    /// reads the agent's cache only with them: they are in front of everything else.
     pub tools: Option<Arc<[ToolSchema]>>,
     /// The conversation; its last message is the user's.
     pub messages: Vec<Arc<Message>>,
@@ -300,8 +300,8 @@ pub enum CallFailure {
     /// The model cannot do this kind of task.
     #[error("this model does not do that")]
     Unsupported,
-    /// The provider lets nobody in this way, whatever is asked: the key, the address or the name of
-    /// the model is wrong, or the account is empty.
+    /// The provider refuses every request sent this way: the key, the address or the name of the
+    /// model is wrong, or the account is empty.
     #[error("the provider answers nothing asked this way ({0})")]
     Denied(String),
     /// It was not asked: what it answers is paid for, and could not be kept.

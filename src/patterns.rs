@@ -37,7 +37,7 @@ pub enum Boundary {
     Path,
 }
 
-/// A place where a pattern stands.
+/// A place of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
     /// Index of the pattern.
@@ -96,14 +96,13 @@ impl Patterns {
         &self.patterns
     }
 
-    /// Every place in `text` where a pattern stands, by the position of its end; searched now if
-    /// the text was never seen.
+    /// Every place of a pattern in `text`, by the position of its end; searched now if the text was
+    /// never seen.
     pub fn hits(&self, text: &Arc<str>) -> Arc<[Hit]> {
         self.found.get_or(text, || self.search(text).into())
     }
 
-    /// Every place in `text` where a pattern stands, by the position of its end; nothing is
-    /// remembered.
+    /// Every place of a pattern in `text`, by the position of its end; nothing is remembered.
     pub fn search(&self, text: &str) -> Vec<Hit> {
         if self.given.is_empty() {
             return Vec::new();

@@ -81,7 +81,7 @@ pub struct Asking {
     /// Once more of the summaries in the prompt alone, where the evidence went into one.
     pub summaries: bool,
     /// The reader's context window, prompt and answer together; where full history does not fit it,
-    /// the evidence is the ceiling. Nothing where it is not known.
+    /// the evidence is the ceiling. `None` if it is not known.
     pub window: Option<Tokens>,
 }
 

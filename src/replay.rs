@@ -449,7 +449,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The prompt is sent as it stands: count it, show it to the observers, ask the probes.
+    /// The prompt is sent as it is: count it, show it to the observers, ask the probes.
     fn sent(&mut self, call: usize, before: usize, edge: Option<usize>) {
         let prepared = self.prepared;
         let prompt = self.scale.prompt(prepared.fixed + self.context.size());

@@ -1,8 +1,8 @@
 //! A computation that may need a model, without being able to call one.
 //!
-//! Strategies and graders return a [`Step`]: either they are done, or they ask, and say how they
-//! go on once they are answered. Whoever drives the step owns the meter, so nothing can be asked
-//! that is not billed, and a recorded answer is fed back on the same path as a live one.
+//! Strategies and graders return a [`Step`]: either they are done, or they ask, and say how they go
+//! on once they are answered. The driver of the step owns the meter, so nothing can be asked that
+//! is not billed, and a recorded answer is fed back on the same path as a live one.
 
 use crate::model::{CallFailure, Request, Response};
 

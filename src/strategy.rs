@@ -142,7 +142,7 @@ pub struct CompactionResult {
     pub applied: Vec<Applied>,
     /// Stages that failed; the context is as it was before them.
     pub failures: Vec<StageFailure>,
-    /// Texts that were put aside: the path the prompt names, and the content.
+    /// Offloaded texts: the path the prompt names, and the content.
     pub saved: Vec<(String, Arc<str>)>,
     /// Whether the strategy can go on.
     pub outcome: Result<(), StrategyError>,
@@ -233,7 +233,7 @@ pub enum StageError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
-    /// A stage would have to do what the recording does not tell.
+    /// A stage would have to do something that the recording does not show.
     #[error("stage `{stage}`")]
     NotMeasurable {
         /// The stage's name in its strategy.

@@ -1,10 +1,9 @@
 //! Counts tokens in text, each distinct text once.
 //!
 //! A [`TokenCounter`] counts one text, and says which texts of a block count. [`CountedTexts`]
-//! remembers what it was told, so that replaying a session through ten strategies tokenises it
-//! once. What is counted is [`Message::model_text`](crate::session::Message::model_text), unless a
-//! counter has its own rule: no overhead per message is added, because providers do not publish
-//! theirs.
+//! remembers the counts, so that replaying a session through ten strategies tokenises it once. What
+//! is counted is [`Message::model_text`](crate::session::Message::model_text), unless a counter has
+//! its own rule: no overhead per message is added, because providers do not publish theirs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -11,9 +11,9 @@ pub struct Attachments {
     documents: u64,
     images: u64,
     bytes: u64,
-    /// How many images have a longer side of so many pixels.
+    /// The number of images by their longer side in pixels.
     edges: BTreeMap<u32, u64>,
-    /// How many images have so many bytes.
+    /// The number of images by their bytes.
     sizes: BTreeMap<u64, u64>,
 }
 

@@ -8,7 +8,8 @@
 //! A [`Checker`] follows a context; [`check`] says what is wrong with some entries.
 //!
 //! Two rules need no check: consecutive messages of one role are combined, and a Rust string is
-//! always valid UTF-8. A strategy cannot lose the system prompt, which is no part of a context.
+//! always valid UTF-8. A strategy cannot lose the system prompt, which does not belong to a
+//! context.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -51,7 +52,7 @@ pub enum Subject {
     Message(usize),
     /// The summary of the session's messages from the first index up to the second.
     Summary(usize, usize),
-    /// Something the strategy wrote that stands for no message.
+    /// A text of the strategy that represents no message.
     Authored,
     /// A stage of the strategy.
     Stage(Arc<str>),
@@ -86,7 +87,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Whether the entry is a summary or an extract: it stands for messages, and is not a placeholder
+/// Whether the entry is a summary or an extract: it represents messages, and is not a placeholder
 /// (those are tagged [`Tag::Meta`]).
 pub fn is_summary(entry: &Entry) -> bool {
     matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
@@ -130,7 +131,7 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
     }
 }
 
-/// The ranges of messages that a summary stands for; none for other entries.
+/// The ranges of messages that a summary represents; none for other entries.
 fn summary_ranges(entry: &Entry) -> impl Iterator<Item = (usize, usize)> {
     let ranges: &[Range<usize>] = match &entry.origin {
         Origin::Derived(ranges) if is_summary(entry) => ranges,
@@ -142,7 +143,7 @@ fn summary_ranges(entry: &Entry) -> impl Iterator<Item = (usize, usize)> {
         .filter(|(start, end)| start < end)
 }
 
-/// The first message for which two of these ranges stand; they come in ascending order.
+/// The first message that two of these ranges hold; they come in ascending order.
 fn overlap(ranges: impl IntoIterator<Item = (usize, usize)>) -> Option<Finding> {
     let mut reached = 0;
     for (start, end) in ranges {

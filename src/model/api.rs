@@ -166,7 +166,7 @@ fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> 
 }
 
 /// Definitions of the tools, as the provider takes them. Anthropic refuses a conversation in which
-/// tools are used that nobody defined: where none were recorded, their names are.
+/// tools are used that have no definition: if none were recorded, their names are.
 fn definitions(request: &Request, provider: Provider) -> Vec<String> {
     let tools: &[ToolSchema] = request.tools();
     if !tools.is_empty() {

@@ -192,7 +192,7 @@ impl Cassette {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an answer may stand for a second request of the same. The same answer gets the same
+    /// Whether an answer may also answer a second, equal request. The same answer gets the same
     /// verdict, whatever the mode.
     fn is_shared(&self, purpose: Purpose) -> bool {
         self.mode != ReplayMode::Off || purpose == Purpose::Judge
@@ -489,7 +489,7 @@ pub enum CassetteError {
         /// The file.
         path: PathBuf,
     },
-    /// A line is no entry.
+    /// A line is not an entry.
     #[error("line {line} of cassette `{path}` is no recorded answer")]
     BadLine {
         /// The file.

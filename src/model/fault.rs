@@ -27,7 +27,7 @@ pub enum Fault {
     SummaryIsToolCall,
     /// The model goes on with the conversation instead of summarising it.
     SummaryIsChat,
-    /// The summary is longer than what it stands for.
+    /// The summary is longer than the text that it replaces.
     SummaryInflates,
     /// The summary breaks off half way.
     SummaryTruncated,

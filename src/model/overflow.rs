@@ -241,7 +241,7 @@ mod tests {
             0,
             0,
         );
-        // Words nobody has heard yet, but the code is known.
+        // The words are new, but the code is known.
         check(400, &body("Too much."), 0, 0, 0);
         check(
             400,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps a key; blanks around it are no part of it.
+    /// Keeps a key; blanks around it do not belong to it.
     pub fn new(key: &str) -> Self {
         Self(Arc::from(key.trim()))
     }

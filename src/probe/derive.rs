@@ -24,15 +24,15 @@ mod said;
 mod stated;
 mod work;
 
-/// Of each kind at most so many are proposed, spread over the session.
+/// The greatest number of proposals of each kind, spread over the session.
 const MOST: usize = 12;
 
-/// Plain statements are what a person would ask for, and there are few: of them so many.
+/// The same for plain statements: a person would ask for them, and there are few.
 const MOST_STATED: usize = 48;
 
-/// A decoy for every so many proposed keys,
+/// The number of proposed keys per decoy,
 const KEYS_PER_DECOY: usize = 3;
-/// and at least so many.
+/// and the least number of decoys.
 const LEAST_DECOYS: usize = 2;
 
 /// Names the files that a tool use touches and what it does to them; the caller knows the tools.
@@ -50,7 +50,7 @@ pub struct DerivedFacts {
 /// Why a plain statement makes no fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// Its value stands in other text too: it could be found without the statement.
+    /// Other text holds its value too: it could be found without the statement.
     ElsewhereToo,
     /// Several values of its key are stated in one message, or one of them again later.
     NoOrder,
@@ -168,7 +168,7 @@ fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     chosen.map(|(_, proposal)| proposal).collect()
 }
 
-/// A key that nobody ever named, made from the session's id.
+/// A key that is never named, made from the session's id.
 fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
     const SYLLABLES: [&str; 16] = [
         "quo", "mis", "tar", "vel", "dro", "pim", "lus", "gan", "fer", "hok", "zat", "ned", "cul",
@@ -196,8 +196,8 @@ fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
     })
 }
 
-/// In how many messages each word and each token stands, and the lines: looked up, never searched
-/// again. JSON inside of JSON is decoded, so that no escape sticks to a word.
+/// The number of messages that hold each word and each token, and the lines: looked up, never
+/// searched again. JSON inside of JSON is decoded, so that no escape sticks to a word.
 #[derive(Debug)]
 struct Texts {
     words: BTreeMap<String, Occurrences>,
@@ -205,14 +205,14 @@ struct Texts {
     lines: Vec<(usize, String)>,
 }
 
-/// A line of more bytes than this is no line that somebody reads.
+/// A line of more bytes than this is not read by a person.
 const LINE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, Copy)]
 struct Occurrences {
     /// How many messages hold it.
     messages: usize,
-    /// How often it stands there, in all.
+    /// How often it occurs there, in all.
     times: usize,
     /// The last message that holds it.
     last: usize,
@@ -266,12 +266,12 @@ impl Texts {
         self.lines.iter().map(|(at, line)| (*at, line.as_str()))
     }
 
-    /// In how many messages it stands.
+    /// The number of messages that hold it.
     fn frequency(&self, token: &str) -> usize {
         self.words.get(token).map_or(0, |seen| seen.messages)
     }
 
-    /// Whether it stands once, in one message.
+    /// Whether it occurs once, in one message.
     fn is_unique(&self, token: &str) -> bool {
         let seen = self.words.get(token);
         seen.is_some_and(|seen| seen.messages == 1 && seen.times == 1)

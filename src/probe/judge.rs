@@ -102,7 +102,8 @@ fn prompt_id_of(
     format!("v{version} {}", ContentHash::of_parts(parts).hex(12))
 }
 
-/// Whether two verdicts may have been asked for in the same way, as far as both tell: older ones do not.
+/// Whether two verdicts may have been asked for in the same way, as far as both record it: older
+/// ones do not.
 pub fn same_prompt(one: Option<&str>, other: Option<&str>) -> bool {
     one.zip(other).is_none_or(|(one, other)| one == other)
 }

@@ -125,7 +125,7 @@ kinds! {
 pub const NEVER_SAID: &str =
     "The conversation does not say. Only an answer that says so is correct.";
 
-/// Grades an answer; `None` where only a judge can tell.
+/// Grades an answer; `None` if only a judge can decide.
 type Grade<'a> = Box<dyn Fn(&Answer<'_>) -> Option<Score> + 'a>;
 
 /// One fact as its probes see it: parts, questions, answers and grader.
@@ -182,7 +182,7 @@ pub(crate) enum Reference<'a> {
 pub(crate) enum Wording {
     /// Values, which a reader repeats.
     Values,
-    /// Values that stand in a line a reader may copy whole.
+    /// Values in a line that a reader may copy whole.
     Copied,
     /// Sentences, which a reader may quote.
     Sentences,

@@ -79,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// So many of the items, in their order.
+    /// The given number of items, in their order.
     fn drawn(&self, items: Vec<Item>, most: usize, session: &str, probes: &[Probe]) -> Vec<Item> {
         let lot = |item: &Item| {
             let probe = &probes[item.probe];
@@ -106,7 +106,7 @@ impl Selection {
         kept
     }
 
-    /// The selection in words, as far as it is not the usual one: nothing where all is asked.
+    /// The selection in words, as far as it is not the usual one: empty if all is asked.
     pub fn in_words(&self) -> Option<String> {
         let usual = Self::default();
         let mut parts = Vec::new();

@@ -1,21 +1,21 @@
 //! Survival: whether a planted value can still be read off a text, by string matching alone.
 //!
 //! [`Survival`] holds what was planted in one session and looks for it in one text at a time; each
-//! distinct text is searched once, however many contexts it stands in. It says that a value is
-//! *there*, bound to its key, and nothing about what a model would answer.
+//! distinct text is searched once, however many contexts hold it. It says that a value is *there*,
+//! bound to its key, and nothing about what a model would answer.
 //!
 //! | kind | a match |
 //! |---|---|
-//! | `recall`, `decoy` | the value as a whole word; **bound** where at least half of the key's content words stand in the same line or JSON object, or within 40 words |
+//! | `recall`, `decoy` | the value as a whole word; **bound** where at least half of the key's content words are in the same line or JSON object, or within 40 words |
 //! | `constraint` | content-word recall of the rule within one window of words about as long as the rule, and no flipped negation |
 //! | `artifact` | the whole path, for each path |
 //! | `decision` | the choice as a value bound by its key, and the reason as a rule |
-//! | `update`, `numeric` | each value that was ever said, bound by the key; which one stands last is a matter of the prompt, not of one text |
+//! | `update`, `numeric` | each value that was ever said, bound by the key; which one comes last is a matter of the prompt, not of one text |
 //! | `rejected-path` | the unguessable part of the reason, bound by what was tried |
 //! | `error` | the code, and the file and line, each bound by what failed |
 //! | `binding` | the value bound by its key, as for `recall` |
 //! | `order` | each event bound by what it belongs to; their order is a matter of the prompt |
-//! | `last-request` | each request word for word; which one stands last is a matter of the prompt |
+//! | `last-request` | each request word for word; which one comes last is a matter of the prompt |
 //! | `open-handle` | each name bound by what it belongs to; which are open is a matter of the prompt |
 //! | `obsolete` | the value in force bound by its key, and the withdrawal as a rule |
 //! | `indirect` | the value bound by the key it was said with, as for `recall` |
@@ -44,8 +44,8 @@ const BINDING_WORDS: usize = 40;
 /// files are one line of megabytes, and nothing in them binds across it.
 const BINDING_BYTES: usize = 1_024;
 
-/// So many occurrences of one value in one text are looked at for one that is bound. A planted
-/// value occurs a few times; a text that occurs more often is no value but a word.
+/// The number of occurrences of one value in one text that are searched for one that is bound. A
+/// planted value occurs a few times; a text that occurs more often is a word and not a value.
 const OCCURRENCES: usize = 256;
 
 /// How a text holds something planted; of two matches in one text, the greater counts.
@@ -229,7 +229,7 @@ impl Survival {
     }
 
     /// Whether the order matters in which the lines of one written text name the slots of a probe:
-    /// a list of events tells what came first.
+    /// a list of events gives their order.
     pub fn is_sequence(&self, slot: usize) -> bool {
         let search = self.searches.get(slot);
         matches!(search, Some(Search::Event | Search::Request))
@@ -289,7 +289,7 @@ impl Survival {
             }
         }
         for (slot, place) in &requests {
-            // One request may hold another, which is not made again thereby.
+            // One request may hold another; that does not repeat the inner one.
             let is_part = requests.iter().any(|(_, other)| {
                 other.len() > place.len() && other.start <= place.start && place.end <= other.end
             });
@@ -334,7 +334,7 @@ pub fn canonical_path(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// Whether at least half of the key's content words stand in the value's line or JSON object, or
+/// Whether at least half of the key's content words are in the value's line or JSON object, or
 /// within [`BINDING_WORDS`] of it.
 fn is_bound(text: &str, hit: Hit, length: usize, key: &[String]) -> bool {
     if key.is_empty() {

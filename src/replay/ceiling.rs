@@ -1,8 +1,8 @@
 //! The ceiling where full history does not fit the reader's window: the evidence, and what is newest.
 //!
 //! The messages that hold an item's answer are quoted in one message of the user's, and behind it
-//! stands as much of the newest history as there is room for, unchanged and cut between two API
-//! rounds. What the quotation holds already is not in it twice.
+//! is as much of the newest history as there is room for, unchanged and cut between two API rounds.
+//! What the quotation holds already is not in it twice.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ mod tests {
     use crate::context::Origin;
     use crate::tokens::counter;
 
-    /// Five rounds of an agent, one of which was told a port long ago.
+    /// Five rounds of an agent, one of which read a port long ago.
     fn entries(counts: &CountedTexts) -> Vec<Entry> {
         let mut messages = Vec::new();
         for round in 0..5 {

@@ -127,8 +127,8 @@ fn written(text: &str, stop: Stop) -> Response {
     }
 }
 
-/// The summary, repeated until it has more tokens than the messages, by any counter: it names what they
-/// name, and nothing tells it from a good one but its length.
+/// The summary, repeated until it has more tokens than the messages, by any counter: it names what
+/// they name, and only its length distinguishes it from a good one.
 fn longer_than(history: Size, summary: &str, counts: &CountedTexts) -> String {
     const OPEN: &str = "<summary>";
     let start = summary.find(OPEN).map_or(0, |at| at + OPEN.len());

@@ -31,8 +31,8 @@ pub(super) struct KnownAnswerResults {
 }
 
 impl Fitness {
-    /// Asks the judge, unless it was asked before. Nothing where it could not be asked: whatever it is
-    /// asked next meets the same obstacle.
+    /// Asks the judge, unless it was asked before. `None` if it could not be asked: any later
+    /// request meets the same obstacle.
     pub(super) fn of(
         &self,
         judge: &dyn Model,

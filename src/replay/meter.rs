@@ -200,8 +200,8 @@ impl<'a> Meter<'a> {
 /// The bill of a request.
 #[derive(Debug)]
 pub struct RequestBill {
-    /// Attempts that failed before the last one. One that costs nothing says how busy the provider was,
-    /// and nothing about the strategy: times of calls tell of it.
+    /// Attempts that failed before the last one. One that costs nothing says how busy the provider
+    /// was, and nothing about the strategy; the times of calls include it.
     pub failed: Vec<(CallFailure, Usage)>,
     /// The usage of the last one.
     pub usage: Usage,
@@ -278,7 +278,7 @@ fn usage_of(request: &Request, answer: &Answer, scale: Scale, counts: &CountedTe
     )
 }
 
-/// Puts a request to its model. One that is in the recording is asked of nobody.
+/// Puts a request to its model. A request that is in the recording is sent to no model.
 fn answered(
     request: &Request,
     model: Option<&dyn Model>,

@@ -67,11 +67,11 @@ pub trait Observer: Debug + Send {
     }
 
     /// A message that is about to be appended was changed: the patch counts entries from the
-    /// message itself. [`Observer::appended`] is told next, and of the message as it now is.
+    /// message itself. [`Observer::appended`] follows, with the changed message.
     fn shortened(&mut self, _applied: &Applied) {}
 
-    /// The strategy asked a model. The patches that come of it are told next, and those that it
-    /// applied before it asked are told only then, too.
+    /// The strategy asked a model. The calls for the resulting patches follow, and so do those for
+    /// the patches that it applied before it asked.
     fn asked(&mut self, _asked: &StrategyRequest) {}
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.

@@ -109,7 +109,7 @@ impl PreparedSession {
     }
 
     /// The same, with the provider's prompt cache simulated under each of these schemes, the one
-    /// that matters most first. Where the session has no times, so many seconds pass from call to
+    /// that matters most first. If the session has no times, this many seconds pass from call to
     /// call.
     #[must_use]
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
@@ -136,7 +136,7 @@ impl PreparedSession {
         self
     }
 
-    /// The limit beside the window that refuses a prompt of so many bytes of text.
+    /// The limit beside the window that refuses a prompt with `text` bytes of text.
     pub(super) fn refusal(&self, call: usize, text: u64, context: &Context) -> Option<Refusal> {
         let images = context.attachments();
         let request = RequestSize {

@@ -5,7 +5,7 @@
 //! behind it new. Which prefixes are kept and found is a [`CacheScheme`]; all schemes watch one line.
 //!
 //! Only what changed since the last prompt is looked at: appending costs what is appended, and a
-//! patch costs what stands behind its first edit.
+//! patch costs everything after its first edit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,13 +79,13 @@ impl PromptCache {
         &self.scheme
     }
 
-    /// So many cached tokens were removed on the provider's side: they are not missed.
+    /// The provider removed this number of cached tokens on its side: they do not count as broken.
     pub fn removed(&mut self, tokens: Tokens) {
         self.cached = self.cached - tokens;
     }
 
-    /// The prompt is sent. [`Line::sent`] is to be told afterwards, once for all schemes. `edge` is
-    /// the number of blocks behind which the breakpoint of the tools goes instead.
+    /// The prompt is sent. The caller calls [`Line::sent`] afterwards, once for all schemes. `edge`
+    /// is the number of blocks behind which the breakpoint of the tools goes instead.
     pub fn send(&mut self, line: &Line, edge: Option<usize>, now: Moment) -> CacheOutcome {
         if self.scheme.reuse == Reuse::Nothing {
             return CacheOutcome::default();

@@ -16,7 +16,7 @@ use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Answer, drive_all};
 use crate::units::Usage;
 
-/// How often the same is asked, to tell noise from loss.
+/// How often a question is repeated, to distinguish noise from loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repetitions {
     /// How often a reader answers each probe.
@@ -83,7 +83,7 @@ const WHOLE_PROMPT: usize = 0;
 /// The summaries in it alone.
 const SUMMARIES: usize = 1;
 
-/// The evidence of the first item of the session; of the others, so many more.
+/// The evidence of the first item of the session; the index of an item is added to it.
 const EVIDENCE: usize = 2;
 
 /// Questions with their answers.
@@ -173,9 +173,9 @@ impl<'a> Questioner<'a, '_> {
             .collect()
     }
 
-    /// The messages that the item is asked of: the prompt as it was sent, unless it is full history and
-    /// does not fit the window of a reader that is a model. Then it is the evidence and the newest
-    /// history that fits, as the flag says; nothing where not even the evidence fits.
+    /// The messages that the item is asked of: the prompt as it was sent, unless it is full history
+    /// and does not fit the window of a reader that is a model. Then it is the evidence and the
+    /// newest history that fits, as the flag says; `None` if not even the evidence fits.
     fn shown(&self, probe: &Probe) -> Option<(Vec<Arc<Message>>, bool)> {
         let view = &self.view;
         let entries = view.context.entries();
@@ -214,9 +214,9 @@ impl<'a> Questioner<'a, '_> {
         requests
     }
 
-    /// All texts in the prompt that were written in place of messages, as one message of the user's;
-    /// nothing where none of them stands for a message of the evidence. What was never said can be
-    /// asked of any summary.
+    /// All texts in the prompt that were written in place of messages, as one message of the
+    /// user's; `None` if none of them represents a message of the evidence. What was never said can
+    /// be asked of any summary.
     fn summaries_about(&self, probe: &Probe) -> Option<Arc<Message>> {
         let evidence = probe.evidence_before(self.view.before);
         let mut is_about = probe.kind().is_never_said();

@@ -15,8 +15,8 @@ pub struct UnsoundProbe {
 }
 
 /// Replays the session as `full` and as `empty`, and names every probe that does not survive in the
-/// first at each point where it is asked, or stands in the second, and every decoy that is found;
-/// in the order of their ids.
+/// first at each point where it is asked, or is in the second, and every decoy that is found; in
+/// the order of their ids.
 ///
 /// One that is never asked, because its answer comes after the last call, is named as well.
 pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {

@@ -45,13 +45,13 @@ pub(super) fn following_words() -> Vec<&'static str> {
     [DIGEST].into_iter().chain(methods).collect()
 }
 
-/// The one that is no method of `extract`.
+/// The word that is not a method of `extract`.
 pub(super) const DIGEST: &str = "digest";
 
 /// The meaning of a control's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control<'a> {
-    /// Cut to so many tokens.
+    /// Cut to this number of tokens.
     Budget(&'static str, u32),
     /// Cut to the sizes of the strategy that is called so.
     Follow(&'static str, &'a str),

@@ -104,7 +104,7 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
         .any(|(_, tool_use)| answers.contains(&&*tool_use.id))
 }
 
-/// Where the longest tail of at most so many tokens begins.
+/// The first entry of the longest tail of at most `budget` tokens.
 pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
     let mut left = budget;
     let fits = |entry: &&Entry| {
@@ -119,9 +119,9 @@ pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
 /// holds the rest of it and what answers it.
 ///
 /// Assistant messages in a row are one response where they name the same API call, or none of them
-/// names one. Responses in a row whose results all stand behind the last of them are one round.
-/// The entries before the first assistant message are not a round; they are returned separately,
-/// and may be empty. Cutting between two rounds never separates a tool use from its result.
+/// names one. Responses in a row whose results all come after the last of them are one round. The
+/// entries before the first assistant message are not a round; they are returned separately, and
+/// may be empty. Cutting between two rounds never separates a tool use from its result.
 pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
     let starts: Vec<usize> = (0..entries.len())
         .filter(|at| role(&entries[*at]) == Role::Assistant)

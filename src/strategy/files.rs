@@ -1,4 +1,4 @@
-//! Which file a tool use reads or changes, told from its arguments.
+//! The file that a tool use reads or changes, by its arguments.
 
 use std::collections::BTreeMap;
 

@@ -58,7 +58,7 @@ pub(super) struct OwnPrompt {
 }
 
 impl OwnPrompt {
-    /// The prompt that a stage names; nothing where it names none, or where the file is not read yet.
+    /// The prompt that a stage names; `None` if it names none, or if the file is not read yet.
     /// Variables that the stage cannot fill are refused with the reason.
     pub(super) fn read(
         knobs: &Knobs<'_>,
@@ -147,7 +147,7 @@ impl OwnPrompt {
 /// The values of a prompt's variables; empty if there is none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PromptValues<'a> {
-    /// The messages as JSON; empty where they stand in the request themselves.
+    /// The messages as JSON; empty if they are in the request themselves.
     pub(super) conversation: &'a str,
     /// The earlier summary that is shown apart.
     pub(super) previous: &'a str,

@@ -1,8 +1,8 @@
 //! Blocks that a stage wants rewritten, until they are.
 //!
-//! A patch may be refused by a guard and taken back; a stage is not told. What is due is planned
-//! again as soon as more is due, so that small gains add up, and never for nothing in between: a
-//! refused patch of the same blocks would be refused again.
+//! A guard may refuse a patch and take it back; the stage does not learn of it. What is due is
+//! planned again as soon as more is due, so that small gains add up, and never for nothing in
+//! between: a refused patch of the same blocks would be refused again.
 
 use std::sync::Arc;
 

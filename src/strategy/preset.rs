@@ -413,7 +413,7 @@ fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
     is_unread.then(|| (path.to_owned(), setting.place.clone()))
 }
 
-/// The parts between commas that stand in no brackets, braces or quotes.
+/// The parts between commas outside brackets, braces and quotes.
 fn split_overrides(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut depth, mut quote) = (0, 0_u32, None);

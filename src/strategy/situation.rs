@@ -43,7 +43,7 @@ pub struct Situation {
     /// [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended.
     pub phase_ended: bool,
     /// A person asked for a compaction since the last call: the recorded product compacted here
-    /// because it was told to.
+    /// because a setting says so.
     pub was_asked: bool,
     /// The focus that a person gave with the request for a compaction:
     /// [`compact_hint`](crate::session::Message::compact_hint) of the newest message that has one.
@@ -118,8 +118,8 @@ impl Situation {
         self.scale.prompt(self.fixed + context.size())
     }
 
-    /// How many counted tokens of messages fit into so many billed ones, beside what every prompt
-    /// begins with.
+    /// The number of counted tokens of messages that fit into `billed` billed ones, beside what
+    /// every prompt begins with.
     pub fn room(&self, billed: Tokens) -> Tokens {
         let fixed = self.scale.prompt(self.fixed);
         self.scale.room(billed - fixed)

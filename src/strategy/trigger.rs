@@ -23,7 +23,7 @@ pub struct Trigger {
     pub counter: Measure,
     /// The part of the prompt that it measures.
     pub scope: Scope,
-    /// After firing, so many calls must pass before it fires again; 0 for none.
+    /// The number of calls that must pass after firing before it fires again; 0 for none.
     pub min_rounds_between: u64,
 }
 
@@ -51,7 +51,7 @@ pub enum Measure {
     Encoding(&'static str),
 }
 
-/// The measures that are no counter of texts, by the words that settings use.
+/// The measures that are not counters of texts, by the words that settings use.
 const MEASURES: [(&str, Measure); 6] = [
     ("scenario", Measure::Scenario),
     ("chars/4", Measure::CharsPer4),

@@ -1,15 +1,15 @@
-//! Parts of a text that are no longer than so many tokens.
+//! Parts of a text within a number of tokens.
 
 use crate::tokens::TokenCounter;
 use crate::units::Tokens;
 
-/// The longest beginning of the text within so many tokens.
+/// The longest beginning of the text within `tokens` tokens.
 pub(crate) fn head<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
     let head = |length| &text[..text.floor_char_boundary(length)];
     longest(text.len(), tokens, counter, head)
 }
 
-/// The longest end of the text within so many tokens.
+/// The longest end of the text within `tokens` tokens.
 pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
     let tail = |length| &text[text.ceil_char_boundary(text.len() - length)..];
     longest(text.len(), tokens, counter, tail)
@@ -21,7 +21,7 @@ pub(crate) fn after_chars(text: &str, chars: usize) -> usize {
     ends.nth(chars).unwrap_or(text.len())
 }
 
-/// The longest `part` of a text of `length` bytes (a head or a tail) within so many tokens.
+/// The longest `part` of a text of `length` bytes (a head or a tail) within `tokens` tokens.
 ///
 /// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
 /// at four bytes to a token, so that of a huge text little more than what stays is ever counted.

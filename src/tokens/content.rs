@@ -43,7 +43,7 @@ impl TokenCounter for Cl100kContent {
     }
 }
 
-/// The same value without white space; what is no JSON stays as it is.
+/// The same value without white space; a text that is not JSON stays as it is.
 fn compact(json: &str) -> Arc<str> {
     serde_json::from_str::<serde_json::Value>(json)
         .map_or_else(|_| json.into(), |value| value.to_string().into())

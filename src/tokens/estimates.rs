@@ -1,4 +1,4 @@
-//! Estimates that agents use where they have no tokeniser: so many characters to a token.
+//! Estimates that agents use where they have no tokeniser: a number of characters per token.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ impl Pixels {
         self.width.max(self.height)
     }
 
-    /// So many squares of this side cover it.
+    /// The number of squares of this side that cover it.
     fn squares(self, side: u64) -> u64 {
         u64::from(self.width).div_ceil(side) * u64::from(self.height).div_ceil(side)
     }

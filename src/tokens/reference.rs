@@ -1,4 +1,4 @@
-//! The slow engine that decides what is right, in pieces it can stand.
+//! The slow reference engine, which gets texts in pieces that it can handle.
 //!
 //! `tiktoken-rs` is OpenAI's own encoder. It splits text with a backtracking regular expression that overflows its stack on a
 //! megabyte of spaces. So a long text is cut first, at places where the vocabularies' own splitting

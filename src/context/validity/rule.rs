@@ -99,7 +99,7 @@ mod tests {
         for row in ROWS.iter() {
             assert_eq!(row.len(), 4, "{row:?}");
             for level in &row[2..] {
-                // A rejection is documented, and what is no finding is not.
+                // A rejection has a documented source, and a level that is not a finding has none.
                 let source = level
                     .split_once(" [")
                     .map(|(_, source)| format!("{}. ", &source[..1]));

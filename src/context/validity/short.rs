@@ -9,9 +9,9 @@ use crate::session::{
 };
 use crate::tokens::Size;
 
-/// Messages from a text such as `U(hi) A(look +1 +2) U(=1 =2)`: `U` the user, `A` the
-/// assistant, `+id` a tool use, `=id` its result, `~` thinking, `_` an empty text, and any
-/// other word a text, in which `-` stands for a space.
+/// Messages from a text such as `U(hi) A(look +1 +2) U(=1 =2)`: `U` the user, `A` the assistant,
+/// `+id` a tool use, `=id` its result, `~` thinking, `_` an empty text, and any other word a text,
+/// in which `-` means a space.
 pub(crate) fn messages(text: &str) -> Vec<Message> {
     text.split_inclusive(')').map(message).collect()
 }

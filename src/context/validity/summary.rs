@@ -11,9 +11,9 @@ const ENOUGH_IDENTIFIERS: usize = 20;
 ///
 /// They are none if they are a single question (a heading in brackets, such as `[Compressed]`,
 /// apart), or if they name none of the identifiers in the source though it holds many. Anything
-/// else passes: whether a text tells the *right* things is what probes are for. A text that a
-/// fixed sentence introduces is not recognised as a question, and an identifier that stands in
-/// the introduction counts.
+/// else passes: probes check whether a text says the *right* things. A text that a fixed sentence
+/// introduces is not recognised as a question, and an identifier that is in the introduction
+/// counts.
 pub(crate) fn reads_as_summary<'t>(
     summary: &[Arc<str>],
     source: impl IntoIterator<Item = &'t Arc<str>>,

@@ -35,7 +35,7 @@ pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// Creates files that nobody else may read.
+/// Creates files that only their owner may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
@@ -96,7 +96,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
 pub struct Contents {
     /// The answers, in the order of the file; of a key that is there twice, the last.
     pub entries: Vec<Entry>,
-    /// Lines that are no entry: cut off by a crash.
+    /// Lines that are not entries: cut off by a crash.
     pub torn: usize,
 }
 
@@ -123,7 +123,7 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
             Ok(entry) => {
                 entries.insert(entry.key.clone(), entry);
             }
-            // Half a line is no JSON; a whole one that is no entry is a mistake.
+            // Half a line is not JSON; a whole line that is not an entry is a mistake.
             Err(error) if error.is_eof() || line.is_empty() => torn += 1,
             Err(source) => {
                 return Err(CassetteError::BadLine {

@@ -136,7 +136,7 @@ async fn once(
     }
 }
 
-/// Classifies a status that is no success.
+/// Classifies a status that is not a success.
 fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> AttemptFailure {
     if overflow::refusal(status, said).is_some() {
         return AttemptFailure(CallFailure::Overflow, Retry::Never);

@@ -25,7 +25,7 @@ pub mod search;
 /// A line must hold at least this share of the question's words, weighted by how rare they are.
 const ENOUGH: f64 = 0.5;
 
-/// So many of the best lines are looked at for an atom.
+/// The number of best lines that are searched for an atom.
 const BEST_LINES: usize = 16;
 
 /// An answer of one sentence is cut off after this many characters.
@@ -175,7 +175,7 @@ impl Terms {
                     ranked.push(RankedLine {
                         text,
                         line: line as usize,
-                        // A line that holds two of three words is no answer where another holds
+                        // A line that holds two of three words is not an answer if another holds
                         // all: the score is weighted by coordination, the share that is held.
                         score: score * held / all,
                     });

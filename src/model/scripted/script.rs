@@ -1,7 +1,7 @@
 //! Scripts: files of answers written beforehand, for scenarios that need no key.
 //!
 //! A script is a list of rules; the first that fits a request answers it. What such a model says is
-//! nobody's but its author's, and every report that shows it says so.
+//! its author's alone, and every report that shows it says so.
 
 use super::{RequestMatcher, Scripted, response};
 use crate::model::{AGAIN, Purpose, Request};

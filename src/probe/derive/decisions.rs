@@ -35,7 +35,7 @@ pub const INSTRUCTIONS: &str = include_str!("decisions.txt");
 /// Why a proposal was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// The reply was no list of proposals.
+    /// The reply was not a list of proposals.
     Unreadable,
     /// No message holds the quotation, or several do.
     QuoteNotFound,

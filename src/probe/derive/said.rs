@@ -83,7 +83,7 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
                 texts.any(|text| text.contains(sentence))
             });
             let evidence: Vec<usize> = holding.map(|(at, _)| at).collect();
-            // A sentence that others repeat too is no evidence of a demand.
+            // A sentence that others repeat too is not evidence of a demand.
             let is_users = |at: &usize| {
                 let mut own = typed.iter();
                 own.any(|(of, text)| of == at && text.contains(sentence))

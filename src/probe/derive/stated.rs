@@ -14,7 +14,7 @@ use crate::session::{ContentBlock, Role, Session};
 /// The most words of a key.
 const KEY_WORDS: usize = 7;
 
-/// A sentence of more bytes is no plain statement.
+/// A sentence of more bytes is not a plain statement.
 const SENTENCE_BYTES: usize = 300;
 
 /// A value of fewer characters is guessed too easily, and is part of many words.
@@ -26,7 +26,7 @@ const COPULAS: &[&str] = &[" is now ", " is called ", " is set to ", " is at ", 
 /// Before a name that is given.
 const NAMINGS: &[&str] = &["call it ", "name it ", "call this ", "name this "];
 
-/// Words before a key that are no part of it.
+/// Words before a key that do not belong to it.
 const BEFORE_KEYS: &str = "\
     a also and but important: its my note: ok, okay, our please remember remember: so that \
     the their this your";

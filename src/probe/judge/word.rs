@@ -50,9 +50,9 @@ impl Word {
             .map(|(found, _)| *found)
     }
 
-    /// The verdict in a reply: in the objects that have a `verdict`, whatever else stands in or around
-    /// them; else in a line `verdict: right`, or in a reply that is nothing but the word. Thoughts are left
-    /// out. Two different verdicts are none.
+    /// The verdict in a reply: in the objects that have a `verdict`, whatever else is in or around
+    /// them; else in a line `verdict: right`, or in a reply that is nothing but the word. Thoughts
+    /// are left out. Two different verdicts are none.
     pub fn in_reply(reply: &str) -> Option<Self> {
         let reply = without_thoughts(reply);
         let objects = objects(reply);
@@ -89,7 +89,7 @@ fn only(mut words: impl Iterator<Item = Option<Word>>) -> Option<Word> {
 fn objects(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut from = 0;
-    // So many openings are tried: a reply is short, and hostile ones need not be.
+    // The number of openings that are tried: a reply is short, but a hostile one may be long.
     for _ in 0..OPENINGS {
         let Some(open) = text[from..].find('{') else {
             break;

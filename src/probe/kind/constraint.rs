@@ -56,9 +56,9 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
 /// Words in front of a letter.
 const LETTER: &str = "answer choice is it letter option the";
 
-/// The letters of a forced choice, asked in both orders: the rule stands at A first, then at B.
-/// Right in one order only is a guess, or a liking for a letter. Nothing where a letter cannot be read:
-/// the article "a" is none.
+/// The letters of a forced choice, asked in both orders: the rule is at A first, then at B. Right
+/// in one order only is a guess, or a liking for a letter. `None` if a letter cannot be read: the
+/// article "a" is none.
 fn letters(statement: &str, foil: &str, answer: &str) -> Option<Score> {
     let letter = |half: &str, a: &str, b: &str| {
         let said = words(half);

@@ -7,7 +7,7 @@ pub(super) fn spec(answer: &str) -> Spec<'_> {
         answers: Answers::Together,
         reference: Reference::Text(answer),
         wording: Wording::Sentences,
-        // A share of omissions is no share of answers: a judge sees all of them.
+        // A share of omissions is not a share of answers: a judge sees all of them.
         grade: None,
         ..Spec::new(ProbeKind::Open, AnswerFormat::Sentence, Vec::new())
     }

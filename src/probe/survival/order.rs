@@ -21,7 +21,7 @@ const TICKED: &[&str] = &["completed", "done", "finished"];
 /// How an item is ticked in a list.
 const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
 
-/// One place where a value of a revised key stands.
+/// One place of a value of a revised key.
 #[derive(Debug)]
 pub(super) struct Version {
     /// The slot of the value: a later value has a greater one.
@@ -87,7 +87,7 @@ fn ticks(text: &str) -> bool {
     done && !negated
 }
 
-/// A number with commas between its thousands; nothing where there is none to write.
+/// A number with commas between its thousands; `None` if there is none to write.
 pub(super) fn grouped(digits: &str) -> Option<String> {
     if digits.len() < 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -12,22 +12,23 @@ use crate::units::whole;
 /// human, κ 0.92. The threshold was seen on the same sample.
 pub const PARAPHRASE: f64 = 0.33;
 
-/// At least this share of a rule's content words, and the rule itself stands there.
+/// The least share of a rule's content words with which a text states the rule.
 ///
 /// Texts of the session itself are held to it: only a compaction paraphrases, and of the thousands
 /// of sentences of a long session many share a third of a rule's words by chance.
 pub const STATED: f64 = 0.8;
 
-/// A sentence that says the same is at most so many times as long,
+/// A sentence that says the same is at most this many times as long,
 const REACH_FACTOR: usize = 2;
-/// or has at most so many words.
+/// or has at most this many words.
 const REACH_WORDS: usize = 24;
 
-/// A negation governs so many words behind it: of a rule, and of a text that contradicts one.
+/// The number of words after a negation that it governs: of a rule, and of a text that contradicts
+/// one.
 const GOVERNED_IN_RULE: usize = 8;
 const GOVERNED_IN_TEXT: usize = 3;
 
-/// The share of the content words of `statement` that stand anywhere in `text`.
+/// The share of the content words of `statement` that occur anywhere in `text`.
 ///
 /// `|words(statement) ∩ words(text)| / |words(statement)|` over distinct lower-case words without
 /// stop words: COMPINT's measure, AUC 0.984 against the human. It is only meaningful where `text`
@@ -248,7 +249,7 @@ impl Rule {
 
     /// Whether the words in `events` say the opposite.
     ///
-    /// Either a word that the rule forbids stands there, and nothing in its sentences or between
+    /// Either the text holds a word that the rule forbids, and nothing in its sentences or between
     /// them negates; or the rule negates nothing, and one of its words is negated in its clause.
     fn is_flipped(&self, events: &[Event], negations: &[Position]) -> bool {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {

@@ -10,7 +10,7 @@ use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 /// Words that say nothing about what a sentence is about.
 ///
 /// Fitted by eye to the 50 labelled summaries of COMPINT (see the tests of calibration); it holds
-/// the verbs and adverbs that every rule is phrased with, because they stand in every summary.
+/// the verbs and adverbs that every rule is phrased with, because they are in every summary.
 const STOP_WORDS: &str = "\
     a after always an and any are as at be before by do dont every for from i in is it just \
     let me my never not of on or that the them this to use when with you your";
@@ -43,10 +43,10 @@ pub(super) fn negations() -> impl Iterator<Item = &'static str> {
     NEGATIONS.split(' ')
 }
 
-/// Where a word stands.
+/// The place of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
-    /// How many words stand before it.
+    /// The number of words before it.
     pub(super) word: usize,
     /// How many sentences and lines end before it.
     pub(super) sentence: usize,

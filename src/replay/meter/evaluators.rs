@@ -107,7 +107,7 @@ fn at_once(sending: &OutgoingRequest<'_>) -> usize {
     sending.model.map_or(1, Model::at_once)
 }
 
-/// Which requests are sent together: first one of each prompt that nobody has answered yet, then all
+/// Which requests are sent together: first one of each prompt that has no answer yet, then all
 /// others. Models that take one request at a time get them in their order.
 fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<usize>> {
     if sendings.iter().all(|sending| at_once(sending) < 2) {

@@ -18,7 +18,7 @@ use crate::units::Tokens;
 
 pub(super) mod entities;
 
-/// Which entities each call of a session needs, and where they stand: made once, shared by all cells.
+/// Which entities each call of a session needs, and where they are: made once, shared by all cells.
 #[derive(Debug)]
 pub struct ActionEntities {
     patterns: Patterns,
@@ -125,9 +125,9 @@ impl ActionEntities {
 #[derive(Debug)]
 pub struct ActionSupportObserver {
     entities: Arc<ActionEntities>,
-    /// By entity: in how many texts of the context it stands.
+    /// By entity: the number of texts of the context that hold it.
     present: Vec<u32>,
-    /// By entity: in how many of these the session's own words stand.
+    /// By entity: the number of these that hold the session's own words.
     verbatim: Vec<u32>,
     support: ActionSupport,
     /// By call: what is gone and could be read again.

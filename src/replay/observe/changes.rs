@@ -97,7 +97,7 @@ fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKin
     portions
 }
 
-/// The place of a patch that freed most: what stood there, and what stands there.
+/// The place of a patch that freed most: the entries before, and the entries after.
 fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
     let size = |entries: &[Entry]| entries.iter().map(|it| it.size.tokens).sum::<Tokens>().0;
     let mut removed = applied.change.removed.as_slice();
@@ -127,7 +127,7 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let after = match edit.with.iter().find(is_summary) {
         Some(summary) => Some(summary),
-        // One for one: what stands where the largest stood.
+        // One for one: the entry in the place of the largest.
         None if own.len() == edit.with.len() => largest.and_then(|(at, _)| edit.with.get(at)),
         None => written.next(),
     };

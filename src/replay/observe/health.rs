@@ -13,7 +13,7 @@ use crate::script::Letters;
 use crate::session::{ContentBlock, Session};
 use crate::units::Tokens;
 
-/// Of a text that is kept, so many characters.
+/// The number of characters that are kept of a text.
 const KEPT_CHARS: usize = 600;
 
 /// An answer that begins like this goes on with the conversation instead of summing it up.
@@ -21,7 +21,7 @@ const CHAT: &str = "\
     sure,|sure!|of course|certainly|i'll |i will |i can |i'd be happy|let me |let's |okay,|ok,|great,|\
     here's what i'll";
 
-/// A chat is short: a text of more lines that begins so tells something all the same.
+/// A chat is short: a text of more lines that begins so holds information nevertheless.
 const CHAT_LINES: usize = 6;
 
 /// Looks at every summary.

@@ -22,8 +22,8 @@ pub struct LostBeforeRead {
     window: Window,
     /// The share of the effective window from which on no sub-agent is started.
     agents_blocked_at: f64,
-    /// Messages appended since the last call, by index: all that stood for each, what it was first
-    /// included, and nothing where it was gone. The last is what stands for it now.
+    /// Messages appended since the last call, by index: every version of each, the original
+    /// included; `None` is a version that was removed. The last version is the current one.
     waiting: BTreeMap<usize, Versions>,
     /// Size of all messages, so far.
     messages: Size,
@@ -51,7 +51,7 @@ impl LostBeforeRead {
         }
     }
 
-    /// Compares what stands for a message with what it was.
+    /// Compares the current version of a message with the original.
     fn compare(&mut self, original: &Message, versions: &Versions) {
         let now = versions.last().and_then(Option::as_deref);
         for (block, content) in original.content().iter().enumerate() {
@@ -65,7 +65,7 @@ impl LostBeforeRead {
                 continue;
             }
             self.found.altered += 1;
-            // A result that was put aside is named by the hash of its content.
+            // The file of an offloaded result is named by the hash of its content.
             let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
             self.found.reachable += u64::from(is.is_some_and(|is| is.contains(&path)));
             let versions = versions.iter().flatten();

@@ -339,7 +339,7 @@ impl Observer for PromptCaches {
         self.observe(view, view.prompt());
         if self.observed.is_some() {
             // A recorded counter may have been written before the answer was whole, and counts what
-            // was thought and not told: either may be the larger.
+            // was thought and not shown: either may be the larger.
             let known = self.plan.messages.get(view.before);
             let size = known.map_or_else(Size::default, |(_, pieces)| pieces.size());
             let counted = view.scale.text(size);

@@ -1,8 +1,8 @@
 //! The recovery arm: of what did not survive, whether a search over the removed text finds it.
 //!
-//! At each point where probes are asked, the messages of the session that no longer stand in the
-//! context as they were are searched with each question. What is found is looked at as survival looks
-//! at a prompt; nothing is answered, and nothing is added to the context.
+//! At each point where probes are asked, the messages of the session that are no longer in the
+//! context as they were are searched with each question. What is found is looked at as survival
+//! looks at a prompt; nothing is answered, and nothing is added to the context.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

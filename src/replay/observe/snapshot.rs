@@ -37,7 +37,7 @@ pub struct Snapshot {
 pub struct MessageFate {
     /// How it is represented now.
     pub fate: Representation,
-    /// The last patch that changed this; nothing where the message is as it was.
+    /// The last patch that changed this; `None` if the message is as it was.
     pub decided: Option<Decision>,
 }
 
@@ -135,7 +135,7 @@ impl Representation {
     }
 }
 
-/// The messages that an entry stands for.
+/// The messages that an entry represents.
 fn messages_of(entry: &Entry) -> Vec<Range<usize>> {
     match &entry.origin {
         Origin::Derived(ranges) => ranges.to_vec(),

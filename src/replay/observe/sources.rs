@@ -1,5 +1,5 @@
-//! Where a tool result can be read again: the file it was put aside in, or the file it showed; and
-//! what of a context points there.
+//! Finds where a tool result can be read again: the file it was offloaded to, or the file it
+//! showed; and the pointers of a context to either.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The tool result in a block of a message; nothing where there is none.
+    /// The tool result in a block of a message; `None` if there is none.
     pub(super) fn of(&self, message: usize, block: usize) -> Option<Source> {
         let shown = self.session.messages().get(message)?;
         let mut results = shown.tool_results();
@@ -80,7 +80,7 @@ impl<'a> Places<'a> {
 }
 
 /// How often a context points to tool results: by the tool uses that they answer, and by the names
-/// of the files in which they were put aside.
+/// of the files to which they were offloaded.
 #[derive(Debug, Default)]
 pub(super) struct Pointers {
     tool_uses: BTreeMap<Arc<str>, u32>,
@@ -114,7 +114,7 @@ impl Pointers {
     }
 
     /// Whether a tool result can be read again before the message of index `before`: from the file
-    /// it was put aside in, or by its call from a file that has not changed since.
+    /// it was offloaded to, or by its call from a file that has not changed since.
     pub(super) fn is_recoverable(&self, source: &Source, before: usize) -> bool {
         let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
         let is_counted = |count: Option<&u32>| count.is_some_and(|count| *count > 0);

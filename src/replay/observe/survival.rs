@@ -256,7 +256,7 @@ impl SurvivalObserver {
         } else {
             plan.asked_slots(index, before)
         };
-        // The evidence is no longer wholly verbatim; for a decoy, which has none, anything of the
+        // The evidence is no longer wholly verbatim; for a decoy, which has none, a part of the
         // history is not.
         let is_compacted = if probe.kind().is_never_said() {
             prompt[messages..]

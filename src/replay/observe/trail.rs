@@ -90,8 +90,8 @@ impl TrailPlan {
     /// The files of which a text says what was done to them.
     ///
     /// The verb of a path is the nearest one before it in its line, else the first one behind it,
-    /// else that of the heading the line stands under: a line without a path that names a verb and
-    /// ends with a colon, or begins with `#` or `<`.
+    /// else that of the heading above the line: a line without a path that names a verb and ends
+    /// with a colon, or begins with `#` or `<`.
     fn read(&self, text: &str) -> Vec<Touch> {
         let mut told = Vec::new();
         let mut heading = None;
@@ -146,7 +146,7 @@ impl TrailPlan {
         });
         match (longer.next(), longer.next()) {
             (Some(path), None) => Some(path.clone()),
-            // A name alone that stands for no file, or for several, is no path.
+            // A name alone that fits no file, or several, is not a path.
             _ => (!folders.is_empty()).then(|| token.into()),
         }
     }
@@ -182,7 +182,7 @@ pub struct ArtifactTrailObserver {
     /// The changes before the first message that was not read yet.
     done: BTreeSet<Touch>,
     seen: usize,
-    /// Now, by verb: files touched, told, and told rightly.
+    /// Now, by verb: files touched, named, and named rightly.
     now: ArtifactTrail,
     sums: ArtifactTrail,
 }
@@ -210,7 +210,7 @@ impl ArtifactTrailObserver {
         }
     }
 
-    /// Files touched and told at the last call, by verb.
+    /// Files touched and named at the last call, by verb.
     #[cfg(test)]
     pub(super) fn now(&self) -> &ArtifactTrail {
         &self.now
@@ -307,7 +307,7 @@ mod tests {
             "Files changed:\n- a.rs\n\nFiles read:\n- src/b.rs",
             &[(Modified, "/repo/src/a.rs"), (Read, "src/b.rs")],
         );
-        // One that the session does not know is told all the same, and wrongly.
+        // A file that the session does not know is named nevertheless, and wrongly.
         check("deleted lib/c.rs", &[(Deleted, "lib/c.rs")]);
         check(
             "deleted c.rs, and a.rs is there",

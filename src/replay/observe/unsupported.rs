@@ -19,11 +19,11 @@ use crate::session::{ContentBlock, Message, Session};
 /// The messages that hold each name, ascending.
 type ByName = HashMap<Box<str>, Vec<u32>, RandomState>;
 
-/// So many examples are kept for reports.
+/// The number of examples that are kept for reports.
 const EXAMPLES: usize = 5;
 
-/// Which names stand in which messages of a session: made when the first summary is written, and
-/// shared by all cells.
+/// The names in each message of a session: made when the first summary is written, and shared by
+/// all cells.
 #[derive(Debug)]
 pub struct SaidNames {
     messages: Vec<Arc<Message>>,
@@ -39,7 +39,7 @@ impl SaidNames {
         }
     }
 
-    /// Whether the name stands in a message of these ranges.
+    /// Whether a message of these ranges holds the name.
     fn stands_in(&self, name: &str, ranges: &[Range<usize>]) -> bool {
         let by_name = self.by_name.get_or_init(|| self.index());
         let Some(at) = by_name.get(name) else {
@@ -145,7 +145,7 @@ impl Observer for UnsupportedEntities {
             let Origin::Derived(ranges) = &entry.origin else {
                 continue;
             };
-            // A summary that only moved is no new one.
+            // A summary that only moved is not a new one.
             let is_old = applied.change.removed.iter().any(|removed| {
                 matches!(removed.origin, Origin::Derived(_))
                     && removed.message.model_text() == entry.message.model_text()
@@ -231,7 +231,7 @@ mod tests {
             (2, 2),
             &["48214", "src/lexer.rs"],
         );
-        // It stands in the session, but behind what is replaced.
+        // The session holds it, but after the messages that are replaced.
         check(&[(2, "cache_size")], (1, 1), &["cache_size"]);
         check(&[(3, "cache_size")], (1, 0), &[]);
     }

@@ -24,7 +24,7 @@ pub struct Validity {
     fed: usize,
     /// The newest message of the user, as an index into the session.
     user_message: Option<usize>,
-    /// Whether the context holds it word for word; nothing where it may have changed.
+    /// Whether the context holds it word for word; `None` if it may have changed.
     is_whole: Option<bool>,
     summaries: Summaries,
     /// Findings about patches since the last call.
@@ -128,7 +128,7 @@ impl Validity {
         self.fed = self.fed.max(before);
     }
 
-    /// Takes note of what is wrong at a call: what is no longer wrong becomes a violation.
+    /// Notes the findings at a call: a finding that has ended becomes a violation.
     fn note(&mut self, findings: BTreeSet<Finding>, call: usize) {
         let end = self.next;
         self.next = call + 1;
@@ -223,7 +223,7 @@ impl Summaries {
     }
 }
 
-/// Whether the entry may be a summary of the session's messages it stands for.
+/// Whether the entry may be a summary of the session's messages that it represents.
 fn reads_as_summary(entry: &Entry, session: &Session) -> bool {
     let ranges = match &entry.origin {
         Origin::Derived(ranges) => &ranges[..],

@@ -72,7 +72,7 @@ impl IdealCache {
         (blocks, prefix)
     }
 
-    /// The prompt is sent. [`Line::sent`] is to be told afterwards.
+    /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
     pub fn send(&mut self, line: &Line, now: Moment) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
         let first = self.nodes.len();

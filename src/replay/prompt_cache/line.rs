@@ -187,7 +187,7 @@ pub struct Line {
     entries: Vec<Place>,
     /// Blocks that belong to no entry: tools and system prompt.
     head: usize,
-    /// So many blocks stand as they were last sent.
+    /// The number of blocks that are as they were last sent.
     unbroken: usize,
     pub(super) last_sent: Option<Moment>,
     /// How counted sizes become billed ones.
@@ -199,8 +199,7 @@ pub struct Line {
 /// The effect of a patch on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The first block behind which nothing that was sent stands any more; nothing where the cache
-    /// survives.
+    /// The first block after which nothing is as it was sent; nothing where the cache survives.
     pub broken_at: Option<usize>,
     /// Tokens that the provider removed on its side.
     pub removed: Tokens,
@@ -237,7 +236,7 @@ impl Line {
         self.scale = scale;
     }
 
-    /// Tokens of so many blocks, as billed.
+    /// Tokens of the first `blocks` blocks, as billed.
     pub fn until(&self, blocks: usize) -> Tokens {
         let last = self.last(blocks);
         last.map_or(Tokens::ZERO, |block| self.scale.prompt(block.until))
@@ -287,13 +286,13 @@ impl Line {
         }
     }
 
-    /// Blocks in front of an entry; all of them where there is no such entry.
+    /// Blocks in front of an entry; all of them if there is no such entry.
     pub fn first_block(&self, entry: usize) -> usize {
         let place = self.entries.get(entry);
         place.map_or(self.blocks.len(), |place| place.first)
     }
 
-    /// Applies a patch whose entries are all there: costs what stands behind its first edit.
+    /// Applies a patch whose entries are all there: costs everything after its first edit.
     pub fn patch(&mut self, edits: &[EditedEntries]) -> Change {
         let mut change = Change {
             broken_at: None,
@@ -361,7 +360,7 @@ impl Line {
         }
     }
 
-    /// The prompt was sent as it stands.
+    /// The prompt was sent as it is.
     pub fn sent(&mut self, now: Moment) {
         let from = self.unbroken.min(self.blocks.len());
         for block in &mut self.blocks[from..] {
@@ -386,7 +385,7 @@ impl Line {
         known.map_or(unbroken, |at| at + 1)
     }
 
-    /// Tokens behind so many blocks that stood in an earlier prompt just so.
+    /// Tokens after the given number of blocks that were in an earlier prompt unchanged.
     pub fn seen_from(&self, blocks: usize) -> Tokens {
         let unbroken = self.until(self.unbroken) - self.until(blocks);
         let behind = self.blocks.iter().skip(self.unbroken.max(blocks));

@@ -74,7 +74,7 @@ impl Stage for ClearInputs {
 const MARK: &str = " chars cut…";
 
 impl ClearInputs {
-    /// The tool use with its long texts shortened; nothing where there are none.
+    /// The tool use with its long texts shortened; `None` if there are none.
     fn shortened(&self, context: &Context, (entry, index): (usize, usize)) -> Option<Edit> {
         let message = &context.entries()[entry].message;
         let (block, tool) = message.tool_uses().nth(index)?;

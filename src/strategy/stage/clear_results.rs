@@ -13,7 +13,7 @@ use crate::units::Tokens;
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearResults {
     keep_last: usize,
-    /// Instead of a number: the newest results that are no larger together.
+    /// Instead of a number: the newest results within this size together.
     protect_tokens: Tokens,
     protect_turns: usize,
     min_gain_tokens: Tokens,
@@ -191,7 +191,7 @@ mod tests {
     use crate::session::Message;
     use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
 
-    /// A round: the tool reads something of so many characters.
+    /// A round: the tool reads a text of `chars` characters.
     fn round(id: &str, tool: &str, chars: usize) -> [Message; 2] {
         [
             asks(&[(id, tool, "{}")]),
@@ -260,7 +260,7 @@ mod tests {
                 let before = gone(&trial).len();
                 trial.append(round(&at.to_string(), "Read", 400));
                 trial.fire().unwrap();
-                // The results stand at entries 2, 4, 6 and so on.
+                // The results are at entries 2, 4, 6 and so on.
                 let edge = edges.last().copied().flatten();
                 if let (Some(next), Some(edge)) = (gone(&trial).get(before), edge) {
                     assert_eq!(edge, 2 + 2 * next, "{knobs}");

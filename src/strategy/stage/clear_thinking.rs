@@ -75,7 +75,7 @@ fn is_blank(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Text(text) if text.trim().is_empty())
 }
 
-/// The message without its thinking; nothing where it held nothing else.
+/// The message without its thinking; `None` if it held nothing else.
 ///
 /// The provider refuses thinking that was changed, so that it cannot stay as an empty block. It
 /// refuses blank texts too; where the message holds one, it goes with the thinking.

@@ -126,7 +126,8 @@ impl CollapseGroups {
             // The user's words follow the results that answer the model, and stay.
             let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
             let typed = entries[round.clone()].iter().position(typed);
-            // Where it stands in between, or with results, so does the round.
+            // If their message is between call and results, or holds results, the round is cut before
+            // the call.
             let end = typed.map_or(round.end, |typed| {
                 Cut::Pair.snap_back(entries, round.start + typed)
             });
@@ -260,7 +261,7 @@ mod tests {
             ),
             ("keep_last_rounds = 8", 8, "tt 00 01 02 03 04 05 06 07"),
             ("keep_last_rounds = 7", 8, "tt 2: 01 02 03 04 05 06 07"),
-            // A group that is no larger than its account may be.
+            // A group stays if its summary may be as large as the group.
             ("max_output_tokens = 500", 8, "tt 00 01 02 03 04 05 06 07"),
         ] {
             let mut trial = if knobs.starts_with("max_output") {

@@ -268,7 +268,7 @@ mod tests {
             &[reads("1", a, "four"), reads("2", a, "four")],
             &["four", "four"],
         );
-        // A stub is no view: the third read points to the first as well.
+        // A stub is not a view: the third read points to the first as well.
         check(
             "",
             &[first.clone(), reads("2", a, A), reads("3", a, A)],

@@ -158,8 +158,8 @@ impl Stage for Digest {
 }
 
 impl Digest {
-    /// Where the newest messages within so many tokens begin, one message at least. Cuts a little
-    /// later, where that is legal, rather than above the size.
+    /// The start of the newest messages within a number of tokens, one message at least. Cuts a
+    /// little later, where that is legal, rather than above the size.
     fn end_within(&self, entries: &[Entry], room: Tokens) -> usize {
         let last = entries.len().saturating_sub(1);
         let kept = cut::newest_within(entries, room).min(last);

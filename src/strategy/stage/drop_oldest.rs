@@ -25,7 +25,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Where units begin. What stands before the first response begins the conversation, and is no
+    /// Where units begin. The entries before the first response begin the conversation, and are no
     /// round.
     fn starts(self, entries: &[Entry]) -> Vec<usize> {
         match self {
@@ -92,7 +92,7 @@ mod tests {
     /// Ten messages of a hundred tokens or a few more: what each is, as a letter.
     const LETTERS: &str = "tarABxytsu";
 
-    /// The letters of the messages that stay in a window of so many tokens.
+    /// The letters of the messages that stay in a window of this size.
     fn left(knobs: &str, window: u64) -> String {
         let mut trial = Trial::new("drop_oldest", knobs).within(window);
         let text = "x".repeat(400);

@@ -65,7 +65,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
 }
 
 impl Extract {
-    /// How many counted tokens of messages are kept at this call; nothing where none is cut.
+    /// How many counted tokens of messages are kept at this call; `None` if none is cut.
     fn budget(&self, cx: &Situation) -> Option<Tokens> {
         match &self.sizes {
             Some(sizes) => sizes.get(&cx.call).map(|size| cx.scale.counted(*size)),
@@ -113,7 +113,7 @@ impl Stage for Extract {
             Method::Textrank => by_score(None, &rank::textrank),
             Method::Tfidf => by_score(None, &rank::tfidf),
             Method::Bm25LastUser => {
-                // The question is no place to find an answer.
+                // The question itself is left out of the scores.
                 let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
                 let asked = entries.iter().rposition(typed);
                 let query = rank::text_of(asked.map(|at| &entries[at]));

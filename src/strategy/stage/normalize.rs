@@ -70,7 +70,7 @@ impl Stage for Normalize {
                     with: written,
                 });
             }
-            // Nobody has answered yet: the answers make a turn of their own.
+            // There is no answer yet: the answers make a turn of their own.
             if !repair.answers.is_empty() && next.as_ref().is_none_or(is_of_model) {
                 repair.edits.push(Edit::Replace {
                     entries: turn.end..turn.end,
@@ -166,7 +166,7 @@ impl Normalize {
             }
         }
         pieces.extend(texts);
-        // A placeholder may stand in front of results whose neighbours it replaced.
+        // A placeholder may come before results whose neighbours it replaced.
         pieces.sort_by_key(|piece| piece.message.tool_results().next().is_none());
         pieces
     }

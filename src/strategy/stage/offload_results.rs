@@ -1,4 +1,4 @@
-//! Large tool results are put aside, and the prompt keeps a preview and the path.
+//! Large tool results are offloaded, and the prompt keeps a preview and the path.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ struct Progress {
     planned: Vec<(BlockAt, Arc<str>)>,
 }
 
-/// A result that may be put aside.
+/// A result that may be offloaded.
 struct Candidate {
     at: BlockAt,
     text: Arc<str>,
     chars: usize,
 }
 
-/// How a result begins that was put aside.
+/// The beginning of an offloaded result.
 const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
@@ -137,7 +137,7 @@ impl OffloadResults {
     }
 }
 
-/// The result as it may be put aside; nothing if it was already.
+/// The result as a candidate for offloading; `None` if it is offloaded already.
 fn candidate(context: &Context, at: BlockAt) -> Option<Candidate> {
     let entry = context.entries().get(at.entry)?;
     let text = entry.message.model_text().get(at.block)?;

@@ -58,7 +58,7 @@ impl Stage for Replay {
         let end = entries.iter().position(is_later).unwrap_or(entries.len());
         let (with, written) = self.pieces(pieces, &entries[..end], cx);
         self.done = Some(recorded.clone());
-        // A recording that begins with a summary holds nothing of what that stands for.
+        // A recording that begins with a summary holds nothing of the messages that it represents.
         let is_same = |(old, new): (&Entry, &Entry)| old.message == new.message;
         if with.len() == end && entries.iter().zip(&with).all(is_same) {
             return Step::Done(Ok(Patch::default()));
@@ -87,8 +87,8 @@ impl Stage for Replay {
 impl Replay {
     /// The entries that replace `before`, and the summaries among them.
     ///
-    /// The first thing the product wrote stands for everything that did not stay; what else it
-    /// wrote stands for nothing.
+    /// The first entry that the product wrote represents everything that did not stay; its other
+    /// entries represent nothing.
     fn pieces<'p>(
         &self,
         pieces: &'p [Recorded],

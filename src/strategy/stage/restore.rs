@@ -34,7 +34,7 @@ pub(super) struct Restore {
     hook_results: String,
     plan_tools: Vec<String>,
     skill_tools: Vec<String>,
-    /// The ranges of messages behind the summaries that the hook was told of.
+    /// The ranges of messages behind the summaries that the hook has reported.
     #[serde(skip)]
     reported: Vec<Arc<[Range<usize>]>>,
     /// Tool uses without an answer so far, and where they are.
@@ -43,7 +43,7 @@ pub(super) struct Restore {
     /// The items that can be restored, in their last version.
     #[serde(skip)]
     known: BTreeMap<ItemKey, LastVersion>,
-    /// Counts what was used, to tell what was used last.
+    /// Counts uses, to find the last one.
     #[serde(skip)]
     uses: u64,
     /// [`Context::replacements`] when the stage looked last: what was never replaced is there.
@@ -298,7 +298,7 @@ fn heading((kind, name): &ItemKey) -> String {
 }
 
 impl LastVersion {
-    /// As it is put back: within so many tokens, the heading included.
+    /// The text of a restored item: within a number of tokens, the heading included.
     fn shown(&self, heading: String, tokens: Tokens, cx: &Situation) -> String {
         let counter = &**cx.counts.counter();
         let mut text = heading + "\n";

@@ -1,6 +1,6 @@
 //! Notes are kept as the session runs, and when room is needed they are the summary.
 //!
-//! The notes are written beside the agent's work, each time so many tokens came in; compaction
+//! The notes are written beside the agent's work, each time a number of tokens came in; compaction
 //! then asks no model. What the notes do not cover is kept, and as much before it as the minimums
 //! ask for. Rules and constants are those of Claude Code's session memory; the two that say when
 //! notes are written are not published, and are ours.
@@ -54,7 +54,7 @@ struct SessionMemory {
     /// Tokens of messages that came in since the notes were written.
     #[serde(skip)]
     appended: Tokens,
-    /// The message that is to stand for what the notes cover: once it is in the context, the
+    /// The message that is to represent the messages of the notes: once it is in the context, the
     /// notes have been used.
     #[serde(skip)]
     planned: Option<Arc<Message>>,
@@ -71,7 +71,7 @@ struct Notes {
 enum Coverage {
     /// The session's messages up to this one.
     UpTo(usize),
-    /// Nobody knows, as in a session that was resumed: all of them, it is taken.
+    /// Unknown, as in a session that was resumed: the notes then count as covering all messages.
     Unknown,
 }
 
@@ -126,7 +126,7 @@ impl Stage for SessionMemory {
         if !is_due {
             return Step::Done(Ok(Patch::default()));
         }
-        // The newest entry that stands for a message is the response, as a rule.
+        // The newest entry that represents a message is usually the response.
         let Some(newest) = entries.iter().rev().find_map(newest_message) else {
             return Step::Done(Ok(Patch::default()));
         };
@@ -170,7 +170,7 @@ impl SessionMemory {
 
     /// Where what is kept begins.
     fn kept_from(&self, entries: &[Entry], covers: Coverage) -> usize {
-        // Nothing is kept of what an earlier summary stands for, nor the summary itself.
+        // Nothing is kept of the messages of an earlier summary, nor the summary itself.
         let floor = entries.iter().rposition(is_boundary).map_or(0, |at| at + 1);
         let mut start = match covers {
             Coverage::UpTo(last) => not_covered_from(entries, last),
@@ -229,7 +229,7 @@ impl SessionMemory {
     }
 }
 
-/// The newest of the session's messages that the entry stands for.
+/// The newest of the session's messages that the entry represents.
 fn newest_message(entry: &Entry) -> Option<usize> {
     match &entry.origin {
         Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Some(*at),
@@ -239,7 +239,7 @@ fn newest_message(entry: &Entry) -> Option<usize> {
     }
 }
 
-/// The first entry behind all those that stand for messages up to `last`.
+/// The first entry after all those that represent messages up to `last`.
 fn not_covered_from(entries: &[Entry], last: usize) -> usize {
     let is_covered = |entry: &Entry| newest_message(entry).is_some_and(|newest| newest <= last);
     entries.iter().rposition(is_covered).map_or(0, |at| at + 1)

@@ -120,7 +120,7 @@ impl Trial {
         }
     }
 
-    /// The window is of so many tokens.
+    /// The window has this size.
     pub(super) fn within(mut self, tokens: u64) -> Self {
         self.cx.window = Window::new(Tokens(tokens));
         self
@@ -181,7 +181,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Plans and applies; the reason, or nothing where nothing was planned.
+    /// Plans and applies; the reason, or `None` if nothing was planned.
     pub(super) fn fire(&mut self) -> Result<Option<String>, StageError> {
         let step = self.stage.plan(&self.context, &self.cx);
         let patch = drive(step, &mut self.model)?;

@@ -79,7 +79,7 @@ impl TruncateOutput {
     }
 }
 
-/// The text with its middle cut out, within so many tokens but for the marker; nothing if it would
+/// The text with its middle cut out, within a number of tokens without the marker; nothing if it would
 /// not get shorter.
 pub(super) fn without_middle(
     text: &str,

@@ -32,7 +32,8 @@ pub enum Condition {
     MessagesOver(u64),
     /// The context holds more tool results than this, cleared ones included.
     ResultsOver(u64),
-    /// So many calls have passed since the stage last changed something, or since the beginning.
+    /// This number of calls has passed since the stage last changed something, or since the
+    /// beginning.
     RoundsEvery(u64),
     /// More minutes than this have passed since the model last answered. Never where the session
     /// has no times.
@@ -41,7 +42,7 @@ pub enum Condition {
     /// or one did.
     Marker,
     /// A person asked for a compaction since the last call: the recorded product compacted because
-    /// it was told to.
+    /// a setting says so.
     Manual,
     /// The stage of this name changed something in this same run of the pipeline.
     After(String),
@@ -91,7 +92,7 @@ impl Condition {
             Self::After(stage) => present.was_applied(stage),
             Self::Unless(stage) => !present.was_applied(stage),
             Self::All(conditions) => conditions.iter().all(|inner| inner.holds(present)),
-            // After a refusal, what makes it fire at other times is no reason.
+            // After a refusal, the conditions that make it fire at other times do not count.
             Self::Any(conditions) => conditions.iter().any(|inner| {
                 (cx.overflow.is_none() || inner.answers_overflow()) && inner.holds(present)
             }),

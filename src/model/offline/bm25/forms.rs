@@ -13,7 +13,7 @@ pub(super) fn yes_or_no(question: &str, texts: &[IndexedText]) -> Option<String>
     best_line(question, texts).map(|line| format!("{word}. {line}"))
 }
 
-/// A question may list what is to be brought into order, at least so many.
+/// A question may list the items to order: at least this many.
 const LISTED: usize = 3;
 
 /// The names that the question lists behind its last colon, by their first occurrence; else the values

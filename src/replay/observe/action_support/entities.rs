@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::patterns::{Boundary, Pattern};
 
-/// Shorter pieces stand everywhere by chance.
+/// Shorter pieces occur everywhere by chance.
 const MIN_CHARS: usize = 4;
 /// Longer ones are content, not names.
 const MAX_CHARS: usize = 120;
@@ -33,7 +33,7 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
     for line in text.lines() {
         for quote in ['"', '`'] {
             for quoted in line.split(quote).skip(1).step_by(2) {
-                // A single word in quotes is met again below, if it is no plain word.
+                // A single word in quotes is found again below, if it is not a plain word.
                 if quoted.contains(' ') {
                     add(quoted.trim(), Boundary::Word, found);
                 }
@@ -43,8 +43,8 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
     each_name(text, |name, boundary| add(name, boundary, found));
 }
 
-/// Calls `found` with the paths, identifiers, ids and numbers of a text: entities without the quoted
-/// strings, which a text can be told to hold only by searching it.
+/// Calls `found` with the paths, identifiers, ids and numbers of a text: entities without the
+/// quoted strings, which only a search finds in a text.
 pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str)) {
     each_name(text, |name, _| {
         if is_entity(name) {

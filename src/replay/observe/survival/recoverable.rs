@@ -1,12 +1,12 @@
-//! Where a lost value can still be read: in a text that was put aside and is named in the prompt,
-//! or in a file that has not changed since, while the call that read it is there.
+//! Finds where a lost value can still be read: in an offloaded text that the prompt names, or in a
+//! file that has not changed since, while the call that read it is there.
 
 use super::super::sources::{Places, Pointers, Source};
 use crate::probe::Probe;
 use crate::probe::survival::Survival;
 use crate::session::Session;
 
-/// The tool results in which each probe's evidence stands.
+/// The tool results that hold each probe's evidence.
 #[derive(Debug)]
 pub(super) struct Sources {
     by_probe: Vec<Vec<Source>>,

@@ -20,7 +20,7 @@ pub(super) struct SummaryRequests {
 }
 
 impl SummaryRequests {
-    /// Takes note of a request and all that stands in it.
+    /// Notes a request and all values in it.
     pub(super) fn note(&mut self, survival: &Survival, asked: &StrategyRequest) {
         let is_background = asked.request.purpose == Purpose::Background;
         if !is_background && self.call != Some(asked.call) {

@@ -14,7 +14,7 @@ use crate::model::offline::bm25::{gain, rarity};
 const DAMPING: f64 = 0.85;
 const PASSES: usize = 30;
 
-/// A word that stands in more rounds than this does not tell which of them belong together.
+/// A word in more rounds than this does not show which of them belong together.
 const MOST_ROUNDS: usize = 50;
 
 /// Words of errors and demands.
@@ -64,7 +64,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// How often each word stands in each text.
+/// How often each word occurs in each text.
 fn counted(texts: &[String]) -> Vec<BTreeMap<String, u32>> {
     let counted = |text: &String| {
         let mut counts = BTreeMap::new();
@@ -76,7 +76,7 @@ fn counted(texts: &[String]) -> Vec<BTreeMap<String, u32>> {
     texts.iter().map(counted).collect()
 }
 
-/// For each word the texts that it stands in, ascending.
+/// For each word the texts that hold it, ascending.
 fn places<'w>(
     texts: impl IntoIterator<Item = impl IntoIterator<Item = &'w String>>,
 ) -> BTreeMap<&'w str, Vec<usize>> {
@@ -218,7 +218,7 @@ mod tests {
     fn rare_words_weigh_more() {
         let ln2 = std::f64::consts::LN_2;
         let texts = owned(&["a b", "a a", "B b c c", ""]);
-        // a and b stand in two of four texts, c in one.
+        // a and b are in two of four texts, c is in one.
         close(
             &tfidf(&texts),
             &[ln2, ln2, (2.0 * ln2 + 2.0 * 2.0 * ln2) / 4.0, 0.0],

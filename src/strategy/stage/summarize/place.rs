@@ -10,7 +10,7 @@ use crate::session::{Message, Role, Tag, wire};
 use crate::strategy::{Situation, Trigger};
 use crate::units::ContentHash;
 
-/// Where a summary is put, and what stands around it.
+/// The place of a summary, and the text around it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Placement {
     role: Role,

@@ -33,7 +33,7 @@ pub(super) struct Prompt {
     pub(super) model: Arc<str>,
 }
 
-/// Where the conversation stands in the request.
+/// The place of the conversation in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
@@ -58,7 +58,7 @@ pub(super) enum Previous {
 /// The parts that are left out of a request because a longer one was refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RequestReduction {
-    /// So many messages from the front.
+    /// The number of messages from the front.
     pub(super) from: usize,
     /// This share of the tool results, those in the middle first.
     pub(super) results_percent: u64,
@@ -197,7 +197,7 @@ impl Prompt {
         text
     }
 
-    /// The request in the user's own words; without JSON, the conversation stands in front of it.
+    /// The request in the user's own words; without JSON, the conversation comes before it.
     fn own_words(
         &self,
         own: &OwnPrompt,

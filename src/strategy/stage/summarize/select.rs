@@ -25,7 +25,7 @@ pub(super) struct Select {
     select: Coverage,
     select_rounds: usize,
     keep_first_messages: usize,
-    /// With [`Previous::Append`], earlier summaries and what stands before them stay.
+    /// With [`Previous::Append`], earlier summaries and the entries before them stay.
     previous: Previous,
     cut: Cut,
     user_messages: UserMessages,
@@ -46,7 +46,7 @@ enum Coverage {
     All,
     /// The messages that it replaces.
     UntilTail,
-    /// So many of the oldest rounds, once they are there.
+    /// A number of the oldest rounds, once there are that many.
     EveryRounds,
 }
 
@@ -307,7 +307,8 @@ fn only(entry: &Entry, cx: &Situation, is_wanted: impl Fn(&ContentBlock) -> bool
     Some(Entry::new(origin, Arc::new(message), &cx.counts))
 }
 
-/// The entry with the middle of its longest text cut out, within so many tokens but for the marker.
+/// The entry with the middle of its longest text cut out, within `budget` tokens without the
+/// marker.
 fn shortened(entry: &Entry, budget: Tokens, cx: &Situation) -> Option<Entry> {
     if budget == Tokens::ZERO {
         return None;
