@@ -12,6 +12,7 @@ mod ci;
 mod cli;
 mod compare;
 mod context_pressure;
+mod conditions;
 mod contexts;
 mod conversations;
 #[cfg(feature = "sqlite")]
