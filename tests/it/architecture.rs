@@ -2,6 +2,7 @@
 //! environment, and how large a file gets. The table below is the design; a new edge is a decision
 //! and changes it.
 
+mod features;
 mod scan;
 
 use std::collections::BTreeSet;
@@ -109,69 +110,6 @@ const OPENS_FILES: &[&str] = &[
 
 /// The only code that prints and reads the environment.
 const FACES_THE_USER: &[&str] = &["cli", "main"];
-
-/// What `CONTRIBUTING.md` adds as one file and one line.
-///
-/// Outside their folder only its list may name such files, but for those given here. What these say is true
-/// of one file and need not be said of a new one.
-const FEATURES: &[Feature] = &[
-    Feature {
-        folder: "strategy/stage",
-        mark: "impl Stage for",
-        has_proper_names: false,
-        named_in: &[],
-    },
-    Feature {
-        folder: "session/import",
-        mark: "const IMPORTER:",
-        has_proper_names: true,
-        named_in: &[
-            // Products that show a summary in place of the thinking.
-            ("bill/fit", "codex"),
-            ("bill/fit", "openai_responses"),
-            // The proxy writes logs in the formats of the APIs.
-            ("cli/record", "anthropic"),
-            ("cli/record", "openai_chat"),
-            ("cli/record", "openai_responses"),
-            // Products whose breakpoints were seen to differ from those the provider recommends.
-            ("model/price/placement", "claude_code"),
-            ("model/price/placement", "opencode"),
-            ("model/price/placement", "openhands"),
-            ("model/price/placement", "pi"),
-            // It does not use the larger window of its models.
-            ("runner/native", "claude_code"),
-            // A provider and presets of the same names.
-            ("session/wire", "anthropic"),
-            ("strategy/preset", "claude_code"),
-            ("strategy/preset", "codex"),
-        ],
-    },
-    Feature {
-        folder: "replay/observe",
-        mark: "impl Observer for",
-        has_proper_names: false,
-        named_in: &[
-            // Shown to a person, and not recorded.
-            ("cli/inspect", "snapshot"),
-            ("cli/inspect/diff", "snapshot"),
-            ("cli/inspect/page", "snapshot"),
-            ("cli/inspect/usage", "snapshot"),
-            // Made once for a session, because it is dear.
-            ("replay/prepared", "prompt_cache"),
-            ("replay/prepared", "recovery"),
-        ],
-    },
-];
-
-/// Features of one kind: files in a folder, known by a piece of their text. `<folder>.rs` lists them.
-struct Feature {
-    folder: &'static str,
-    mark: &'static str,
-    /// Whether a string that is the name of one can mean nothing else.
-    has_proper_names: bool,
-    /// Which file names which feature.
-    named_in: &'static [(&'static str, &'static str)],
-}
 
 const MOST_LINES: usize = 600;
 
@@ -331,60 +269,6 @@ fn opened(tokens: &[Token]) -> Vec<usize> {
     let made = tokens.windows(2);
     let made = made.filter(|two| opens(&two[0]) && two[1].text == "::");
     named.chain(made.map(|two| two[0].line)).collect()
-}
-
-/// Which files outside the folder name which of its features: as a module, or in a string.
-fn namings(feature: &Feature, files: &[File]) -> BTreeSet<(String, String)> {
-    let (_, list) = feature.folder.rsplit_once('/').unwrap();
-    let folder = format!("{}/", feature.folder);
-    let features = files.iter().filter_map(|file| {
-        let name = file.module.strip_prefix(&folder)?;
-        (!name.contains('/') && file.text.contains(feature.mark)).then_some(name)
-    });
-    let features: Vec<&str> = features.collect();
-    assert!(features.len() > 10, "{folder} was not found");
-    let mut found = BTreeSet::new();
-    let is_test = |file: &File| file.path().contains(&"tests") || is_test_file(file, files);
-    let others = files
-        .iter()
-        .filter(|file| !file.is_in(&[feature.folder]) && !is_test(file));
-    for file in others {
-        let tokens = &file.source.tokens;
-        for name in &features {
-            let kebab = name.replace('_', "-");
-            let in_string = tokens.iter().any(|token| {
-                let text = token.text.strip_prefix('"');
-                text.is_some_and(|text| text == *name || text == kebab)
-            });
-            let as_module = tokens.windows(3).any(|three| {
-                let [path, colons, module] = three else {
-                    return false;
-                };
-                path.text == list && colons.text == "::" && module.text == *name
-            });
-            if as_module || feature.has_proper_names && in_string {
-                found.insert((file.module.clone(), (*name).to_owned()));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn a_feature_is_named_in_its_own_file_and_in_its_list() {
-    let mut all = Vec::new();
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    files(&src, "", &mut all).unwrap();
-    for feature in FEATURES {
-        let known = feature.named_in.iter();
-        let known = known.map(|(file, name)| ((*file).to_owned(), (*name).to_owned()));
-        assert_eq!(
-            namings(feature, &all),
-            known.collect(),
-            "{}",
-            feature.folder
-        );
-    }
 }
 
 /// The files of `src`, in order of their paths.

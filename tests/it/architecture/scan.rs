@@ -261,6 +261,15 @@ pub(super) fn paths(tokens: &[Token], root: &[&str]) -> Vec<(String, usize)> {
     found
 }
 
+/// The words that follow this one in every path: `a::stage::{b, c}` gives `b` and `c` for `stage`.
+pub(super) fn behind(tokens: &[Token], word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for at in (0..tokens.len()).filter(|at| tokens[*at].text == word) {
+        follow(tokens, at + 1, &mut found);
+    }
+    found.into_iter().map(|(name, _)| name).collect()
+}
+
 /// What comes after the root of a path; `at` is behind the root.
 fn follow(tokens: &[Token], at: usize, found: &mut Vec<(String, usize)>) {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
