@@ -35,15 +35,15 @@ pub use tag::Tag;
 /// Invariants, checked by [`Session::new`]:
 /// - the id is valid (`units::is_valid_id`);
 /// - there is at least one message, and no message is without content;
-/// - tool uses and thinking stand in assistant messages, tool results in user messages;
+/// - tool uses and thinking are in assistant messages, tool results in user messages;
 /// - a tool result holds only text, images and opaque blocks;
 /// - each assistant message is one API call (unless the product wrote it: [`Tag::Synthetic`]), and
 ///   no two share an API-call id;
 /// - compactions are ordered, and lie within the messages;
 /// - a session that was resumed was resumed within its messages.
 ///
-/// A tool result that nobody asked for, or a tool use that was never answered, is *not* an error:
-/// real recordings have them. They are the session's own findings, and no strategy is blamed.
+/// A tool result without a tool use, or a tool use that was never answered, is *not* an error: real
+/// recordings have them. They are the session's own findings, and no strategy is blamed.
 #[derive(Debug, Clone)]
 pub struct Session {
     parts: SessionParts,
@@ -77,7 +77,7 @@ pub struct SessionParts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumePoint {
-    /// So many messages were loaded; what they hold of calls was made before.
+    /// The number of loaded messages; their calls were made before.
     pub at: usize,
     /// The notes that the earlier session left behind, for those who keep any. What they cover is
     /// not known.
@@ -524,13 +524,13 @@ pub enum SessionError {
     /// There is nothing to replay.
     #[error("the session holds no message")]
     NoMessages,
-    /// A message without content is no message.
+    /// A message needs content.
     #[error("message {message} has no content")]
     NoContent {
         /// Index of the message, from 0.
         message: usize,
     },
-    /// A block stands in a message of the wrong role.
+    /// A block is in a message of the wrong role.
     #[error(
         "message {message} holds a block that its role cannot say: tool uses and thinking belong \
          to the assistant, tool results to the user"

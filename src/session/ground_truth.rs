@@ -103,7 +103,7 @@ impl PlantedFact {
 pub enum Fact {
     /// A key with an unguessable value, said once.
     Recall {
-        /// Words that stand beside the value wherever it is said: they bind it.
+        /// Words beside the value wherever it is said: they bind it.
         key: String,
         /// At least 20 bits that cannot be guessed.
         value: String,
@@ -143,7 +143,7 @@ pub enum Fact {
     },
     /// A key whose value was revised: the newest is right, an older one is stale.
     Update {
-        /// Words that stand beside each value.
+        /// Words beside each value.
         key: String,
         /// All values, oldest first.
         values: Vec<Revision>,
@@ -182,7 +182,7 @@ pub enum Fact {
     },
     /// The value of one key, said among others of its type.
     Binding {
-        /// Words that stand beside the value.
+        /// Words beside the value.
         key: String,
         /// The value.
         value: String,
@@ -221,7 +221,7 @@ pub enum Fact {
     },
     /// A value that is asked for in other words than it was said in.
     Indirect {
-        /// Words that stand beside the value, none of which is in the question.
+        /// Words beside the value, none of which is in the question.
         key: String,
         /// At least 20 bits that cannot be guessed.
         value: String,
@@ -234,7 +234,7 @@ pub enum Fact {
     },
     /// Values that were said at different places, and have to arrive in one tool call.
     Act {
-        /// Each with the words that stand beside it.
+        /// Each with the words beside it.
         arguments: Vec<KeyValue>,
     },
     /// A person's question about a conversation, with an answer that others gave: it may have to be
@@ -250,7 +250,7 @@ pub enum Fact {
     Decoy {
         /// A key of the same class as the planted ones.
         key: String,
-        /// A value of the same class, which stands nowhere in the session.
+        /// A value of the same class, which the session does not hold.
         value: String,
     },
 }
@@ -295,7 +295,7 @@ pub struct AllowedCall {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyValue {
-    /// Words that stand beside the value.
+    /// Words beside the value.
     pub key: String,
     /// The value.
     pub value: String,
@@ -343,8 +343,8 @@ pub struct Revision {
     pub value: String,
     /// Index of the message that says it.
     pub message: usize,
-    /// Whether it only ends the value before it. It can be guessed, or stands elsewhere too, or
-    /// nobody knows it: it is neither asked for nor searched.
+    /// Whether it only ends the value before it. It can be guessed, or is elsewhere too, or is
+    /// unknown: it is neither asked for nor searched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
 }

@@ -6,9 +6,9 @@
 //! JSON values, `conversations` finds the conversations in API logs, `assemble` makes messages
 //! out of records, and [`tool_names`] classifies tools by their names.
 //!
-//! Nothing is lost silently. What is no part of the conversation is counted by type in
-//! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to
-//! be mended in `warnings`.
+//! Nothing is lost silently. Records outside the conversation are counted by type in
+//! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to be
+//! mended in `warnings`.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -142,7 +142,7 @@ impl Importer {
         }
     }
 
-    /// A format of which the files are no texts of one session, or ask about their sessions.
+    /// A format whose files are not texts of one session, or ask about their sessions.
     pub(super) const fn of_file(
         format: &'static str,
         detect: fn(&Head) -> bool,
@@ -311,7 +311,7 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
     Ok((head, again.chain(BufReader::new(file))))
 }
 
-/// Says as much as the first bytes tell about a file that no importer reads.
+/// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let path = path.to_owned();
     let start = file::strip_bom(head).trim_ascii_start();

@@ -1,11 +1,11 @@
 //! Proctor's own session format: one JSON object per line, `*.session.jsonl`.
 //!
 //! The first line is the header, every other line a message, in order. A compaction that the
-//! recorded product made is a line of its own, before the message it preceded. Writing, reading
-//! and writing again gives the same bytes: JSON that came from elsewhere (tool arguments, tool
-//! definitions, image sources, unknown blocks) is embedded as it was written. Where such JSON
-//! holds a line break, it stands as a string under the same key with `_text` added. [`schema`] says
-//! the same as a JSON Schema.
+//! recorded product made is a line of its own, before the message it preceded. Writing, reading and
+//! writing again gives the same bytes: JSON that came from elsewhere (tool arguments, tool
+//! definitions, image sources, unknown blocks) is embedded as it was written. Where such JSON holds
+//! a line break, it is a string under the same key with `_text` added. [`schema`] says the same as
+//! a JSON Schema.
 //!
 //! ```
 //! use proctor::session::import;

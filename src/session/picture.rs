@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::session::Image;
 use crate::tokens::{Picture, Pixels};
 
-/// A JPEG's size may stand behind a thumbnail and other notes; so many bytes are looked through.
+/// A JPEG's size may come after a thumbnail and other notes: the number of bytes that are searched.
 const HEAD: usize = 256 << 10;
 
 /// The keys of a source that say how large its picture is.

@@ -5,8 +5,8 @@
 //! [`Redactor`] meets it, in text, in the JSON of a tool's arguments, in a summary. What was
 //! replaced is recognised and left alone, so that redacting twice changes nothing.
 //!
-//! Secrets are told by their shape or by the name they stand behind. What has
-//! neither, a pass phrase in a sentence, a name, a picture, stays: look before you share.
+//! Secrets are recognised by their shape or by the name before them. What has neither, a pass
+//! phrase in a sentence, a name, a picture, stays: look before you share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ mod patterns;
 pub enum Class {
     /// The inside of a private-key block.
     PrivateKey,
-    /// A key or token that a provider gives out, told by how it begins.
+    /// A key or token that a provider gives out, recognised by its beginning.
     Token,
     /// The value in a header that authorises a request.
     Credential,
@@ -247,7 +247,7 @@ fn replacement(class: Class, number: usize, length: usize) -> String {
     name
 }
 
-/// Whether a candidate is what stands for a secret already.
+/// Whether a candidate is already the placeholder of a secret.
 fn is_replaced(text: &str) -> bool {
     text.starts_with(MARK) || text.contains("REDACTED")
 }

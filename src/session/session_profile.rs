@@ -135,7 +135,7 @@ impl Profiler {
             .filter_map(|message| Some(message.timestamp?.0))
             .collect();
         for pair in times.windows(2) {
-            // A clock that was set back is no gap.
+            // A clock that was set back is not a gap.
             self.gaps
                 .extend(u64::try_from(pair[1].saturating_sub(pair[0])).ok());
         }

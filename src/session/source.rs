@@ -14,7 +14,7 @@ use crate::units::Tokens;
 pub struct Source {
     /// Name of the format: `native`, `claude-code`, `synthetic`.
     pub format: String,
-    /// Records that are no part of the conversation (progress, titles, snapshots), by type.
+    /// Records that do not belong to the conversation (progress, titles, snapshots), by type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, u64>,
     /// Records and blocks of a type the importer does not know, by type.
@@ -45,7 +45,7 @@ pub struct Missing {
     pub system_prompt: bool,
     /// The definitions of tools that were used.
     pub tools: bool,
-    /// About so many tokens, where the provider's first bill tells.
+    /// Their approximate number of tokens, if the provider's first bill shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
 }

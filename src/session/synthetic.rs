@@ -53,11 +53,11 @@ pub struct Recipe {
     /// The usual size of a result, in percent of the family's own, from 5 to 400. The middle of the
     /// distribution is scaled; its largest twentieth stays.
     pub result_percent: u32,
-    /// How many other keys of its kind stand beside each planted key, at most 12; nothing for the
+    /// The number of other keys of its kind beside each planted key, at most 12; nothing for the
     /// family's own.
     pub distractors: Option<u32>,
-    /// Tokens of system prompt and tools that stand in front of every prompt beside those the session
-    /// holds: real agents send far more of them than a made-up one.
+    /// Tokens of system prompt and tools in front of every prompt beside those the session holds:
+    /// real agents send far more of them than a made-up one.
     pub head_tokens: Tokens,
     /// In how many ways a planted fact may be said, at least 1; nothing for all there are. With
     /// one, its words give every fact away.

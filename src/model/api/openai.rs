@@ -61,8 +61,8 @@ pub(super) fn answer(completion: &Value) -> Answer<'_> {
     }
 }
 
-/// The disjoint counters: `prompt_tokens` counts what was read from the cache, too. Writing to
-/// Writes to OpenAI's cache cost nothing extra, and the API does not report them.
+/// The disjoint counters: `prompt_tokens` counts what was read from the cache, too. Writes
+/// to OpenAI's cache cost nothing extra, and the API does not report them.
 fn usage(usage: &Value) -> Usage {
     let number = |value: &Value| Tokens(value.as_u64().unwrap_or(0));
     let read = number(&usage["prompt_tokens_details"]["cached_tokens"]);

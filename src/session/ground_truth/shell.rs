@@ -1,6 +1,6 @@
 //! Finds the files that a shell command shows.
 
-/// Commands that print files, or parts of them, to whoever runs them.
+/// Commands that print files, or parts of them, to the person or agent that runs them.
 const SHOWS: &[&str] = &[
     "bat", "cat", "egrep", "fgrep", "grep", "head", "jq", "less", "more", "nl", "rg", "sed",
     "tail", "wc", "xxd",

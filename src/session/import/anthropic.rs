@@ -1,12 +1,12 @@
 //! Anthropic's messages API: requests, logs of them, and bare lists of messages.
 //!
-//! Beside `messages` stand `system` (a text or a list of texts), `tools` and `model` as in a
-//! request, and in a log perhaps `response` or `usage`. Blocks of tools that the provider runs
-//! itself, and documents, are kept as they are. What the provider compacts itself is an event.
+//! Beside `messages` are `system` (a text or a list of texts), `tools` and `model` as in a request,
+//! and in a log perhaps `response` or `usage`. Blocks of tools that the provider runs itself, and
+//! documents, are kept as they are. What the provider compacts itself is an event.
 //!
 //! The client goes on sending the whole history. A `compaction` block in a message of the model's
-//! stands for everything before it (beta `compact-2026-01-12`); `context_management` of a
-//! response says how many of the oldest tool results the model did not see (beta
+//! represents everything before it (beta `compact-2026-01-12`); `context_management` of a response
+//! says how many of the oldest tool results the model did not see (beta
 //! `context-management-2025-06-27`).
 
 use super::api_detection::api_of;
@@ -184,8 +184,8 @@ fn left(block: &Value) -> Option<CompactedTo> {
     Some(CompactedTo::Replaced(vec![Recorded::summary(text)]))
 }
 
-/// The prompt of the call that wrote the summary: the counters of a response leave it out, and
-/// its `iterations` tell it.
+/// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
+/// `iterations` show it.
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
     let iterations = usage["iterations"].as_array()?.iter();
     let mut own = iterations.filter(|it| it["type"] == "compaction");

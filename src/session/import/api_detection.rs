@@ -26,8 +26,8 @@ const TYPES: [&str; 2] = [
     "developer file function image_url input_audio refusal system tool",
 ];
 
-/// The API of the file's conversations, or none if it holds something else. Where nothing tells,
-/// it is OpenAI's chat completions: plain texts have the same shape in both APIs.
+/// The API of the file's conversations, or none if it holds something else. If nothing shows it, it
+/// is OpenAI's chat completions: plain texts have the same shape in both APIs.
 pub(super) fn api_of(head: &Head) -> Option<Api> {
     let records: Vec<Value> = head.values.iter().take(SEEN).map(bodies::seen).collect();
     let first = match records.first()? {

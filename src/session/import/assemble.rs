@@ -60,7 +60,7 @@ struct Draft {
     usage: Option<Usage>,
     timestamp: Option<Timestamp>,
     tags: BTreeSet<Tag>,
-    /// The blocks that the product wrote, whoever wrote the others.
+    /// The blocks that the product wrote; the others may have any author.
     injected: BTreeSet<usize>,
 }
 
@@ -270,7 +270,7 @@ impl Assembler {
         count(&mut self.source.warnings, what);
     }
 
-    /// Counts something that is no part of the conversation.
+    /// Counts something that does not belong to the conversation.
     pub(super) fn skip(&mut self, what: &str) {
         count(&mut self.source.skipped, what);
     }

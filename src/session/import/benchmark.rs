@@ -19,7 +19,7 @@ pub(super) struct Question {
     pub(super) words: String,
     /// The date it is asked on, if known: the answer may have to be calculated from then.
     pub(super) asked: Option<String>,
-    /// The right answer; none if the conversation does not tell.
+    /// The right answer; none if the conversation does not say.
     pub(super) answer: Option<String>,
     /// The records that answer it.
     pub(super) evidence: Vec<Arc<str>>,
@@ -138,7 +138,7 @@ impl Chat {
     }
 }
 
-/// The fact that a question asks for, with the messages that tell it.
+/// The fact that a question asks for, with the messages that say it.
 fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Option<PlantedFact> {
     let answer = question.answer.as_deref().map(str::trim);
     let fact = match (answer, &evidence[..]) {

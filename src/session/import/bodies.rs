@@ -129,7 +129,8 @@ impl Log<'_> {
         inner.get().starts_with('{').then_some(inner)
     }
 
-    /// An answer that is no object: JSON in a string, the text of a stream, a list of its events.
+    /// An answer that is not an object: JSON in a string, the text of a stream, a list of its
+    /// events.
     fn answer(&mut self, raw: &RawValue) -> Option<Box<RawValue>> {
         if let Some(whole) = self.in_string(raw) {
             return Some(whole);
@@ -152,7 +153,7 @@ impl Log<'_> {
                 assembly.push(line.as_bytes());
                 assembly.push(b"\n");
             }
-            // The mark of the end is no event, and is left out of lists.
+            // The mark of the end is not an event, and is left out of lists.
             if is_done && self.api == Api::ChatCompletions {
                 assembly.push(b"data: [DONE]\n");
             }

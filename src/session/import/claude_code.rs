@@ -17,7 +17,7 @@
 //! - Old results are cleared without a summary: a `microcompact_boundary` names them, and a
 //!   `content-replacement` says what was read in the place of a result that was too large. Both
 //!   take effect at the next call; the results are whole in the file.
-//! - Records that a resumed session copied stand under new names: they are told by their call or
+//! - Records that a resumed session copied have new names: they are recognised by their call or
 //!   their time, and by what they say.
 //! - Records of sub-agents (`isSidechain`) are conversations of their own.
 //! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
@@ -192,7 +192,7 @@ impl Recording {
             timestamp,
             said,
         };
-        // A new root stands before the first entry below it.
+        // A new root comes before the first entry below it.
         if chain == 0
             && let Some(root) = self.root.take()
             && roots::begins(&entry, &root, &self.parents)
@@ -352,7 +352,7 @@ impl Recording {
         }))
     }
 
-    /// A record that was copied may still tell more of what the call cost, and says nothing.
+    /// A record that was copied may still report more usage of the call, and says nothing.
     fn assistant(
         &mut self,
         record: &Record<'_>,

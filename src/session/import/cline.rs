@@ -2,11 +2,11 @@
 //! more; newer versions of Cline as an object with `system_prompt` and `messages`.
 //!
 //! Rules of this format, beside those every importer shares:
-//! - Where the agent was given no tools, calls stand in the model's text and results in the user's,
-//!   which nobody typed: see `tags`. What a person typed stands in tags such as `<task>`.
+//! - Where the agent was given no tools, calls are in the model's text and results in the user's,
+//!   which are not typed: see `tags`. A person's typed text is in tags such as `<task>`.
 //! - Cline notes in what it showed the user which messages it left out of the context from then on.
 //! - Roo never deletes: what was summarised names its summary (`condenseParent`), what was cut off
-//!   names its marker (`truncationParent`). Summaries and markers stand where they take effect in
+//!   names its marker (`truncationParent`). Summaries and markers are where they take effect in
 //!   the list, which is not when they were written: see `hidden`.
 //! - The newer versions' input of a call includes the cached tokens. The older ones keep usage, and
 //!   when a compaction happened, in what they showed the user: a file of its own in the task's
@@ -68,7 +68,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 fn folder_of(path: &Path) -> Option<Folder> {
     let is_history = path.file_name().is_some_and(|name| name == HISTORY);
     let beside = is_history.then(|| path.parent()).flatten()?;
-    // A path of one part stands in the current folder.
+    // A path of one part is in the current folder.
     let beside = if beside.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -255,7 +255,7 @@ fn blocks_of(
 fn own(raw: &RawValue) -> Option<ContentBlock> {
     let mut block = Object::read(raw)?;
     match &*block.take_text("type")? {
-        // A file that was attached: its path, and what stands in it.
+        // A file that was attached: its path, and its content.
         "file" => {
             let (path, text) = (block.take_text("path")?, block.take_text("content")?);
             Some(ContentBlock::Text(format!("{path}\n{text}").into()))

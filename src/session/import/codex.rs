@@ -10,13 +10,13 @@
 //! - Items name no API call. What the model says belongs to one call until a tool or the user has
 //!   spoken, or until the provider has billed it. Older versions wrote each result behind its call
 //!   while the response still came in: calls that follow results are of the same response where
-//!   the results stand before its bill.
+//!   the results come before its bill.
 //! - A token count is the bill of the call before it; it is written again when nothing was called,
 //!   and counts only where it changed. Its input includes what was read from the cache.
 //! - A turn that the user went back from is rolled back by an event: it stays in the file, and is
 //!   no part of what followed.
 //! - What Codex slips in (instructions, the environment, notes about an aborted turn) is the
-//!   user's by its role, and nobody typed it.
+//!   user's by its role, and it is not typed.
 //! - `compaction_response_id` names the response that wrote a summary, in newer versions: it is no
 //!   call of the agent's.
 //! - The window is written as the 95 % of it that Codex uses; sessions hold the whole window.
@@ -105,12 +105,12 @@ const WRAPPED: &str = "session_meta response_item event_msg turn_context compact
 /// The content of a record, in the order of the file: a turn that was rolled back is not in it.
 enum Step {
     Item(Item, Option<Timestamp>),
-    /// The bill of the call before it, if its counters are told; and the provider's id of the
+    /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
     Bill(Option<Usage>, Option<Arc<str>>),
     /// A turn begins, with this model.
     Turn(Option<Arc<str>>),
-    /// A compaction: what it left, or the summary that stands behind what was typed of late.
+    /// A compaction: what it left, or the summary that follows the texts that were typed last.
     Compacted(Result<CompactedTo, Arc<str>>),
 }
 
@@ -302,7 +302,7 @@ impl Rollout {
 
     /// The call before it is done.
     fn billed(&mut self, usage: Option<Usage>) {
-        // In newer versions the bill stands before the results: a call after a result may be the
+        // In newer versions the bill comes before the results: a call after a result may be the
         // same response's.
         if self.queue.last().is_some_and(|(item, _)| is_answer(item)) {
             self.queue = by_response(std::mem::take(&mut self.queue));

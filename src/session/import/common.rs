@@ -276,7 +276,7 @@ impl Assembler {
     }
 }
 
-/// The sessions, if there are any; the first one tells what the file says as a whole.
+/// The sessions, if there are any; the first one carries the facts of the file as a whole.
 pub(super) fn some(
     mut sessions: Vec<Session>,
     file: Source,
@@ -309,7 +309,7 @@ impl Source {
         count(&mut self.warnings, what);
     }
 
-    /// Counts something that is no part of the conversation.
+    /// Counts something that does not belong to the conversation.
     pub(super) fn skip(&mut self, what: &str) {
         count(&mut self.skipped, what);
     }

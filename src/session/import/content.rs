@@ -11,7 +11,7 @@ use super::object::Object;
 use super::product::is_one_of;
 use crate::session::{ContentBlock, Image, JsonText, Opaque, Source};
 
-/// Whose message a part stands in: a session holds tool uses and thinking only in the assistant's.
+/// The author of a part's message: a session holds tool uses and thinking only in the assistant's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     User,

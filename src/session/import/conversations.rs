@@ -111,7 +111,7 @@ pub(super) fn sessions(
                 log.add(found)?;
                 log.add_loose(&mut loose)?;
             }
-            // One odd line is no reason to refuse the others.
+            // One odd line is not a reason to refuse the others.
             Err(error) => {
                 log.add(found)?;
                 source.not_understood(NO_CONVERSATION);
@@ -291,7 +291,7 @@ pub(super) fn unknown_record(
     says_words(&value).then(|| content::kept(&kind, raw))
 }
 
-/// Whether a text of more than one word stands in it: names, ids and times are one.
+/// Whether it holds a text of more than one word: names, ids and times are one.
 fn says_words(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().contains(char::is_whitespace),

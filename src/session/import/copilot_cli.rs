@@ -3,14 +3,14 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - What the model was sent of a user's message is its `transformedContent`.
-//! - Calls stand in `toolRequests`, and once more where they are carried out. Those that only stand
-//!   there are calls nobody else recorded: of a sub-agent, or of the user.
+//! - Calls are in `toolRequests`, and once more where they are carried out. Calls that are
+//!   only there belong to a sub-agent or to the user.
 //! - What a sub-agent says and does names the tool call it came from (`parentToolCallId`, or
 //!   `agentId` of newer versions): each is a session of its own.
 //! - A compaction runs beside the work: what was said since it began stays. It takes effect with
 //!   the next call.
 //! - A rewind takes an event and all after it back.
-//! - Each message says what the model wrote in tokens; what it read is told only where the events
+//! - Each message says what the model wrote in tokens; what it read is known only where the events
 //!   `assistant.usage` were kept.
 
 use super::conversations::{self, Shape};
@@ -27,7 +27,7 @@ fn is_first(head: &Head) -> bool {
     has("sessionId") && has("chatMessages")
 }
 
-/// Kinds of events that are no part of the conversation, by the first word of their name.
+/// Kinds of events that do not belong to the conversation, by the first word of their name.
 const BOOKKEEPING: &str = "session hook permission subagent skill command commands capabilities \
      elicitation external_tool exit_plan_mode user_input pending_messages mcp sampling abort \
      assistant tool system model";

@@ -103,7 +103,7 @@ pub enum ImportError {
     /// An archive cannot be unpacked.
     #[error("`{}` is a damaged archive: {}", .0.display(), .1)]
     Archive(PathBuf, String),
-    /// A recording of something that is no conversation in texts.
+    /// A recording of something that is not a conversation in texts.
     #[error("`{}` cannot be replayed: {}", .0.display(), .1)]
     NoMessages(PathBuf, &'static str),
     /// The messages do not make a session.
@@ -112,7 +112,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Whether the file is no recording, or an empty one: found in a folder, it is passed over.
+    /// Whether the file is not a recording, or an empty one: found in a folder, it is passed over.
     pub fn is_no_recording(&self) -> bool {
         matches!(
             self,

@@ -127,7 +127,7 @@ pub(crate) struct SourceText {
     source: Source,
 }
 
-/// One line that is not blank, or a JSON value, which may stand on several lines.
+/// One line that is not blank, or a JSON value, which may be on several lines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'t> {
     pub(super) path: &'t Path,

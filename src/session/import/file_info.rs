@@ -62,7 +62,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
         file.take(most).read_to_end(&mut tail).map_err(io)?;
     }
     let end = if tail.is_empty() { &head } else { &tail };
-    // Nearly always a time stands near either end.
+    // There is nearly always a time near either end.
     let near = &head[..head.len().min(NEAR)];
     let first = times(near).next().or_else(|| times(&head).next());
     let near = &end[end.len().saturating_sub(NEAR)..];

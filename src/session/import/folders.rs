@@ -1,7 +1,7 @@
 //! Folders that are one session: some products keep a session in many files.
 //!
-//! A [`Folder`] is told by the names of what stands in it. Its files are read by those names only,
-//! never by a path that a recording holds, and links to other folders are not followed.
+//! A [`Folder`] is recognised by the names of its files and folders. Its files are read by those
+//! names only, never by a path that a recording holds, and links to other folders are not followed.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -39,7 +39,7 @@ impl Folder {
         &self.names
     }
 
-    /// Whether something of that name stands in it.
+    /// Whether it holds something of that name.
     pub fn has(&self, name: &str) -> bool {
         self.names
             .binary_search_by(|own| own.as_str().cmp(name))

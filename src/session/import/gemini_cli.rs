@@ -4,7 +4,7 @@
 //! Rules of this format, beside those every importer shares:
 //! - A record that is written again replaces the earlier one of its id: first come the words, then
 //!   the tool calls. It keeps the place of the first.
-//! - Calls and results stand in the record of the model; the results are the user's next message.
+//! - Calls and results are in the record of the model; the results are the user's next message.
 //! - The input of a call includes what was read from the cache; thoughts are billed beside output.
 //! - One that is written again with results masked masks them from there on: the first form is
 //!   what was said.
@@ -228,7 +228,7 @@ impl<'a> Chat<'a> {
             Some("user") => self.user(&record, time),
             Some("gemini" | "model") => self.model(record, time),
             Some(known @ ("info" | "warning" | "error")) => self.assembler.skip(known),
-            // Others were told when they were collected.
+            // Others were warned of when they were collected.
             _ => {}
         }
     }

@@ -3,12 +3,12 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Requests and responses of tools carry their value or their error, with a `status`.
-//! - What is meant for the user alone is no part of the conversation: notices, requests for a
+//! - Texts for the user alone do not belong to the conversation: notices, requests for a
 //!   confirmation, texts whose `audience` is the user.
 //! - A compaction hides earlier messages from the agent (`agentVisible`), and writes messages that
-//!   the user does not see (`userVisible`): a summary, and what the agent is told beside it. Who
+//!   the user does not see (`userVisible`): a summary, and the agent's texts beside it. Who
 //!   sees what is recorded as it was at the end; messages that the user does not see are taken to
-//!   have been written where they stand, and what was hidden by then as hidden with them.
+//!   have been written at their places, and what was hidden by then as hidden with them.
 
 use super::images;
 use super::prelude::*;

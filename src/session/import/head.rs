@@ -16,7 +16,7 @@ const KEYWORD: usize = 40;
 /// The first bytes of a file, which may be cut anywhere.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// The text from the first character that is no white space.
+    /// The text from the first character that is not white space.
     pub(crate) text: String,
     /// The JSON values in it; one that was cut is closed.
     pub(crate) values: Vec<Value>,

@@ -2,9 +2,9 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Records that follow each other without a user's between them are one call: while an answer
-//!   comes in it is written piece by piece, and a tool use stands in two pieces.
-//! - The content of a result is an object of Gemini's: what the model was told is the response in
-//!   it; what was shown on the screen stands beside it.
+//!   comes in it is written piece by piece, and a tool use is in two pieces.
+//! - The content of a result is an object of Gemini's: the model's text is the response in
+//!   it; the text on the screen is beside it.
 //! - All pieces of an answer have the same parent, so that the order of the file is the
 //!   conversation.
 

@@ -11,7 +11,7 @@ pub(super) fn image(source: &Value) -> ContentBlock {
     })
 }
 
-/// The source of a picture whose data stands in the recording.
+/// The source of a picture whose data is in the recording.
 pub(super) fn embedded(media_type: &Value, data: &Value) -> Value {
     json!({"type": "base64", "media_type": media_type, "data": data})
 }

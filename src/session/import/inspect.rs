@@ -4,11 +4,11 @@
 //! Rules of this format, beside those every importer shares:
 //! - The messages of a sample are its history; its model events say what each call was sent, what
 //!   it cost and when its answer came. They meet in the ids of messages.
-//! - Long texts stand apart as attachments, and are put back where they belong; newer logs keep
+//! - Long texts are kept apart as attachments, and are put back where they belong; newer logs keep
 //!   the messages of model events apart too.
-//! - A compaction event stands before the first call that it changed: what that call was sent is
+//! - A compaction event comes before the first call that it changed: what that call was sent is
 //!   what the compaction left.
-//! - Some providers count cached tokens in the input, some beside it: the total tells.
+//! - Some providers count cached tokens in the input, some beside it: the total shows which.
 
 use super::common::some;
 use super::conversations::name;

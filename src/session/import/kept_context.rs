@@ -28,7 +28,7 @@ pub(super) fn context(compactions: &[RecordedCompaction], at: usize) -> Option<V
 /// The pieces with these blocks replaced. A message that is in no piece stays out.
 pub(super) fn edited(pieces: &[Recorded], edits: &Edits) -> Vec<Recorded> {
     let mut result = Vec::with_capacity(pieces.len());
-    // The blocks of one message that were replaced before stand together.
+    // The blocks of one message that were replaced before are together.
     let of = |piece: &Recorded| match piece {
         Recorded::Edited { message, .. } => Some(*message),
         _ => None,
@@ -150,7 +150,7 @@ impl Records {
     }
 }
 
-/// One message of several records that stand together; tool results first.
+/// One message of several records in a row; tool results first.
 fn written(run: &[Shown]) -> Option<Recorded> {
     let mut blocks: Vec<ContentBlock> = run.iter().flat_map(|one| one.blocks.clone()).collect();
     if blocks.is_empty() {

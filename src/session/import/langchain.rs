@@ -3,7 +3,7 @@
 //! line.
 //!
 //! Rules of this format, beside those every importer shares:
-//! - A call stands in `tool_calls`, and once more in the content or beside it, in its provider's
+//! - A call is in `tool_calls`, and once more in the content or beside it, in its provider's
 //!   shape: it is counted once.
 //! - `usage_metadata` has one shape for all providers; its input includes the cached tokens.
 //! - A message that the library marks as a summary takes the place of all that was before it.

@@ -1,7 +1,7 @@
 //! Reads records of which a key may be of an odd type.
 //!
 //! A record is read as it is described. Where that fails, each key that does not fit is left out
-//! and counted, and the others are read: one odd key is no reason to refuse a file.
+//! and counted, and the others are read: one odd key is not a reason to refuse a file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::assemble::{Assembler, count};
 use super::file::Line;
 use crate::session::Source;
 
-/// Reads an object whose keys are all optional; none if it is no object.
+/// Reads an object whose keys are all optional; none if it is not an object.
 pub(super) fn object<'a, T: Deserialize<'a>>(
     text: &'a str,
     assembler: &mut Assembler,
@@ -24,13 +24,13 @@ pub(super) fn object<'a, T: Deserialize<'a>>(
     object_in(text, &mut assembler.source)
 }
 
-/// Reads an object whose keys are all optional, and counts what is left out in `source`; none if
-/// it is no object.
+/// Reads an object whose keys are all optional, and counts what is left out in `source`; none if it
+/// is not an object.
 pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
     if let Ok(read) = serde_json::from_str(text) {
         return Some(read);
     }
-    // Of duplicate keys, the last one stands.
+    // Of duplicate keys, the last one counts.
     let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(text).ok()?;
     entries.retain(|key, value| {
         let alone =
@@ -48,8 +48,8 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
     .ok()
 }
 
-/// Reads a line that is an object whose keys are all optional; one that is other JSON is counted
-/// as unknown. The error of a line that is no JSON says where.
+/// Reads a line that is an object whose keys are all optional; one that is other JSON is counted as
+/// unknown. The error of a line that is not JSON says where.
 pub(super) fn line<'a, T: Deserialize<'a>>(
     line: &Line<'a>,
     source: &mut Source,
@@ -75,7 +75,8 @@ mod tests {
         rest: Option<&'a RawValue>,
     }
 
-    /// Expects the keys `name`, `size` and `rest` as read, and so many that were left out.
+    /// Expects the keys `name`, `size` and `rest` as read, and the number of keys that were left
+    /// out.
     #[track_caller]
     fn check(text: &str, expected: &str, odd: usize) {
         let mut assembler = Assembler::new([]);

@@ -1,6 +1,6 @@
 //! `LoCoMo`: two people who talk over months, and questions about what they said.
 //!
-//! The first speaker is the user, the second the model; names stand before what each says, for the
+//! The first speaker is the user, the second the model; names come before what each says, for the
 //! questions ask by them. A picture is the caption that comes with it.
 
 use super::Recording;
@@ -76,7 +76,7 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     let evidence = evidence.flat_map(|it| it.split([' ', ';', ',']));
     let evidence = evidence.filter(|it| !it.is_empty());
     let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
-    // A question that asks of one what the other said: nothing answers it, whatever else stands there.
+    // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
         || value.get("answer").is_none() && value.get("adversarial_answer").is_some();
     let answer = text("answer").filter(|_| !is_adversarial);

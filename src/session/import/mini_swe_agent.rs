@@ -3,8 +3,8 @@
 //!
 //! Messages have the shape of chat messages, with what the agent noted beside them (`extra`: the
 //! API's answer, its time and cost); where the agent spoke to the responses API, they are its items
-//! and whole responses. Only the task is typed. Where the agent was given no tools, actions stand
-//! in the model's text, one fenced block in each, and what came of them in messages of the user's
+//! and whole responses. Only the task is typed. Where the agent was given no tools, actions are in
+//! the model's text, one fenced block in each, and what came of them in messages of the user's
 //! role: they become tool uses and their results.
 
 use super::conversations::{self, Shape};
@@ -15,7 +15,7 @@ const FORMAT: &str = "mini-swe-agent";
 
 const SHAPE: Shape = Shape::of_messages("messages");
 
-/// How the oldest version tells what came of a command.
+/// The oldest version's report of a command's result.
 const OBSERVED: &str = "<returncode>";
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);

@@ -65,17 +65,17 @@ impl<'a> Object<'a> {
         Some(value)
     }
 
-    /// Takes a text out. A value that is no text stays, to be counted.
+    /// Takes a text out. A value that is not a text stays, to be counted.
     pub(super) fn take_text(&mut self, key: &str) -> Option<Arc<str>> {
         self.take_typed(key)
     }
 
-    /// Takes a list out. A value that is no list stays, to be counted.
+    /// Takes a list out. A value that is not a list stays, to be counted.
     pub(super) fn take_list(&mut self, key: &str) -> Option<Vec<&'a RawValue>> {
         self.take_typed(key)
     }
 
-    /// Takes an object out. A value that is no object stays, to be counted.
+    /// Takes an object out. A value that is not an object stays, to be counted.
     pub(super) fn take_object(&mut self, key: &str) -> Option<Self> {
         self.take_typed(key)
     }
@@ -114,12 +114,12 @@ impl<'a> Object<'a> {
         time
     }
 
-    /// The keys that nobody took, in their order.
+    /// The keys that were not taken, in their order.
     pub(super) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
         self.0.into_iter()
     }
 
-    /// Counts the keys that nobody took as no part of the conversation.
+    /// Counts the keys that were not taken as not belonging to the conversation.
     pub(super) fn count_left(self, what: &str, assembler: &mut Assembler) {
         for (key, raw) in self.0 {
             if raw.get() != "null" {

@@ -3,9 +3,9 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Leading `system` and `developer` messages are the system prompt.
-//! - `tool` messages are results, and stand in one user message together with what the user says
+//! - `tool` messages are results, and are in one user message together with what the user says
 //!   before the next call.
-//! - Arguments are JSON in a string, and are kept as written; where they are no JSON, they are
+//! - Arguments are JSON in a string, and are kept as written; if they are not JSON, they are
 //!   kept as a JSON string and counted.
 //! - `prompt_tokens` includes what was read from the cache, and is split.
 //! - What providers add in their own words is read too: what was thought, and what was written to
@@ -76,7 +76,7 @@ struct Call<'a> {
 struct Reading<'r> {
     assembler: &'r mut Assembler,
     dialect: Dialect,
-    /// Whether the task was told.
+    /// Whether the task was read.
     is_told: bool,
     unnamed: Unnamed,
     actions: Actions,
@@ -351,7 +351,7 @@ impl Reading<'_> {
         let usage =
             own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
-        // Nobody called the model for it.
+        // The model was not called for it.
         let record = AssistantRecord::of(blocks, own_time.or(call.time))
             .by(
                 call.id,

@@ -4,7 +4,7 @@
 //! - The prompt is `instructions` and leading messages of the system's or the developer's role.
 //! - Items of an input name no call. What the model says belongs to one call until a tool or the
 //!   user has spoken; the items of a response's output are one call.
-//! - A compaction item stands for what was compacted before it, and only the provider can read it.
+//! - A compaction item represents the items before it, and only the provider can read it.
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`) continues its conversation.
 
@@ -57,7 +57,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// So many responses were read before.
+    /// Reads on after `calls` responses.
     pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
         Self {
             calls,

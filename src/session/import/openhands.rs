@@ -11,7 +11,7 @@
 //! - A result is paired with the event it names as its cause; where it names none, by the call's
 //!   id or by order.
 //! - A condensation names the events that the model no longer sees, and its summary.
-//! - Usage is told by response: beside the response, or in the statistics of the state; else it is
+//! - Usage is recorded by response: beside the response, or in the statistics of the state; else it is
 //!   the growth of what the session cost. The prompt's tokens include the cached ones.
 //! - Later releases of version 1 name each event's parent: what the user went back from is left out.
 //!   Events are then a tree, and the model sees the way from the root to the leaf.
@@ -161,7 +161,7 @@ fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// One session of a file: its events, and what stands around them.
+/// One session of a file: its events, and the keys around them.
 type Row<'a> = (Vec<&'a RawValue>, BTreeMap<String, &'a RawValue>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
@@ -227,7 +227,7 @@ struct Reading {
     spent: Usage,
     last_prompt: Option<Tokens>,
     events: usize,
-    /// The event at which the session stands, where its state says so.
+    /// The current event of the session, if its state says so.
     leaf: Option<Arc<str>>,
     has_local_times: bool,
     pairs: PairedCalls,
@@ -426,9 +426,9 @@ impl Reading {
         self.assembler.compacts(None, before, after);
     }
 
-    /// The summary of a condensation, and where it stands.
+    /// The summary of a condensation, and its place.
     fn summary(condensation: &mut Object<'_>) -> Option<Summary> {
-        // Without a place it stands where the oldest version put it: first.
+        // Without a place it is where the oldest version put it: first.
         let offset = condensation.take_as("summary_offset").unwrap_or_default();
         let text = condensation.take_text("summary")?;
         Some(Summary { text, offset })
@@ -453,7 +453,7 @@ fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<Co
 /// The parent of an event that begins the conversation anew.
 const ROOT: &str = "__root__";
 
-/// Events that are no place to go on from.
+/// Events that cannot be the end of a branch.
 const BESIDE: &str = "ConversationStateUpdateEvent ConversationErrorEvent";
 
 /// The place of an event in the tree of events.

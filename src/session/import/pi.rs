@@ -14,7 +14,7 @@
 use super::prelude::*;
 use crate::units::ContentHash;
 
-/// Entries that are no part of the conversation.
+/// Entries that do not belong to the conversation.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
      active_tools_change leaf custom";
 
@@ -118,7 +118,7 @@ struct Reading {
     /// The entries that became messages, in order, by their names.
     said: Vec<(usize, Arc<str>)>,
     by_id: BTreeMap<Arc<str>, usize>,
-    /// The messages as they were written, by their entries: what stayed is told by it.
+    /// The messages as they were written, by their entries: it identifies the entries that stayed.
     written: Vec<(ContentHash, usize)>,
 }
 

@@ -38,10 +38,10 @@ impl Logged {
     }
 }
 
-/// An answer that is shorter may stand in a prompt by chance.
+/// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;
 
-/// A summary is sent soon after it was written: so many answers are remembered.
+/// A summary is sent soon after it was written: the number of answers that are remembered.
 const RECENT_ANSWERS: usize = 16;
 
 /// Joins requests that were answered; everything else stays as it is.
@@ -126,7 +126,7 @@ impl Join {
     }
 }
 
-/// Drops requests that failed and were sent again: they are no sessions of their own.
+/// Drops requests that failed and were sent again: they are not sessions of their own.
 fn drop_failed(threads: &mut Vec<Thread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
@@ -178,7 +178,7 @@ struct Thread {
     shapes: BTreeMap<ContentHash, usize>,
     calls: BTreeSet<ApiCallId>,
     is_answered: bool,
-    /// It was sent, and the response was no answer.
+    /// It was sent, and the response was not an answer.
     is_failed: bool,
 }
 

@@ -1,9 +1,10 @@
 //! Databases in which a product keeps all its sessions. Told by the file's first bytes, and whose
 //! they are by their tables.
 //!
-//! A database is opened for reading only and as one that nobody changes, so that not even a lock is
-//! left beside it. What the product has not yet moved from its log into the database is laid over it
-//! in memory; a log that cannot be read so is counted. Reading takes the feature `sqlite`; without it a database is refused by its name.
+//! A database is opened for reading only and as one that does not change, so that not even a lock
+//! is left beside it. What the product has not yet moved from its log into the database is laid
+//! over it in memory; a log that cannot be read so is counted. Reading takes the feature `sqlite`;
+//! without it a database is refused by its name.
 
 use std::path::Path;
 

@@ -3,10 +3,10 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - A tool message names the calls it answers in a list.
-//! - Where the agent was given no tools, actions stand in the model's text, and what came of them
-//!   in messages of the user's role, which nobody typed. They become tool uses and their results,
+//! - Where the agent was given no tools, actions are in the model's text, and their
+//!   results in messages of the user's role, which are not typed. They become tool uses and their results,
 //!   numbered in order; the text is cut where the action stood.
-//! - Demonstrations are part of the prompt; nobody typed them either.
+//! - Demonstrations are part of the prompt; they are not typed either.
 //! - Where the steps store what the model was shown, the history without old observations, that is
 //!   what the product's compaction left: `recorded` replays it.
 

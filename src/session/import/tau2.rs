@@ -1,5 +1,5 @@
 //! tau2-bench writes an evaluation as one object: `simulations`, each a conversation, and `info`
-//! about the agent and its environment. A simulation may also stand alone in a file.
+//! about the agent and its environment. A simulation may also be alone in a file.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Calls are flat: `{id, name, arguments, requestor}`. The simulated user has tools too; the agent
@@ -146,7 +146,7 @@ impl Reading {
         let billed = message.take("usage");
         let source = &mut self.assembler.source;
         let usage = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
-        // Nobody called the model for the greeting.
+        // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();
         let record = AssistantRecord::of(blocks, timestamp)
             .by(None, message.inner("raw_data").take_text("model"), usage)

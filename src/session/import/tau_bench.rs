@@ -13,7 +13,7 @@ pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import)
 
 fn detect(head: &Head) -> bool {
     let has = |key: &str| head.first_item().is_some_and(|run| run.get(key).is_some());
-    // A long `info` may stand before the messages.
+    // A long `info` may come before the messages.
     has("task_id") && (has("traj") || has("reward") && has("info"))
 }
 

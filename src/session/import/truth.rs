@@ -18,8 +18,8 @@ pub struct Recording {
     pub session: Session,
     /// Facts that can be asked for.
     pub truth: Option<GroundTruth>,
-    /// Questions of the recording that cannot be asked: they have no answer, or it is not told which
-    /// messages answer them.
+    /// Questions of the recording that cannot be asked: they have no answer, or it is not known
+    /// which messages answer them.
     pub left_out: usize,
 }
 
@@ -46,7 +46,7 @@ impl From<Session> for Recording {
 /// The largest ground truth that is read.
 const MAX_TRUTH: u64 = 1 << 28;
 
-/// Adds the ground truth that stands beside a native session, if there is one.
+/// Adds the ground truth beside a native session, if there is one.
 pub(super) fn beside(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
     let Some(path) = truth_path(path).filter(|path| path.is_file()) else {
         return Ok(());

@@ -7,7 +7,7 @@ use super::prelude::*;
 static PLACES: LazyLock<Places> =
     LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
 
-/// Where the counters of a usage stand, by the names that products give them.
+/// The places of the counters of a usage, by the names that products give them.
 #[derive(Default, Deserialize)]
 struct Places {
     prompt: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) enum CachedTokens {
     Apart,
 }
 
-/// The counters of a call; none if the value is no object.
+/// The counters of a call; none if the value is not an object.
 pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -> Option<Usage> {
     let value = value(raw);
     if !value.is_object() {
@@ -76,7 +76,7 @@ pub(super) fn counters<const N: usize>(
     at.map(|at| counter(value, &[at], source).unwrap_or_default())
 }
 
-/// The first counter that is there, or `None` where none is, or it is no count.
+/// The first counter that is there, or `None` if there is none, or it is not a count.
 pub(super) fn counter(
     value: &Value,
     places: &[impl AsRef<str>],

@@ -14,7 +14,7 @@ const PARTIAL: &str = "output tokens are partial: a call wrote more than they sa
 /// its answer, none has more; of the other calls of such files, two in five have.
 const MOST_CHARS: u64 = 8;
 
-/// A shorter answer tells nothing: one token may be a run of spaces or a rule of dashes.
+/// A shorter answer shows nothing: one token may be a run of spaces or a rule of dashes.
 const SHORTEST: u64 = 100;
 
 /// Whether a message is an answer that its counter cannot have counted.
@@ -77,7 +77,7 @@ mod tests {
         // The count of a counter: 13 tokens a sentence.
         check(130, &prose, false);
         check(0, "Done.", false);
-        // More than the text, for what was thought is not told.
+        // More than the text, for the thinking is not shown.
         check(4_000, &prose, false);
     }
 }

@@ -61,7 +61,7 @@ struct Tool<'a> {
     definition_text: Option<Arc<str>>,
 }
 
-/// A message or a compaction; which of the two is told by the key `compaction`.
+/// A message or a compaction; the key that distinguishes the two is `compaction`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry<'a> {

@@ -49,7 +49,7 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
     JsonText::parse(&changed).ok()
 }
 
-/// Whether a text is the data of a picture, in which words stand by chance.
+/// Whether a text is the data of a picture, which holds words only by chance.
 fn is_picture(key: Option<&str>, value: &str) -> bool {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     key == Some("data") && value.len() > 256 && value.bytes().all(is_base64)

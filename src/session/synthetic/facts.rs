@@ -56,7 +56,7 @@ pub(crate) enum Content {
     /// A sentence, and what it adds to a fact of several messages.
     Part(String, String),
     /// A key with its value, and behind it others with the same attribute, which are said with it:
-    /// only its key tells which value is its own.
+    /// only its key shows which value is its own.
     Pairs(Vec<KeyValue>),
 }
 

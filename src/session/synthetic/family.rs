@@ -26,21 +26,21 @@ pub struct Family {
     /// Sets how many facts and files a session of a given number of tokens gets, and nothing else.
     pub(crate) tokens_per_round: u64,
     pub(crate) workspace: WorkspaceKind,
-    /// A key is planted every so many rounds, up to a cap,
+    /// The number of rounds per planted key, up to a cap,
     pub(crate) recalls: (u64, u64),
-    /// and a rule.
+    /// and per rule.
     pub(crate) constraints: (u64, u64),
     /// All facts are said by this thousandth of the session.
     #[serde(default = "the_end")]
     pub(crate) said_by: u64,
-    /// Before so many requests of a hundred the person is away; otherwise no gap reaches five
+    /// The percentage of requests before which the person is away; otherwise no gap reaches five
     /// minutes.
     #[serde(default)]
     pub(crate) away_percent: u64,
     pub(crate) work: Work,
     pub(crate) timeline: TimelinePlan,
-    /// In which words the timeline is told. Templates may have `{chapter}`, `{noun}`, `{path}`,
-    /// `{symbol}` and `{another_key}`, and the slots that a comment in the file names.
+    /// The words of the timeline. Templates may have `{chapter}`, `{noun}`, `{path}`, `{symbol}`
+    /// and `{another_key}`, and the slots that a comment in the file names.
     #[serde(default)]
     pub(crate) phrases: Grammar,
 }
@@ -98,9 +98,9 @@ pub(crate) struct Phases {
 pub(crate) struct TimelinePlan {
     /// Part of the seed of what happens when.
     pub(crate) seed: &'static str,
-    /// A chapter takes about so many rounds,
+    /// The approximate number of rounds of a chapter,
     pub(crate) rounds_per_chapter: u64,
-    /// and a session has at most so many: longer ones have longer chapters.
+    /// and the greatest number of chapters of a session: longer ones have longer chapters.
     pub(crate) most_chapters: u64,
     pub(crate) decisions: (u64, u64),
     pub(crate) settings: (u64, u64),
@@ -126,7 +126,7 @@ pub(crate) struct TimelinePlan {
 pub(crate) enum Counts {
     /// Each is larger than the one before: the largest is the newest.
     Grow,
-    /// Up and down: only the order tells which is the newest.
+    /// Up and down: only the order shows which is the newest.
     Vary,
 }
 

@@ -170,8 +170,8 @@ impl Files {
         let length = self.lines(at).len();
         let start = random.count(length / 4, length * 3 / 4);
         let lines = &mut self.all[at].lines;
-        // A comment stands before a line that is not inside a multi-line construct only if that
-        // line is blank; falling back to the end of the file is always right.
+        // A comment comes before a line that is not inside a multi-line construct only if that line
+        // is blank; falling back to the end of the file is always right.
         let slot = (start..lines.len())
             .find(|i| lines[*i].is_empty())
             .unwrap_or(lines.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::session::{ContentBlock, ResumePoint, Session, Tag};
 
-/// So many of a hundred messages are loaded, up to the request at which the work goes on.
+/// The percentage of messages that are loaded, up to the request at which the work goes on.
 const LOADED_PERCENT: usize = 75;
 
 /// The most characters of each request in the notes.

@@ -168,7 +168,7 @@ impl<'a> Transcript<'a> {
         target.0.saturating_sub(self.tokens().0).saturating_mul(3)
     }
 
-    /// The next round, with results of up to so many bytes, as it comes.
+    /// The next round as drawn, with results of up to `most` bytes.
     pub(crate) fn moment(&self, most: usize) -> Moment {
         Moment {
             progress: self.progress(),
@@ -212,7 +212,7 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// The person reads what there is, and in so many percent is away before the next request.
+    /// The person reads the new text, and is away before the next request in a percentage of cases.
     pub(crate) fn pass(&mut self, away_percent: u64) {
         self.wait(&self.pace.reading);
         if away_percent > 0 && !self.parts.messages.is_empty() && self.random.percent(away_percent)

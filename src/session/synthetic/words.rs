@@ -112,7 +112,7 @@ pub(crate) struct Pace {
     pub(crate) first_morning: i64,
     /// How many files a repository has besides the first 40, in percent of the rounds.
     pub(crate) files_percent: u64,
-    /// So many calls pass between two times that the agent has its conversation summarised.
+    /// The number of calls between two summaries of the conversation.
     pub(crate) compact_every: (u64, u64),
     /// Milliseconds between a tool result and the next response.
     pub(crate) thinking: Quantiles,

@@ -32,7 +32,7 @@ impl WorkspaceKind {
         }
     }
 
-    /// A workspace of which the agent has seen nothing yet, of about so many files where it has any.
+    /// A workspace of which the agent has seen nothing yet, of about `files` files if it has any.
     pub(crate) fn open(self, recipe: &Recipe, files: u64, random: &Random) -> Box<dyn Workspace> {
         match self {
             Self::Repository => Box::new(Repository::new(recipe, files, random)),
@@ -140,9 +140,9 @@ pub(crate) struct Moment {
     pub(crate) now: i64,
     /// No result is planned with more bytes,
     pub(crate) most: usize,
-    /// and the one that is drawn has at least so many, where `most` allows it.
+    /// and the one that is drawn has at least this many, if `most` allows it.
     pub(crate) least: usize,
-    /// So many files are read in one go; 0 for as many as it comes.
+    /// The number of files that are read in one go; 0 leaves it to the draw.
     pub(crate) reads: usize,
     /// The most bytes of a result that says a fact, without the fact.
     pub(crate) aside: usize,

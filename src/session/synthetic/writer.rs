@@ -36,7 +36,7 @@ pub(super) struct Writer<'a> {
     /// Which files the agent touched.
     files: FileLog,
     pending: Schedule<Planned>,
-    /// Draws what tells one request from all others.
+    /// Draws the details that distinguish one request from all others.
     requests: Random,
     timeline: Timeline,
     ways: Ways,

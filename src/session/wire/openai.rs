@@ -78,7 +78,7 @@ fn call(tool_use: &ToolUse) -> String {
     ])
 }
 
-/// The arguments as the API has them. A JSON string that holds no JSON stands for arguments that
+/// The arguments as the API has them. A JSON string that holds no JSON represents arguments that
 /// were none.
 fn arguments(input: &JsonText) -> String {
     match serde_json::from_str::<String>(input.as_str()) {

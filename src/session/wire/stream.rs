@@ -33,7 +33,7 @@ impl Api {
 pub enum Problem {
     /// It ended before its last event.
     BrokeOff,
-    /// A part of it is no JSON.
+    /// A part of it is not JSON.
     Unreadable,
     /// The API reported an error in this event.
     Reported(Value),
@@ -55,7 +55,7 @@ impl Problem {
 pub struct Assembly {
     api: Api,
     is_stream: bool,
-    /// Bytes of which no event was made yet; of an answer that is no stream, all of them.
+    /// Bytes of which no event was made yet; of an answer that is not a stream, all of them.
     bytes: Vec<u8>,
     /// The answer so far.
     whole: Value,

@@ -11,7 +11,7 @@ pub(super) enum ConversationRecord {
     Attachment(Vec<ContentBlock>, Tag),
     Boundary(CompactMetadata),
     ClearedContent(ClearedContent),
-    /// The context was cleared; the last prompt was billed so many tokens.
+    /// The context was cleared, with the billed tokens of the last prompt.
     NewRoot(Option<Tokens>),
 }
 
@@ -84,7 +84,7 @@ impl Chain {
                 self.assembler.assistant(uuid, part);
             }
             ConversationRecord::User(part) => {
-                // A command's echo may stand between boundary and summary.
+                // A command's echo may come between boundary and summary.
                 let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
                 if self.open.as_ref().is_some_and(is_read) {
                     self.close();

@@ -2,11 +2,11 @@
 
 use super::super::prelude::*;
 
-/// Types of records that are no part of the conversation, like any `system` record that is no
+/// Types of records that do not belong to the conversation, like any `system` record that is not a
 /// compaction.
 const BOOKKEEPING: &str = include_str!("bookkeeping.txt");
 
-/// Whether records of that type are no part of the conversation.
+/// Whether records of that type do not belong to the conversation.
 pub(super) fn is_bookkeeping(kind: &str) -> bool {
     is_one_of(BOOKKEEPING, kind)
 }
@@ -14,7 +14,7 @@ pub(super) fn is_bookkeeping(kind: &str) -> bool {
 /// Records with a name, each with its parent.
 pub(super) type Parents = BTreeMap<Arc<str>, Option<Arc<str>>>;
 
-/// One line. Keys that are not here are no part of the conversation.
+/// One line. Keys that are not here do not belong to the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 pub(super) struct Record<'a> {

@@ -15,7 +15,7 @@ const PLAN: &str = "Implement the following plan:";
 /// Hooks that run where nothing is cleared.
 const OTHER_HOOKS: [&str; 3] = [":startup", ":resume", ":compact"];
 
-/// A record is looked for among so many records above an entry.
+/// The number of records above an entry that are searched for a record.
 const STEPS: usize = 64;
 
 /// Whether a record may begin a new context.
@@ -38,7 +38,7 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 /// Whether an entry is the first one of a new context that begins with `root`.
 pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
-        // The root itself is a prompt: it is no attempt to ask the first prompt anew.
+        // The root itself is a prompt: it is not an attempt to ask the first prompt anew.
         ConversationRecord::User(said) if entry.uuid.as_ref() == Some(root) => {
             let mut texts = said.blocks.iter().filter_map(ContentBlock::as_text);
             said.tags.contains(&Tag::TypedUser)

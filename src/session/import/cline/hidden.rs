@@ -1,9 +1,9 @@
 //! Which messages a summary or a marker hides, and since when.
 //!
-//! A summary that keeps nothing is written where it stands. One that keeps the newest messages
-//! stands before them, a millisecond earlier than the first; the versions that do so keep three.
-//! A marker stands before the half of the messages that stays, so that it was written after about
-//! as many messages as it hides. Where the user was shown a compaction, its time says it exactly.
+//! A summary that keeps nothing is written at its own place. One that keeps the newest messages
+//! comes before them, a millisecond earlier than the first; the versions that do so keep three. A
+//! marker comes before the half of the messages that stays, so that it was written after about as
+//! many messages as it hides. Where the user was shown a compaction, its time says it exactly.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use super::super::prelude::*;
 use super::blocks_of;
 use super::shown::{Shown, ShownCompactionTime};
 
-/// How many messages a summary keeps that stands before the messages it keeps.
+/// The number of messages that a summary keeps if it comes before them.
 const KEPT: usize = 3;
 
 /// The marks of a message that hides others, or is hidden.

@@ -1,8 +1,8 @@
-//! Calls that stand as tags in the model's text, and results that stand as text in the user's.
+//! Calls that are tags in the model's text, and results that are text in the user's.
 //!
 //! A call is `<tool><parameter>value</parameter></tool>`; of several in a message only the first is
-//! made. Its result begins `[tool for '…'] Result:`. The text is cut where the call stands, so that
-//! it is told once.
+//! made. Its result begins `[tool for '…'] Result:`. The text is cut at the call, so that the
+//! session holds it once.
 
 use serde_json::Map;
 
@@ -134,7 +134,7 @@ fn parameters(text: &str) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    /// The tool, its input and the rest of a text; `-` where there is no call.
+    /// The tool, its input and the rest of a text; `-` if there is no call.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let got = tagged(text).map(|it| {

@@ -50,7 +50,7 @@ pub(super) fn replacement(
             Item::Model(blocks) => (Role::Assistant, blocks, None),
             Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
-                // The summary stands in the history too, behind the words that introduce it.
+                // The summary is in the history too, after the words that introduce it.
                 let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
                 let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
                 let tag = if is_summary {

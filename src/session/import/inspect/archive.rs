@@ -48,7 +48,7 @@ pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<(), ImportError> 
     Ok(())
 }
 
-/// Reads a file of an archive, which may have so many bytes.
+/// Reads a file of an archive, which may have at most `left` bytes.
 fn member(
     path: &Path,
     archive: &mut ZipArchive<Cursor<&[u8]>>,

@@ -81,7 +81,7 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentB
     blocks
 }
 
-/// A result; of a call that failed, the error is what the model was told.
+/// A result; of a call that failed, the error is the text that the model got.
 fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
     let error = message.take_object("error");
     let raw = message.take("content");
@@ -89,7 +89,7 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
     let told = error.and_then(|mut error| error.take_text("message"));
     let content = match (raw.and_then(content::text), told) {
         (text, Some(told)) => {
-            // Output up to a limit is kept beside the error, and shown to nobody.
+            // Output up to a limit is kept beside the error, and not shown.
             if text.is_none_or(|text| !text.is_empty()) {
                 assembler.skip("output of a call that failed");
             }

@@ -19,10 +19,10 @@ pub(super) struct Sample<'a> {
     pool: Vec<&'a RawValue>,
     /// The known calls, by the id of their answers.
     calls: BTreeMap<Arc<str>, Call>,
-    /// Calls of the oldest logs, whose answers have no ids: told apart by what they say.
+    /// Calls of the oldest logs, whose answers have no ids: distinguished by their texts.
     nameless: VecDeque<(String, Call)>,
     records: Records,
-    /// Whether compactions are told as events.
+    /// Whether compactions are recorded as events.
     is_compacted: bool,
     system: Vec<ContentBlock>,
 }
@@ -266,7 +266,7 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
         counters(&value(raw), keys, &mut assembler.source);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
-    // the output or beside it; the total tells which.
+    // the output or beside it; the total shows which.
     let is = |parts: &[u64]| total == parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
     let is_beside = !is(&[input, output])
         && !is(&[input, cached, output])

@@ -1,6 +1,6 @@
-//! Actions that stand in the model's text, where an agent was given no tools.
+//! Actions in the model's text, if an agent was given no tools.
 //!
-//! The text is cut where the action stands, so that it is told once: as a tool use. What came of it
+//! The text is cut at the action, so that the session holds it once: as a tool use. What came of it
 //! is the next message of the user's role.
 
 use super::super::prelude::*;

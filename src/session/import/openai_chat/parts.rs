@@ -39,7 +39,7 @@ pub(in crate::session::import) fn reasoning(
     if text.is_none() && !told.is_empty() {
         text = Some(told.concat().into());
     }
-    // Copilot's gateway may seal a thought and not tell it.
+    // Copilot's gateway may seal a thought and not show it.
     if text.is_none() && told.is_empty() && signature.is_some() {
         text = Some("".into());
     }
@@ -127,7 +127,7 @@ fn tool_use(
     Some(ContentBlock::tool_use(id, name, input))
 }
 
-/// The arguments of a call: JSON in a string, or as it stands.
+/// The arguments of a call: JSON in a string, or as it is.
 pub(in crate::session::import) fn arguments(
     function: &mut Object<'_>,
     assembler: &mut Assembler,

@@ -125,7 +125,7 @@ fn text(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
     }
 }
 
-/// An attachment. What stands in a text file or folder is told in a text of its own.
+/// An attachment. The content of a text file or folder is in a text of its own.
 fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
     let mime = part.take_text("mime");
     match (mime.as_deref(), part.take_text("url")) {
@@ -181,14 +181,14 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     })
 }
 
-/// The provider's proof that reasoning is its own; it stands under the provider's name.
+/// The provider's proof that reasoning is its own; it is under the provider's name.
 fn signature(metadata: &RawValue) -> Option<Arc<str>> {
     let providers = value(metadata);
     let mut providers = providers.as_object()?.values();
     providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
 }
 
-/// Cached tokens are counted apart. Reasoning is part of the output, except where the total tells
+/// Cached tokens are counted apart. Reasoning is part of the output, except where the total shows
 /// that it is not.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let (value, source) = (value(raw), &mut assembler.source);

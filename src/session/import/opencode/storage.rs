@@ -1,6 +1,6 @@
 //! opencode's files before it had a database: one for each session, message and part.
 //!
-//! They stand in two layouts, and a [`Tree`] is either:
+//! They come in two layouts, and a [`Tree`] is either:
 //! - `storage/session/PROJECT/SESSION.json`, `storage/message/SESSION/MESSAGE.json` and
 //!   `storage/part/MESSAGE/PART.json`;
 //! - in the first versions, for each project, `project/PROJECT/storage/session/` with
@@ -26,7 +26,7 @@ const BESIDE: &str = "app.json auth.json bin cache log mcp-auth.json project sna
 /// How the names of messages begin.
 const MESSAGE: &str = "msg_";
 
-/// Sessions whose messages and parts stand together.
+/// Sessions whose messages and parts are together.
 struct Tree {
     /// The sessions' own facts, by folder.
     infos: Vec<Folder>,

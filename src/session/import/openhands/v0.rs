@@ -5,7 +5,7 @@ use super::super::product::json_object;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::session::import::openai_chat::parts;
 
-/// Keys of an action that are no arguments of its call.
+/// Keys of an action that are not arguments of its call.
 const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_confirmed message \
      security_risk source thought timeout";
 
@@ -206,7 +206,7 @@ impl Reading {
         self.hear(&event, vec![result], None);
     }
 
-    /// The call that an observation answers; none if it is no answer.
+    /// The call that an observation answers; none if it is not an answer.
     fn answered(
         &mut self,
         kind: &str,
@@ -250,7 +250,7 @@ impl Reading {
     }
 }
 
-/// The arguments of an action, without what stands beside them.
+/// The arguments of an action, without the keys beside them.
 fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
     let kept = args.into_entries().filter(|(key, raw)| {
         let is_beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");

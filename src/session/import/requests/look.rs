@@ -1,4 +1,4 @@
-//! How messages of two requests are told to be the same.
+//! Recognises equal messages of two requests.
 
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::ContentHash;

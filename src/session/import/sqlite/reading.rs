@@ -1,4 +1,4 @@
-//! Opens a database, and reads rows whatever stands in them.
+//! Opens a database, and reads rows of any content.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -170,7 +170,7 @@ fn address(path: &Path) -> String {
     address + "?mode=ro&immutable=1"
 }
 
-/// The text of a column, whatever type it has; bytes that are no UTF-8 are replaced.
+/// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.
 fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
     match row.get_ref(column).ok()? {
         ValueRef::Null => None,

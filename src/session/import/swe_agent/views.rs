@@ -24,7 +24,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Reads the steps of a run; what is odd about them is no matter of the conversation.
+    /// Reads the steps of a run; their defects do not concern the conversation.
     pub(super) fn read(raw: &RawValue) -> Self {
         let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
         let mut steps = Vec::with_capacity(raws.len());
@@ -44,7 +44,7 @@ impl Steps {
     /// The compactions that the views show, of a session without any.
     ///
     /// A step whose answer was refused and asked for again is in no history: where there are more
-    /// steps than calls, they are told apart by what the model said.
+    /// steps than calls, the model's texts distinguish them.
     pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
         let calls = session.calls();
         let is_even = self.0.len() == calls.len();

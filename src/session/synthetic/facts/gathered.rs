@@ -8,7 +8,7 @@ use crate::session::ground_truth::{Fact, KeyValue, PlantedFact};
 /// Fewer events that were said make no order.
 const LEAST_EVENTS: usize = 3;
 
-/// Fewer handles are no list.
+/// Fewer handles are not a list.
 const LEAST_HANDLES: usize = 2;
 
 /// One call is asked for per this many keys; it needs two or three of them.

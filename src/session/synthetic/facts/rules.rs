@@ -1,8 +1,8 @@
 //! Rules that the user sets: seven kinds, each composed of words that are never used twice.
 //!
-//! The question gives the made-up name of a rule. So the two options of a forced choice hold the same
-//! name, and a pair of rules differs in polarity, number or object alone; which of the two the user
-//! sets is drawn. Nothing but the conversation tells them apart.
+//! The question gives the made-up name of a rule. So the two options of a forced choice hold the
+//! same name, and a pair of rules differs in polarity, number or object alone; which of the two the
+//! user sets is drawn. Only the conversation distinguishes them.
 
 use super::Ways;
 use crate::session::ground_truth::{AllowedCall, RuleForm};

@@ -38,7 +38,7 @@ struct Planner {
 }
 
 impl Timeline {
-    /// A timeline for that number of rounds, told with these draws.
+    /// A timeline for that number of rounds, made with these draws.
     pub(crate) fn new(
         family: &'static Family,
         recipe: &Recipe,

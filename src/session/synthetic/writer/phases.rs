@@ -11,7 +11,7 @@ use crate::session::synthetic::random::Random;
 use crate::session::synthetic::timeline;
 use crate::session::synthetic::workspace::{Action, Choice};
 
-/// So many calls pass between two times that the agent marks results as not needed.
+/// The number of calls between two times that the agent marks results as not needed.
 const SNIP_EVERY: (u64, u64) = (9, 17);
 
 /// Shorter sessions begin with the work: small talk takes up to a fifth of this.
@@ -182,7 +182,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The agent marks results as not needed: all but the newest of those that told it nothing that
+    /// The agent marks results as not needed: all but the newest of those that gave it nothing that
     /// lasts.
     fn snip(&mut self) {
         let next = self.out.random.between(SNIP_EVERY.0, SNIP_EVERY.1);
