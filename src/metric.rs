@@ -33,7 +33,7 @@ pub mod trail;
 pub mod unscored;
 pub mod validity;
 
-pub(crate) use pool::{MetricFunction, PooledValue, estimate, sessions};
+pub(crate) use pool::{Formula, PooledValue, estimate, sessions};
 pub use summary::CellSummary;
 pub(crate) use table::CELL_COLUMNS;
 pub use table::{DETAILS, METRICS};
@@ -61,7 +61,7 @@ pub struct Metric {
     #[serde(default, skip_serializing)]
     marks: Vec<Mark>,
     #[serde(skip)]
-    pub(crate) function: MetricFunction,
+    pub(crate) function: Formula,
 }
 
 /// How the comparison treats a metric. Without a mark it applies to strategies alone.
@@ -147,13 +147,11 @@ mod tests {
     fn every_column_has_a_function_of_its_unit() {
         for metric in columns() {
             let is_pooled = match metric.function {
-                MetricFunction::Mean(_) => metric.unit == Unit::Share,
-                MetricFunction::Count(_) => metric.unit == Unit::Count,
-                MetricFunction::Tokens(_) | MetricFunction::Largest(_) => {
-                    metric.unit == Unit::Tokens
-                }
-                MetricFunction::Pool(_) => true,
-                MetricFunction::Nothing => false,
+                Formula::Mean(_) => metric.unit == Unit::Share,
+                Formula::Count(_) => metric.unit == Unit::Count,
+                Formula::Tokens(_) | Formula::Largest(_) => metric.unit == Unit::Tokens,
+                Formula::Pool(_) => true,
+                Formula::Nothing => false,
             };
             assert!(is_pooled, "{}", metric.name);
         }

@@ -23,6 +23,7 @@ pub mod comparison;
 pub mod controls;
 pub mod cost;
 mod csv;
+pub(crate) mod display;
 pub mod escape;
 mod format;
 pub(crate) mod github;
@@ -31,7 +32,6 @@ pub mod json;
 mod junit;
 pub(crate) mod layout;
 pub mod markdown;
-pub(crate) mod number_format;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plot;
@@ -286,5 +286,5 @@ pub(crate) fn probe_texts<'a>(
 
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
 pub fn tokens_in_words(tokens: u64) -> String {
-    number_format::tokens(tokens)
+    display::tokens(tokens)
 }

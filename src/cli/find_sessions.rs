@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{CliError, Exit, say, stop_with};
+use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::report::number_format::many;
 use crate::runner::Plan;
 use crate::scenario::SessionSource;
 use crate::session::import::file_info::file_info;

@@ -13,8 +13,8 @@ use super::{
     write_truth,
 };
 use crate::record::journal::write_private;
+use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::report::number_format::many;
 use crate::session::export::export;
 use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;

@@ -10,7 +10,9 @@ use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::{Exit, find_sessions, print, prose, read_run, show, stop_with, template, terminal};
 use crate::metric::cost::{AS_BILLED, Bill};
-use crate::metric::forecast::{Forecast, ForecastInputs, Span, Spend, StrategyForecast, Thinking};
+use crate::metric::forecast::{
+    Forecast, Inputs as ForecastInputs, Span, Spend, StrategyForecast, Thinking,
+};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};

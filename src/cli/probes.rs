@@ -20,7 +20,7 @@ use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
-use crate::report::number_format::many;
+use crate::report::display::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;

@@ -5,8 +5,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use crate::report::display::{many, percent, tokens};
 use crate::report::escape::short;
-use crate::report::number_format::{many, percent, tokens};
 use crate::units::Usd;
 
 /// Fills a template with facts. A name that the facts do not have is a mistake.

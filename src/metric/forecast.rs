@@ -18,7 +18,7 @@ mod carry;
 mod spend;
 
 pub use carry::{Carry, Change};
-pub(crate) use spend::ForecastInputs;
+pub(crate) use spend::Inputs;
 pub use spend::{Spend, Thinking};
 
 /// Least, expected and most.
@@ -145,11 +145,7 @@ pub struct Forecast {
 
 impl Forecast {
     /// Sums cells up. `inputs` says what the models of the run itself cost and may write.
-    pub(crate) fn of(
-        manifest: &Manifest,
-        cells: &[ForecastCell],
-        inputs: &ForecastInputs<'_>,
-    ) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Inputs<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
         let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &inputs.thinking);
         Self {

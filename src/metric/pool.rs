@@ -14,7 +14,7 @@ pub(crate) type Sample = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum MetricFunction {
+pub(crate) enum Formula {
     /// It has tables of its own.
     #[default]
     Nothing,
@@ -48,18 +48,16 @@ impl Metric {
     pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> PooledValue {
         let all = cells.iter();
         match self.function {
-            MetricFunction::Nothing => PooledValue::Share(None),
-            MetricFunction::Mean(of) => PooledValue::Estimate(estimate(cells, of)),
-            MetricFunction::Count(of) => {
+            Formula::Nothing => PooledValue::Share(None),
+            Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)),
+            Formula::Count(of) => {
                 PooledValue::Count(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
             }
-            MetricFunction::Tokens(of) => {
+            Formula::Tokens(of) => {
                 PooledValue::Tokens(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
             }
-            MetricFunction::Largest(of) => {
-                PooledValue::Tokens(all.filter_map(|cell| of(cell)).max())
-            }
-            MetricFunction::Pool(of) => of(cells, anchors),
+            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(|cell| of(cell)).max()),
+            Formula::Pool(of) => of(cells, anchors),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::answers::Scope;
 use super::cost::SchemeCost;
-use super::pool::MetricFunction::{self, Count, Largest, Mean, Nothing, Pool, Tokens};
+use super::pool::Formula::{self, Count, Largest, Mean, Nothing, Pool, Tokens};
 use super::pool::{PooledValue, counted};
 use super::tokens::Savings;
 use super::{Metric, compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
@@ -45,7 +45,7 @@ impl Texts {
 }
 
 /// How a metric is computed from the cells of a strategy.
-fn function(metric: &str) -> MetricFunction {
+fn function(metric: &str) -> Formula {
     match metric {
         "completion" => Pool(completion::pooled),
         "fired" => Pool(compaction::fired),

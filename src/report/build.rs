@@ -9,7 +9,7 @@ use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
-    controls::ControlFailure, number_format, sections,
+    controls::ControlFailure, display, sections,
 };
 
 /// The reference's name in records.
@@ -60,17 +60,18 @@ impl<'a> Material<'a> {
         self.strategies.iter().flat_map(rows_of).collect()
     }
 
-    /// The same, with a mark at strategies that are broken.
+    /// The summaries of full history, of an empty context and of the strategies.
+    pub(super) fn strategies(&self) -> impl Iterator<Item = &StrategySummary> {
+        self.strategies.iter().map(|(_, strategy)| strategy)
+    }
+
+    /// The rows of [`Self::rows`], with a mark at strategies that are broken.
     pub(super) fn marked_rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
         cells: impl Fn(Arm, &'s StrategySummary) -> C,
     ) -> Vec<Row> {
         let mut rows = self.rows(cells);
-        for (_, strategy) in self
-            .strategies
-            .iter()
-            .filter(|(_, strategy)| strategy.broken().is_some())
-        {
+        for strategy in self.strategies().filter(|it| it.broken().is_some()) {
             let own = rows.iter_mut().filter(|row| row.name == strategy.name);
             own.for_each(|row| row.marks.push("broken".to_owned()));
         }
@@ -159,8 +160,8 @@ fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String>
     vec![
         format!(
             "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
-            number_format::many(run.sessions, "session", "sessions"),
-            number_format::many(run.strategies, "strategy", "strategies"),
+            display::many(run.sessions, "session", "sessions"),
+            display::many(run.strategies, "strategy", "strategies"),
             coverage.recorded,
             coverage.planned,
             run.window,
@@ -179,7 +180,7 @@ fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String>
 fn window_sizes(run: &Run, material: &Material<'_>) -> String {
     let windows = material.cells.iter().filter_map(|cell| cell.window);
     let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
-    let tokens = number_format::tokens;
+    let tokens = display::tokens;
     match (sizes.first(), sizes.last()) {
         (Some(least), Some(most)) if least < most => {
             format!(" ({} to {} tokens)", tokens(*least), tokens(*most))

@@ -3,10 +3,10 @@
 //! A column is a name and how it is read, so that the values under a name are of one kind in every
 //! format. Shares are fractions of 1.
 
-use super::{Item, number_format};
+use super::{Item, display};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CELL_COLUMNS, CellSummary, METRICS, Mark, Metric, MetricFunction};
+use crate::metric::{CELL_COLUMNS, CellSummary, Formula, METRICS, Mark, Metric};
 use crate::record::{LostAt, ProbeRecord};
 use crate::units::Tokens;
 
@@ -61,10 +61,10 @@ impl<T> Column<T> {
 /// The column of a metric; none where a cell alone has no value of it.
 fn metric(metric: &Metric) -> Option<Cell> {
     Some(match metric.function {
-        MetricFunction::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
-        MetricFunction::Count(of) => Cell::count(metric.name, of),
-        MetricFunction::Tokens(of) | MetricFunction::Largest(of) => Cell::tokens(metric.name, of),
-        MetricFunction::Nothing | MetricFunction::Pool(_) => return None,
+        Formula::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
+        Formula::Count(of) => Cell::count(metric.name, of),
+        Formula::Tokens(of) | Formula::Largest(of) => Cell::tokens(metric.name, of),
+        Formula::Nothing | Formula::Pool(_) => return None,
     })
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::text("session", |it| Some(it.session.clone())),
         Cell::text("strategy", |it| Some(it.strategy.clone())),
         Cell::count("repeat", |it| Some(it.repeat)),
-        Cell::text("arm", |it| Some(number_format::name_of(&it.arm))),
+        Cell::text("arm", |it| Some(display::name_of(&it.arm))),
         Cell::count("calls_planned", |it| Some(it.completion.planned)),
         Cell::count("calls_reached", |it| Some(it.completion.reached)),
         Cell::count("died_at", |it| it.completion.died_at),
@@ -136,14 +136,12 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("session", |(cell, _)| Some(cell.session.clone())),
         Probe::text("strategy", |(cell, _)| Some(cell.strategy.clone())),
         Probe::count("repeat", |(cell, _)| Some(cell.repeat)),
-        Probe::text("arm", |(cell, _)| Some(number_format::name_of(&cell.arm))),
+        Probe::text("arm", |(cell, _)| Some(display::name_of(&cell.arm))),
         Probe::text("probe", |(_, it)| Some(it.probe.clone())),
         Probe::text("kind", |(_, it)| Some(it.kind.name().to_owned())),
         Probe::count("percent", |(_, it)| Some(it.percent)),
         Probe::count("call", |(_, it)| Some(it.call)),
-        Probe::text("fate", |(_, it)| {
-            Some(number_format::name_of(&it.survival.fate))
-        }),
+        Probe::text("fate", |(_, it)| Some(display::name_of(&it.survival.fate))),
         Probe::number("survival", |(_, it)| Some(it.survival.score)),
         Probe::number("survival_compacted", |(_, it)| it.survival.compacted_score),
         Probe::count("lost_at_call", |(_, it)| Some(lost(it)?.call)),
@@ -155,7 +153,7 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("outcome", |(_, it)| {
             let scored = it.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
-                number_format::name_of(&outcome)
+                display::name_of(&outcome)
             }))
         }),
         Probe::number("score", |(_, it)| Some(it.verdict()?.scored()?.0)),

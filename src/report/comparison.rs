@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
-use super::{Banner, Cell, Report, Role, Section, Subject, number_format, sections};
+use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{CONFIRM, Ending, GateResult, GatedMetric};
 use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
 use crate::record::{OWN_MECHANISM, schema_of};
@@ -259,7 +259,7 @@ impl GatedComparison {
             let sessions = comparison.coverage.paired_sessions;
             notes.push(format!(
                 "no change in any metric over {}",
-                number_format::many(sessions, "session", "sessions")
+                display::many(sessions, "session", "sessions")
             ));
         }
         if let Some(gated) = &self.gated {

@@ -13,7 +13,7 @@ use crate::probe::Verdict;
 use crate::record::{CellRecord, ProbeRecord, ProbeText};
 use crate::report::plot::{Scene, cache, pareto, savings, svg, tokens};
 use crate::report::{
-    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, format, number_format,
+    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, display, format,
     probe_texts,
 };
 
@@ -140,10 +140,10 @@ fn cell(cell: &Cell) -> Json {
     json!({
         "number": number.map(|number| number.to_string()),
         "is_text": matches!(cell.value, Value::Text(_)),
-        "text": number_format::value(&cell.value),
+        "text": display::value(&cell.value),
         "best": cell.best,
-        "interval": number_format::interval(cell),
-        "n": cell.n.map(number_format::n),
+        "interval": display::interval(cell),
+        "n": cell.n.map(display::n),
     })
 }
 
@@ -152,7 +152,7 @@ fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) 
     let of_text = |of: fn(&ProbeText) -> &String| {
         text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
     };
-    let mut left = number_format::name_of(&probe.survival.fate);
+    let mut left = display::name_of(&probe.survival.fate);
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
     }
@@ -184,14 +184,14 @@ fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) 
         left,
         said,
         verdict,
-        number_format::name_of(&probe.survival.fate),
+        display::name_of(&probe.survival.fate),
     ]
 }
 
 fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Scored { score, outcome } => {
-            let word = number_format::name_of(&outcome);
+            let word = display::name_of(&outcome);
             format!("{word}, {score:.2}")
         }
         Verdict::Unscored { .. } => "not scored".to_owned(),

@@ -205,11 +205,7 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
 
 /// Columns that are not in the first table, in their order, as further tables of at most `limit`:
 /// each takes as many as fit next to the names, and at least one.
-pub(crate) fn overflow_tables(
-    specs: &[ColumnSpec],
-    shown: &[bool],
-    limit: usize,
-) -> Vec<Vec<usize>> {
+pub(crate) fn overflow(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
     let names = specs.first().map_or(0, |spec| spec.narrowest);
     let mut tables: Vec<Vec<usize>> = Vec::new();
     let mut used = limit + 1;
@@ -306,10 +302,7 @@ mod tests {
         };
         let specs = [spec(10), spec(5), spec(30), spec(6), spec(6), spec(6)];
         let shown = [true, true, false, false, false, false];
-        assert_eq!(
-            overflow_tables(&specs, &shown, 26),
-            [vec![2], vec![3, 4], vec![5]]
-        );
-        assert!(overflow_tables(&specs, &[true; 6], 26).is_empty());
+        assert_eq!(overflow(&specs, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
+        assert!(overflow(&specs, &[true; 6], 26).is_empty());
     }
 }

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, ColumnSpec};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, escape,
-    number_format,
+    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, display, escape,
 };
 use crate::stats::SampleSize;
 
@@ -85,13 +84,13 @@ fn write_section(out: &mut String, section: &Section) {
     let columns = Columns::of(table);
     let is_folded = section.audience == Audience::Files || table.rows.len() > section.most_rows;
     if is_folded {
-        let rows = number_format::many(table.rows.len(), "row", "rows");
+        let rows = display::many(table.rows.len(), "row", "rows");
         let _ = write!(out, "<details><summary>{rows}</summary>\n\n");
     }
     write_table(out, table, &columns.first);
     if !columns.overflow.is_empty() {
         let more = columns.overflow.iter().map(Vec::len).sum();
-        let more = number_format::many(more, "more column", "more columns");
+        let more = display::many(more, "more column", "more columns");
         if !is_folded {
             let _ = write!(out, "\n<details><summary>{more}</summary>\n");
         }
@@ -155,7 +154,7 @@ impl<'a> Columns<'a> {
             .filter(|(_, fits)| **fits)
             .map(|(at, _)| *at)
             .collect();
-        let overflow = layout::overflow_tables(&specs, &fits, WIDTH).into_iter();
+        let overflow = layout::overflow(&specs, &fits, WIDTH).into_iter();
         found.overflow = overflow
             .map(|table| table.into_iter().map(|at| shown[at]).collect())
             .collect();
@@ -179,7 +178,7 @@ fn spec(table: &Table, at: usize) -> ColumnSpec {
         }
     });
     let head = layout::narrowest(&column.label, PROSE, PROSE);
-    let n = shared.map_or(0, |n| layout::width(&number_format::n(n)));
+    let n = shared.map_or(0, |n| layout::width(&display::n(n)));
     let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
     ColumnSpec {
         // Here nothing is too long to come last.
@@ -198,7 +197,7 @@ fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
     for at in columns {
         let _ = write!(out, "| {}", label(*at));
         if let Some(n) = table.shared_n(*at) {
-            let _ = write!(out, "<br>{}", number_format::n(n));
+            let _ = write!(out, "<br>{}", display::n(n));
         }
         out.push(' ');
     }
@@ -227,19 +226,19 @@ fn in_words(cell: &Cell, head: Option<SampleSize>) -> String {
     let lines = lines(cell, head);
     let mut words: Vec<String> = lines.iter().map(|line| escape::markdown(line)).collect();
     if let (true, Some(first)) = (cell.best, words.first_mut()) {
-        let value = escape::markdown(&number_format::value(&cell.value));
+        let value = escape::markdown(&display::value(&cell.value));
         *first = first.replacen(&value, &format!("**{value}**"), 1);
     }
     words.join("<br>")
 }
 
 fn lines(cell: &Cell, head: Option<SampleSize>) -> Vec<String> {
-    let mut lines = vec![number_format::value(&cell.value)];
-    if let Some(interval) = number_format::interval(cell) {
+    let mut lines = vec![display::value(&cell.value)];
+    if let Some(interval) = display::interval(cell) {
         lines[0].push(' ');
         lines[0].push_str(&interval);
     }
-    lines.extend(cell.n.filter(|n| Some(*n) != head).map(number_format::n));
+    lines.extend(cell.n.filter(|n| Some(*n) != head).map(display::n));
     lines
 }
 

@@ -8,7 +8,7 @@ use crate::probe::ProbeKind;
 use crate::record::Arm;
 use crate::report::build::Material;
 use crate::report::strategy_summary::StrategySummary;
-use crate::report::{Cell, Column, Role, Row, Section, columns, number_format};
+use crate::report::{Cell, Column, Role, Row, Section, columns, display};
 
 pub(super) mod answers;
 pub(super) mod comparison;
@@ -189,7 +189,7 @@ fn findings(material: &Material<'_>) -> Section {
             .map(|((level, rule), (count, sessions, first))| {
                 vec![
                     Cell::text(rule),
-                    Cell::text(number_format::name_of(&level.0)),
+                    Cell::text(display::name_of(&level.0)),
                     Cell::count(count),
                     Cell::count(sessions.len()),
                     Cell::text(format!("call {}, {}", first.call, first.subject)),

@@ -3,7 +3,7 @@
 use super::comparison::signed;
 use super::{Cell, Column, Report, Role, Row, Section, Subject, Value};
 use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
-use crate::report::number_format::many;
+use crate::report::display::many;
 use crate::stats::Estimate;
 
 /// The most settings off the front that a terminal shows.

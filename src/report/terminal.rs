@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, ColumnSpec, GAP, wrap};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, escape,
-    number_format,
+    Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, display, escape,
 };
 use crate::stats::SampleSize;
 
@@ -282,7 +281,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
         .cells(at)
         .filter(|cell| cell.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
-        Value::Count(_) | Value::Percent(_) => Some(number_format::value(&cell.value)),
+        Value::Count(_) | Value::Percent(_) => Some(display::value(&cell.value)),
         _ => None,
     });
     let mut values: Vec<String> = values.collect::<Option<_>>()?;
@@ -294,7 +293,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
 
 fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
     let label = (Style::Heading, escape::short(&column.label, LONGEST_TEXT));
-    let n = n.map(|n| (Style::Dim, number_format::n(n)));
+    let n = n.map(|n| (Style::Dim, display::n(n)));
     std::iter::once(label).chain(n).collect()
 }
 
@@ -315,18 +314,18 @@ fn name_lines(row: &Row) -> Lines {
 fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
-        value => number_format::value(value),
+        value => display::value(value),
     };
     let style = if cell.best { Style::Best } else { Style::Plain };
     if cell.best {
         text.push('*');
     }
     let mut lines = vec![(style, text)];
-    lines.extend(number_format::interval(cell).map(|interval| (Style::Dim, interval)));
+    lines.extend(display::interval(cell).map(|interval| (Style::Dim, interval)));
     lines.extend(
         cell.n
             .filter(|n| Some(*n) != head)
-            .map(|n| (Style::Dim, number_format::n(n))),
+            .map(|n| (Style::Dim, display::n(n))),
     );
     lines
 }

@@ -47,8 +47,8 @@ impl Access<'_> {
 /// The models of a run.
 #[derive(Debug)]
 pub struct RunModels {
-    summariser: ModelHandle,
-    reader: Option<ModelHandle>,
+    summariser: Handle,
+    reader: Option<Handle>,
     /// The judges.
     pub judges: Vec<Arc<dyn Model>>,
     judging: Judging,
@@ -64,7 +64,7 @@ pub struct RunModels {
 }
 
 #[derive(Debug)]
-enum ModelHandle {
+enum Handle {
     /// Made per session: it counts by the session's own counter.
     Offline,
     Shared(Arc<dyn Model>),
@@ -110,7 +110,7 @@ impl RunModels {
         let reader = reader.transpose()?;
         let mut judges = Vec::new();
         for judge in &models.judges {
-            if let ModelHandle::Shared(judge) = making.handle(judge)? {
+            if let Handle::Shared(judge) = making.handle(judge)? {
                 judges.push(judge);
             }
         }
@@ -133,9 +133,9 @@ impl RunModels {
 
     /// The models for one session.
     pub(super) fn for_session(&self, counts: &Arc<CountedTexts>) -> Models {
-        let one = |who: &ModelHandle| match who {
-            ModelHandle::Shared(model) => model.clone(),
-            ModelHandle::Offline => Arc::new(Offline::new(counts.clone())),
+        let one = |who: &Handle| match who {
+            Handle::Shared(model) => model.clone(),
+            Handle::Offline => Arc::new(Offline::new(counts.clone())),
         };
         Models {
             summariser: one(&self.summariser),
@@ -164,9 +164,9 @@ struct ModelFactory<'a> {
 }
 
 impl ModelFactory<'_> {
-    fn handle(&mut self, setting: &ModelSetting) -> Result<ModelHandle, PlanError> {
+    fn handle(&mut self, setting: &ModelSetting) -> Result<Handle, PlanError> {
         Ok(match setting {
-            ModelSetting::Offline => ModelHandle::Offline,
+            ModelSetting::Offline => Handle::Offline,
             ModelSetting::Scripted { name, script } => {
                 let (path, place) = script;
                 let text = super::read_named("script", path, place)?;
@@ -200,18 +200,13 @@ impl ModelFactory<'_> {
         })
     }
 
-    fn taped(
-        &self,
-        dialect: Dialect,
-        kind: ModelKind,
-        model: Option<Arc<dyn Model>>,
-    ) -> ModelHandle {
+    fn taped(&self, dialect: Dialect, kind: ModelKind, model: Option<Arc<dyn Model>>) -> Handle {
         let Some(cassette) = self.cassette.clone() else {
-            return model.map_or(ModelHandle::Offline, ModelHandle::Shared);
+            return model.map_or(Handle::Offline, Handle::Shared);
         };
         let spending = self.spending.clone();
         let taped = CassetteModel::new(cassette, dialect, kind, model, spending, is_worth_keeping);
-        ModelHandle::Shared(Arc::new(taped))
+        Handle::Shared(Arc::new(taped))
     }
 }
 

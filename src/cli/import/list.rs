@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::cli::find_sessions::{Input, is_something_else};
 use crate::cli::{Exit, Facts, print_json, prose, say, say_error};
+use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::report::number_format::many;
 use crate::session::import::file_info::{FileInfo, file_info};
 use crate::units::Timestamp;
 

@@ -12,7 +12,7 @@ use crate::units::{Tokens, Usage, Usd};
 const VERDICT_PART: u64 = 5;
 
 /// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
-pub(crate) struct ForecastInputs<'a> {
+pub(crate) struct Inputs<'a> {
     /// The prices of a model, where a price file knows them.
     pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
     /// The judges one by one.
@@ -40,7 +40,7 @@ pub struct Thinking {
     pub summariser: Tokens,
     /// The reader.
     pub reader: Tokens,
-    /// The judges, in the order of `ForecastInputs::judges`.
+    /// The judges, in the order of `Inputs::judges`.
     pub judges: Vec<Tokens>,
 }
 
@@ -83,7 +83,7 @@ impl Terms {
     }
 }
 
-impl ForecastInputs<'_> {
+impl Inputs<'_> {
     /// The terms of requests that may be sent in a batch as well.
     fn terms(&self, model: &str) -> Terms {
         Terms {
@@ -104,11 +104,7 @@ enum Delivery {
 
 impl Spend {
     /// Adds up the requests to models in these cells.
-    pub(crate) fn of(
-        manifest: &Manifest,
-        cells: &[ForecastCell],
-        inputs: &ForecastInputs<'_>,
-    ) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Inputs<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
@@ -139,13 +135,7 @@ impl Spend {
         spend
     }
 
-    fn summaries(
-        &mut self,
-        cell: &ForecastCell,
-        carry: &Carry,
-        terms: Terms,
-        inputs: &ForecastInputs<'_>,
-    ) {
+    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
         let asked = carry.requests.iter();
         for request in asked.filter(|it| cell.asks.contains_key(&it.number)) {
             let sent = cell.sent.get(&request.number).copied();
@@ -164,13 +154,7 @@ impl Spend {
         }
     }
 
-    fn answers(
-        &mut self,
-        cell: &ForecastCell,
-        carry: &Carry,
-        terms: Terms,
-        inputs: &ForecastInputs<'_>,
-    ) {
+    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
         // Where full history does not fit the reader's window, the evidence is asked of: each item has a
         // prompt of its own.
         let window = inputs.window.filter(|_| cell.record.arm == Arm::Reference);
@@ -208,7 +192,7 @@ impl Spend {
         &mut self,
         cell: &ForecastCell,
         terms: Terms,
-        inputs: &ForecastInputs<'_>,
+        inputs: &Inputs<'_>,
         verdict: Span<Tokens>,
     ) {
         let reached = cell.paid.range(..cell.record.prompt_tokens.len());
@@ -285,7 +269,7 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, inputs: &ForecastInputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
+fn judged(due: &ProbesDue, inputs: &Inputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
     let longest = times(inputs.longest_answer, due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let input = Span {

@@ -108,7 +108,7 @@ fn thought(
     Forecast::of(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
-        &ForecastInputs {
+        &Inputs {
             price_of: &|model| (model == "m").then_some(price),
             judges,
             longest_answer: Tokens(1_024),
@@ -184,7 +184,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
             read_again: Tokens(1_900),
         },
     );
-    let inputs = ForecastInputs {
+    let inputs = Inputs {
         price_of: &|_| Some(price),
         judges: &[],
         longest_answer: Tokens(1_024),
@@ -229,7 +229,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
     use ModelKind::{Deterministic, Live};
     let cells = [cell("reference"), cell("strategy")];
     let spend = |summariser, judges: &[ModelEntry]| {
-        let inputs = ForecastInputs {
+        let inputs = Inputs {
             price_of: &|_| None,
             judges,
             longest_answer: Tokens(1_024),

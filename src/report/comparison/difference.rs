@@ -2,7 +2,7 @@
 
 use crate::compare::{Kind, MetricDifference};
 use crate::metric::Direction;
-use crate::report::number_format;
+use crate::report::display;
 use crate::stats::gate::Target;
 use crate::stats::power;
 use std::fmt::Write as _;
@@ -85,7 +85,7 @@ pub(super) fn margin(kind: Kind, margin: f64) -> String {
 /// A level of a metric: `61.2 %`, `12.3k`.
 pub(super) fn level(metric: &MetricDifference, value: f64) -> String {
     match metric.kind {
-        Kind::Probes | Kind::Share => number_format::percent(value),
+        Kind::Probes | Kind::Share => display::percent(value),
         Kind::Count => format!("{value:.2}"),
         Kind::Amount => format!("{value:.0}"),
     }
@@ -95,7 +95,7 @@ pub(super) fn level(metric: &MetricDifference, value: f64) -> String {
 pub(super) fn paired(metric: &MetricDifference) -> String {
     let paired = &metric.paired;
     let n = paired.by_session.n;
-    let mut text = number_format::many(n.sessions, "session", "sessions");
+    let mut text = display::many(n.sessions, "session", "sessions");
     if metric.kind == Kind::Probes {
         let _ = write!(
             text,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::template::InternedRows;
 use crate::record::{CellRecord, CompactionChange, CompactionEvent, Excerpt, MessageKind, Portion};
-use crate::report::{RenderError, Report, number_format};
+use crate::report::{RenderError, Report, display};
 
 /// Compactions that are part of the page.
 pub(super) const MOST: usize = 5_000;
@@ -55,8 +55,8 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
     let what = format!(
         "{}{reason}\n{} → {} tokens{over}\nout: {}\nin: {}",
         event.stage,
-        number_format::tokens(event.before.0),
-        number_format::tokens(event.after.0),
+        display::tokens(event.before.0),
+        display::tokens(event.after.0),
         sizes(|change| &change.out),
         sizes(|change| &change.put_in),
     );
@@ -74,7 +74,7 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
 /// `3 tool results (4.2k), 1 user (120)`.
 fn portions(of: &Portions) -> String {
     let words = |(kind, portion): (&MessageKind, &Portion)| {
-        let tokens = number_format::tokens(portion.tokens.0);
+        let tokens = display::tokens(portion.tokens.0);
         format!("{} {} ({tokens})", portion.messages, kind.name())
     };
     let all: Vec<String> = of.iter().map(words).collect();

@@ -7,7 +7,7 @@ use crate::metric::retention::{COMPACTIONS, Retention, TOKENS};
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
 use crate::report::plot::curves;
-use crate::report::{Report, Role, number_format};
+use crate::report::{Report, Role, display};
 
 /// One table for each kind; `None` where no item has an age. The figures are below a picture, which
 /// may be missing.
@@ -45,6 +45,6 @@ pub(super) fn tables(report: &Report) -> Option<Json> {
 }
 
 fn cell(age: &Score) -> Option<Json> {
-    let mean = number_format::percent(age.mean()?);
+    let mean = display::percent(age.mean()?);
     Some(json!({ "mean": mean, "items": age.items }))
 }

@@ -4,7 +4,7 @@ use plotters::coord::ranged1d::{BoldPoints, Ranged};
 use plotters::coord::types::RangedCoordf64;
 
 use super::scene::{HPos, INK, Scene};
-use crate::report::number_format;
+use crate::report::display;
 use crate::units;
 
 /// Part of a scene with an axis below and one on the left.
@@ -23,7 +23,7 @@ pub(super) type Axis<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
 
 /// `60 %`.
 pub(super) fn percent(value: f64) -> String {
-    format!("{} %", number_format::points(value).trim_end_matches(".0"))
+    format!("{} %", display::points(value).trim_end_matches(".0"))
 }
 
 /// A whole number.
@@ -34,7 +34,7 @@ pub(super) fn whole(value: f64) -> String {
 
 /// A number of tokens, for an axis.
 pub(super) fn tokens(value: f64) -> String {
-    number_format::tokens(units::whole(value.round()))
+    display::tokens(units::whole(value.round()))
 }
 
 /// The range of an axis: all values, with room at both ends. Intervals extend it by at most `most`

@@ -3,7 +3,7 @@
 use super::axes::{Panel, tokens, whole};
 use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
 use crate::record::{Arm, CacheRecord, CellRecord};
-use crate::report::{Report, number_format};
+use crate::report::{Report, display};
 use crate::units::Tokens;
 
 const LEFT: f64 = 88.0;
@@ -57,8 +57,8 @@ fn panel(scene: &mut Scene, cell: &CellRecord, cache: &CacheRecord, (calls, most
     let sum = |tokens: &[Tokens]| tokens.iter().take(calls_sent).map(|it| it.0).sum::<u64>();
     let (prompts, read) = (sum(&cell.prompt_tokens), sum(&cache.read));
     if prompts > 0 {
-        let share = number_format::percent(read as f64 / prompts as f64);
-        let words = format!("{share} of {} read", number_format::tokens(prompts));
+        let share = display::percent(read as f64 / prompts as f64);
+        let words = format!("{share} of {} read", display::tokens(prompts));
         scene.label((RIGHT, top), &words, HPos::Right);
     }
     let lower = top + 12.0 + PANEL;

@@ -2,10 +2,10 @@
 //! beats.
 
 use super::axes::percent;
-use super::scatter::{self, BetterSide, Point, ends};
+use super::scatter::{self, Point, Side, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
-use crate::report::number_format;
+use crate::report::display;
 use crate::stats::Estimate;
 
 /// The most settings that are numbered: with more, the numbers hide the points.
@@ -15,7 +15,7 @@ const MOST_NAMED: usize = 24;
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
     let title = format!("What {} settings save and keep", sweep.points.len());
     let mut scene = Scene::new(&title);
-    let sessions = number_format::many(sweep.tune.len(), "session", "sessions");
+    let sessions = display::many(sweep.tune.len(), "session", "sessions");
     let interval = format!("95 % interval over {sessions}");
     scene.legend(&[
         (Mark::Dot, BLUE, "on the front"),
@@ -53,7 +53,7 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
     });
     let points: Vec<Point> = points.collect();
     let titles = [sweep.cost.as_str(), sweep.quality.as_str()];
-    scatter::draw(&mut scene, &points, BetterSide::Right, titles);
+    scatter::draw(&mut scene, &points, Side::Right, titles);
     let counts = [
         (same, "more on the front, each the same as one above"),
         (others, "more on the front, not named here"),
@@ -101,10 +101,8 @@ fn in_words(point: &SweepPoint, saves: Estimate, keeps: Estimate) -> String {
         .map(|share| format!(", on the front {}", percent(share)));
     let [saves, keeps] = [saves, keeps].map(|estimate| {
         let half = estimate.confidence_interval.map(|it| it.half_width());
-        let half = half.map_or_else(String::new, |half| {
-            format!(" ± {}", number_format::points(half))
-        });
-        format!("{}{half}", number_format::percent(estimate.point_estimate))
+        let half = half.map_or_else(String::new, |half| format!(" ± {}", display::points(half)));
+        format!("{}{half}", display::percent(estimate.point_estimate))
     });
     format!(
         "{name}: saves {saves}, keeps {keeps}{}",

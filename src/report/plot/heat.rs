@@ -5,7 +5,7 @@ use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
 use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
-use crate::report::number_format;
+use crate::report::display;
 
 /// The left edges of the two maps, and the width of each.
 const LEFTS: [f64; 2] = [92.0, 484.0];
@@ -42,7 +42,7 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
     };
     let words = format!(
         "mean over {} and all other knobs, in percent; outlined: with the recommended setting; ×: broken; empty: not tried",
-        number_format::many(sweep.tune.len(), "session", "sessions")
+        display::many(sweep.tune.len(), "session", "sessions")
     );
     scene.paragraph(&words);
     if pairs.is_empty() {
@@ -123,8 +123,8 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
 
 /// The number of a cell with its font size: with a decimal, without it, or small.
 fn value_label(value: f64, width: f64) -> Option<(String, f64)> {
-    let exact = number_format::points(value);
-    let whole = number_format::points((value * 100.0).round() / 100.0);
+    let exact = display::points(value);
+    let whole = display::points((value * 100.0).round() / 100.0);
     let whole = whole.trim_end_matches(".0").to_owned();
     let fits = |(text, size): &(String, f64)| text_width(text, *size) + 6.0 <= width;
     let ways = [(exact, SIZE), (whole.clone(), SIZE), (whole, SMALL)];
@@ -186,16 +186,8 @@ fn scale(scene: &mut Scene, left: f64, top: f64, (low, high): (f64, f64)) -> f64
         scene.rect([x, top, x + step + 0.5, top + 10.0], shade(share), 1.0);
     }
     outline(scene, [from, top, to, top + 10.0], INK, 1);
-    scene.label(
-        (from - 6.0, top + 5.0),
-        &number_format::percent(low),
-        HPos::Right,
-    );
-    scene.label(
-        (to + 6.0, top + 5.0),
-        &number_format::percent(high),
-        HPos::Left,
-    );
+    scene.label((from - 6.0, top + 5.0), &display::percent(low), HPos::Right);
+    scene.label((to + 6.0, top + 5.0), &display::percent(high), HPos::Left);
     top + 26.0
 }
 

@@ -1,6 +1,6 @@
 //! Cost against survival: the strategies that no other beats on both.
 
-use super::scatter::{self, BetterSide, Point, ends};
+use super::scatter::{self, Point, Side, ends};
 use super::scene::{BLUE, Mark, Scene};
 use crate::report::{Report, Role};
 use crate::stats::pareto::dominates;
@@ -18,7 +18,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
         return scene;
     }
     let titles = ["cost, in percent of full history", "survival"];
-    scatter::draw(&mut scene, &points, BetterSide::Left, titles);
+    scatter::draw(&mut scene, &points, Side::Left, titles);
     let rows = report.compared().iter();
     let strategies = rows.filter(|row| row.role == Role::Strategy);
     let names = strategies.map(|row| row.name.as_str());

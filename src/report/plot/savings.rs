@@ -4,7 +4,7 @@ use super::axes::{percent, reach};
 use super::rows::{self, Row, Value};
 use super::scatter::ends;
 use super::scene::{BLUE, INK, Mark, Scene, VERMILLION};
-use crate::report::{Report, Role, number_format};
+use crate::report::{Report, Role, display};
 
 /// Values below this share are drawn at the edge.
 const LOWEST: f64 = -2.0;
@@ -34,7 +34,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
             })
         });
         let in_words = [(tokens, "tokens"), (cost, "cost")].map(|(share, of)| {
-            let share = share.map(|(share, _)| number_format::percent(share));
+            let share = share.map(|(share, _)| display::percent(share));
             format!("{of} {}", share.as_deref().unwrap_or("not measured"))
         });
         Row {

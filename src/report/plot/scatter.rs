@@ -20,7 +20,7 @@ pub(super) struct Point {
 
 /// The side of the horizontal axis with the better values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum BetterSide {
+pub(super) enum Side {
     Left,
     Right,
 }
@@ -31,12 +31,7 @@ pub(super) fn ends(interval: ConfidenceInterval) -> (f64, f64) {
 }
 
 /// Draws the chart and the list. An axis is given by its title.
-pub(super) fn draw(
-    scene: &mut Scene,
-    points: &[Point],
-    better: BetterSide,
-    [across, up]: [&str; 2],
-) {
+pub(super) fn draw(scene: &mut Scene, points: &[Point], better: Side, [across, up]: [&str; 2]) {
     let range = |value: fn(&Point) -> f64, axis: usize| {
         let intervals = points.iter().filter_map(|point| point.intervals[axis]);
         let values = points.iter().map(value);
@@ -48,8 +43,8 @@ pub(super) fn draw(
         y: range(|point| point.at.1, 1),
     };
     let side = match better {
-        BetterSide::Left => "left",
-        BetterSide::Right => "right",
+        Side::Left => "left",
+        Side::Right => "right",
     };
     let below: Axis<'_> = (&format!("{across}; {side} is better"), 9, &percent);
     let beside: Axis<'_> = (&format!("{up}; up is better"), 7, &percent);
@@ -85,7 +80,7 @@ pub(super) fn draw(
 }
 
 /// Draws the line along the points that no other beats.
-fn front(scene: &mut Scene, panel: &Panel, points: &[Point], better: BetterSide) {
+fn front(scene: &mut Scene, panel: &Panel, points: &[Point], better: Side) {
     let mut front: Vec<_> = points.iter().filter(|it| it.on_front).collect();
     front.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
     let mut steps = Vec::new();
@@ -93,8 +88,8 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point], better: BetterSide)
         // Of two neighbours, each is better on one axis: the corner has the worse value of both.
         if let Some(before) = number.checked_sub(1).map(|before| front[before]) {
             steps.push(match better {
-                BetterSide::Left => panel.clamped(here.at.0, before.at.1),
-                BetterSide::Right => panel.clamped(before.at.0, here.at.1),
+                Side::Left => panel.clamped(here.at.0, before.at.1),
+                Side::Right => panel.clamped(before.at.0, here.at.1),
             });
         }
         steps.push(panel.clamped(here.at.0, here.at.1));

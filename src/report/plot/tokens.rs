@@ -7,7 +7,7 @@ use super::scene::{
     Color, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_keys, line_of,
 };
 use crate::record::{Arm, CellRecord};
-use crate::report::{Report, number_format};
+use crate::report::{Report, display};
 use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
 
@@ -159,7 +159,7 @@ fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str]) {
         } else {
             ", far above"
         };
-        let text = format!("window {}{far}", number_format::tokens(window.tokens.0));
+        let text = format!("window {}{far}", display::tokens(window.tokens.0));
         scene.label((RIGHT, top), &text, HPos::Right);
     }
     let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len());

@@ -11,7 +11,7 @@ use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord};
 use crate::report::build::Material;
 use crate::report::strategy_summary::{Fidelity, StrategyAnswers, StrategySummary};
-use crate::report::{Cell, Role, Section, number_format};
+use crate::report::{Cell, Role, Section, display};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the
 /// full history; `None` where it did of none.
@@ -74,10 +74,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     let mut strategies = material.strategies.iter();
     let is_extract = strategies
         .any(|(_, strategy)| matches!(strategy.answers, Some(StrategyAnswers::Extract(_))));
-    let is_open = material
-        .strategies
-        .iter()
-        .any(|(_, strategy)| is_open(strategy));
+    let is_open = material.strategies().any(is_open);
     let mut rows = material.rows(|_, strategy| {
         Some(match strategy.answers.as_ref()? {
             StrategyAnswers::Extract(outcomes) => {
@@ -139,24 +136,21 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
     bounds.map_or(Cell::NOT_APPLICABLE, |(least, most)| {
         Cell::text(format!(
             "{}–{} %",
-            number_format::points(least),
-            number_format::points(most)
+            display::points(least),
+            display::points(most)
         ))
     })
 }
 
 /// How many answers of a model need a judge, in a sentence; `None` where none does.
 pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let models = material
-        .strategies
-        .iter()
-        .filter_map(|(_, strategy)| strategy.accuracy());
+    let models = material.strategies().filter_map(|it| it.accuracy());
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
             "{} a judge: rules confirm exact answers only, and accuracy and fidelity are over those. What \
              they are at least and at most stands beside them",
-            number_format::many(count, "answer needs", "answers need")
+            display::many(count, "answer needs", "answers need")
         )
     })
 }
@@ -227,7 +221,7 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
             }
             let text = texts().find(|text| text.probe == probe && text.percent == percent);
             let outcome = |of: Option<Outcome>| {
-                Cell::text(of.map_or("not graded".to_owned(), |of| number_format::name_of(&of)))
+                Cell::text(of.map_or("not graded".to_owned(), |of| display::name_of(&of)))
             };
             let cells = vec![
                 Cell::text(format!("{probe} at {percent} %")),

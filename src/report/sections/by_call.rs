@@ -13,6 +13,5 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let saved = saved.map(|saved| super::of_strategy(kind, Cell::savings(saved)));
         Some(calls.map(Cell::tokens).into_iter().chain(saved).collect())
     });
-    Section::new("cost_by_call", rows)
-        .fill("scheme", &cost::scheme_note(material).unwrap_or_default())
+    Section::new("cost_by_call", rows).fill("scheme", &cost::basis(material).unwrap_or_default())
 }

@@ -18,11 +18,7 @@ use written::{banner, of_offline, twins, writers};
 
 /// The comparison, and a banner on strategies that differ only in a model's writing.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
-    let most = material
-        .strategies
-        .iter()
-        .map(|(_, strategy)| strategy.sessions)
-        .max();
+    let most = material.strategies().map(|it| it.sessions).max();
     let most = most.unwrap_or(0);
     let mut rows: Vec<Row> = material
         .strategies
@@ -44,10 +40,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
             mark_best(&mut rows, at, metric, &twins, writers);
         }
     }
-    let has_cells = material
-        .strategies
-        .iter()
-        .any(|(_, strategy)| super::is_measured(strategy));
+    let has_cells = material.strategies().any(super::is_measured);
     let column = |(at, metric): (usize, &'static Metric)| {
         let is_known = metric.name != "cost_savings_edge" || has_edges(material);
         let hides_zeros = metric.is(Mark::HideZeros);
@@ -73,7 +66,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
                 .to_owned(),
         );
     }
-    if let Some(shown) = super::cost::scheme_note(material) {
+    if let Some(shown) = super::cost::basis(material) {
         let edge = if has_edges(material) {
             "; `cost, edge`: one stands in front of what the strategy changes next"
         } else {
@@ -95,10 +88,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
 
 /// Whether any strategy names the lowest entry that it changes next.
 fn has_edges(material: &Material<'_>) -> bool {
-    let mut costs = material
-        .strategies
-        .iter()
-        .flat_map(|(_, strategy)| &strategy.costs);
+    let mut costs = material.strategies().flat_map(|it| &it.costs);
     costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 

@@ -9,7 +9,7 @@ use crate::model::price::Placement;
 use crate::record::{Arm, PriceEntry};
 use crate::report::build::Material;
 use crate::report::cost::StrategyCost;
-use crate::report::number_format::{self, many};
+use crate::report::display::{self, many};
 use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Cell, Column, Role, Section, Table, Value};
 use crate::units::{Tokens, Usage, Usd, median};
@@ -31,10 +31,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         cells.push(dollars);
         Some(cells)
     });
-    let costs = material
-        .strategies
-        .iter()
-        .flat_map(|(_, strategy)| &strategy.costs);
+    let costs = material.strategies().flat_map(|it| &it.costs);
     let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
     let columns = ["savings_usual", "savings_edge", "savings_ideal"];
     let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
@@ -97,10 +94,7 @@ pub(super) fn billed(material: &Material<'_>) -> Option<String> {
             "auto-prefix" => "automatic",
             other => other,
         };
-        format!(
-            "{scheme} ({}), {sessions}",
-            number_format::name_of(&cache.basis)
-        )
+        format!("{scheme} ({}), {sessions}", display::name_of(&cache.basis))
     });
     let schemes: Vec<String> = schemes.collect();
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
@@ -179,7 +173,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     let known = sessions.iter().filter_map(|session| {
         let price = session.price.as_ref()?;
         let longest = price.prompts_up_to.map_or(String::new(), |longest| {
-            let longest = number_format::tokens(longest.0);
+            let longest = display::tokens(longest.0);
             format!(", of prompts up to {longest} tokens; longer ones cost more")
         });
         let PriceEntry {
@@ -255,11 +249,11 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
             ]
         })
     });
-    Section::new("cache_breaks", rows).fill("scheme", &scheme_note(material).unwrap_or_default())
+    Section::new("cache_breaks", rows).fill("scheme", &basis(material).unwrap_or_default())
 }
 
 /// The scheme and the breakpoints of the comparison, in words.
-pub(super) fn scheme_note(material: &Material<'_>) -> Option<String> {
+pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let cost = strategies.find_map(|(_, strategy)| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
@@ -304,7 +298,7 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
     let rows: Vec<_> = rows.collect();
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
-        let median = number_format::percent(median(&errors, f64::midpoint)?);
+        let median = display::percent(median(&errors, f64::midpoint)?);
         let sessions = many(errors.len(), "session", "sessions");
         Some(format!(
             "median of the absolute differences under `{scheme}`: {median} in {sessions}"

@@ -4,7 +4,7 @@
 use crate::metric::generations::{Generation, MomentTotals, STUCK_RULE, generations};
 use crate::record::{Arm, CellRecord};
 use crate::report::build::Material;
-use crate::report::number_format::many;
+use crate::report::display::many;
 use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Banner, Cell, Section};
 use crate::units::Tokens;
@@ -28,7 +28,7 @@ fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Gene
 
 /// The strategies that got stuck, in one line.
 pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
-    let stuck = material.strategies.iter().filter_map(|(_, strategy)| {
+    let stuck = material.strategies().filter_map(|strategy| {
         let all = of_cells(material, strategy);
         let stuck = all.iter().filter(|of| of.iter().any(Generation::is_stuck));
         let (stuck, all) = (stuck.count(), many(all.len(), "cell", "cells"));

@@ -6,7 +6,7 @@ use super::row;
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::ProbeText;
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, number_format, probe_texts};
+use crate::report::{Cell, Role, Row, Section, display, probe_texts};
 use crate::stats::agreement::cohens_kappa;
 
 /// The most examples shown of one kind.
@@ -117,8 +117,8 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
             Cell::text(shortened(of_text(|text| &text.question))),
             Cell::text(shortened(of_text(|text| &text.gold))),
             Cell::text(shortened(one.answer)),
-            Cell::text(number_format::name_of(&one.rules.1)),
-            Cell::text(number_format::name_of(&one.judge.1)),
+            Cell::text(display::name_of(&one.rules.1)),
+            Cell::text(display::name_of(&one.judge.1)),
         ];
         row(one.session, Role::Strategy, cells)
     });

@@ -10,7 +10,7 @@ use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{Banner, Cell, Role, Row, Section, number_format, probe_texts};
+use crate::report::{Banner, Cell, Role, Row, Section, display, probe_texts};
 use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
@@ -27,7 +27,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
             Cell::count(kept.lost),
             Cell::tokens(kept.lost_tokens),
         ];
-        row(&number_format::name_of(&purpose), Role::Strategy, cells)
+        row(&display::name_of(&purpose), Role::Strategy, cells)
     });
     Section::new("kept_answers", rows)
 }

@@ -3,7 +3,7 @@
 use crate::metric::noise::RepeatedScores;
 use crate::record::{CellRecord, Manifest};
 use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, Value, number_format};
+use crate::report::{Cell, Role, Row, Section, Value, display};
 use crate::stats::components::{Advice, Components, Levels};
 
 /// Each level: its name, the setting that repeats it, and the repeated work.
@@ -52,14 +52,14 @@ pub(in crate::report) fn of<'a>(
     if repeated.left_out > 0 {
         notes.push(format!(
             "{} left out: not scored in every repeat",
-            number_format::many(repeated.left_out, "item", "items")
+            display::many(repeated.left_out, "item", "items")
         ));
     }
     let section = Section::new("noise", rows)
         .fill("what", repeated.scored)
         .fill(
             "items",
-            &number_format::many(repeated.items.len(), "item", "items"),
+            &display::many(repeated.items.len(), "item", "items"),
         )
         .with_notes(notes);
     Some(section)
@@ -78,7 +78,7 @@ fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> 
             let more = levels[best.level] + 1;
             format!(
                 "for its calls, one more {name} buys most: `{setting} = {more}` takes {} off the variance of an item's mean",
-                number_format::percent(best.removes)
+                display::percent(best.removes)
             )
         }
         _ => "what was repeated came out the same each time: no further repeat buys anything"

@@ -2,7 +2,7 @@
 
 use crate::record::RecoveryRecord;
 use crate::report::build::Material;
-use crate::report::number_format::many;
+use crate::report::display::many;
 use crate::report::{Banner, Cell, Section, Value};
 use crate::units::Tokens;
 

@@ -2,7 +2,7 @@
 
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
 use crate::report::build::Material;
-use crate::report::number_format::{self, many};
+use crate::report::display::{self, many};
 use crate::report::{Banner, Cell, Role, Section};
 use crate::units::Tokens;
 
@@ -17,7 +17,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     if !billed.is_empty() {
         let factors = billed.iter().filter_map(|entry| main_factor(entry));
         let middle = [
-            median(heads(&billed)).map(|head| format!("head {}", number_format::tokens(head.0))),
+            median(heads(&billed)).map(|head| format!("head {}", display::tokens(head.0))),
             median(factors.collect()).map(|factor| format!("text ×{:.2}", factor.ratio())),
         ];
         let middle: Vec<String> = middle.into_iter().flatten().collect();
@@ -31,7 +31,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     let heads: Vec<Tokens> = heads(&counted);
     let (known, unknown) = (heads.len(), counted.len() - heads.len());
     if let Some(head) = median(heads) {
-        let (head, of) = (number_format::tokens(head.0), of_sessions(known));
+        let (head, of) = (display::tokens(head.0), of_sessions(known));
         parts.push(format!("counted; head {head} declared ({of})"));
     }
     if unknown > 0 {

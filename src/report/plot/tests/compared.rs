@@ -149,7 +149,7 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
     let pair = &sweep.pairs[0];
     for cell in pair.cells.iter().flatten().flatten() {
         for value in [cell.cost, cell.quality].into_iter().flatten() {
-            let shown = crate::report::number_format::points(value);
+            let shown = crate::report::display::points(value);
             assert!(texts.contains(&shown.as_str()), "{shown}: {texts:?}");
         }
     }
