@@ -463,7 +463,7 @@ fn replay_arm<'a>(
             let mut spec = plan.scenario.strategies[at].clone();
             if let Some(other) = plan.followed_by(arm) {
                 match followed.wait_for(&plan.key(session, other)) {
-                    Lead::Sizes(sizes) => spec = spec.beside(sizes),
+                    Lead::Sizes(sizes) => spec = spec.with_sizes(sizes),
                     Lead::NotMeasurable => {
                         let why = "the strategy it follows is not measurable here".to_owned();
                         let end = End::NotMeasurable { call: 0, why };

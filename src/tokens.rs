@@ -183,7 +183,7 @@ pub struct CountedTexts {
     images: ImageRule,
     sizes: RwLock<HashMap<Arc<str>, Size, RandomState>>,
     /// The same texts by other counters, as far as somebody asked.
-    beside: RwLock<BTreeMap<&'static str, Arc<CountedTexts>>>,
+    by_counter: RwLock<BTreeMap<&'static str, Arc<CountedTexts>>>,
 }
 
 impl CountedTexts {
@@ -193,7 +193,7 @@ impl CountedTexts {
             counter,
             images: ImageRule::STANDARD,
             sizes: RwLock::default(),
-            beside: RwLock::default(),
+            by_counter: RwLock::default(),
         }
     }
 
@@ -205,14 +205,20 @@ impl CountedTexts {
     }
 
     /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
-    pub fn beside(&self, name: &str) -> Option<Arc<Self>> {
-        let tables = self.beside.read().unwrap_or_else(PoisonError::into_inner);
+    pub fn by_counter(&self, name: &str) -> Option<Arc<Self>> {
+        let tables = self
+            .by_counter
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = tables.get(name) {
             return Some(known.clone());
         }
         drop(tables);
         let counter = counter(name)?;
-        let mut tables = self.beside.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self
+            .by_counter
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(counter.name()).or_insert_with(|| {
             let images = self.images;
             Arc::new(Self {

@@ -478,19 +478,19 @@ pub enum CassetteError {
         source: io::Error,
     },
     /// Only recorded answers are wanted, and there are none.
-    #[error("there is no cassette `{path}`, and only recorded answers are wanted")]
+    #[error("there is no cassette `{path}`, but only recorded answers are allowed")]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("`{path}` is no cassette of this or an earlier version")]
+    #[error("`{path}` is not a cassette of this or an earlier version")]
     NoCassette {
         /// The file.
         path: PathBuf,
     },
     /// A line is not an entry.
-    #[error("line {line} of cassette `{path}` is no recorded answer")]
+    #[error("line {line} of cassette `{path}` is not a recorded answer")]
     BadLine {
         /// The file.
         path: PathBuf,

@@ -307,7 +307,7 @@ pub enum HttpError {
         problem: String,
     },
     /// The key cannot be a header. It is not repeated.
-    #[error("the key holds characters that no key has")]
+    #[error("the key holds characters that are not allowed in a key")]
     Key,
     /// The certificates cannot be read.
     #[error("the certificates of the private authority cannot be read")]

@@ -48,7 +48,7 @@ pub struct CacheOutcome {
     /// Whether they are gone because too much time went by.
     pub is_expired: bool,
     /// Tokens of this prompt that are not read though they stood in the last one just so.
-    pub again: Tokens,
+    pub resent: Tokens,
 }
 
 /// One provider's cache beside a prompt that grows and is edited.
@@ -109,7 +109,7 @@ impl PromptCache {
             is_expired: line
                 .last_sent
                 .is_some_and(|last| !is_live(&self.scheme, last, now)),
-            again: line.seen_from(found),
+            resent: line.seen_from(found),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
             // A prefix that is read stays cached, and one that ends at a breakpoint is cached from
@@ -127,7 +127,7 @@ impl PromptCache {
 
     /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for
     /// `shared` blocks. It leaves nothing in the cache.
-    pub fn beside(&self, line: &Line, request: &Line, shared: usize, now: Moment) -> Tokens {
+    pub fn side_request(&self, line: &Line, request: &Line, shared: usize, now: Moment) -> Tokens {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }

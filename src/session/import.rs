@@ -277,7 +277,7 @@ pub fn load_with_truth(
     if importer.format == native::IMPORTER.format
         && let [recording] = &mut recordings[..]
     {
-        truth::beside(path, recording)?;
+        truth::add_from_file(path, recording)?;
     }
     Ok(recordings)
 }

@@ -200,7 +200,7 @@ impl StrategySpec {
     }
 
     /// The name of the strategy that this one follows. It must run first, on the same session, and
-    /// [`StrategySpec::beside`] be told its sizes.
+    /// [`StrategySpec::with_sizes`] get its sizes.
     pub fn follows(&self) -> Option<&str> {
         self.table.text("follows")
     }
@@ -220,10 +220,10 @@ impl StrategySpec {
         self
     }
 
-    /// The same strategy, told the sizes of all messages that the one it follows had, by call. A
+    /// The same strategy with the sizes of all messages that the one it follows had, by call. A
     /// strategy that follows none needs no sizes.
     #[must_use]
-    pub fn beside(mut self, sizes: BTreeMap<usize, Tokens>) -> Self {
+    pub fn with_sizes(mut self, sizes: BTreeMap<usize, Tokens>) -> Self {
         self.sizes = sizes;
         self
     }

@@ -235,7 +235,7 @@ impl Measure {
             Self::Encoding(name) if name == cx.counts.counter_name() => texts.tokens,
             Self::Encoding(name) => {
                 // The names are those of counters: a test holds them together.
-                let counts = cx.counts.beside(name);
+                let counts = cx.counts.by_counter(name);
                 counts.map_or(texts.tokens, |counts| {
                     let messages = context.entries().iter();
                     let messages = messages.map(|entry| context::measure(&entry.message, &counts));

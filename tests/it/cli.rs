@@ -355,7 +355,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
     refuses(
         &[("no.jsonl", "{}\n")],
         &["cache", "verify", "no.jsonl"],
-        &["`no.jsonl` is no cassette"],
+        &["`no.jsonl` is not a cassette"],
     );
     refuses(
         &[("labels.csv", "question;answer\nq;a\n")],

@@ -258,8 +258,8 @@ proptest! {
                         request.append(&Pieces::of(entry, &counts));
                     }
                     let shared = line.shared_with(&request);
-                    let reads = [&usual, &edge].map(|it| it.beside(&line, &request, shared, now));
-                    ideal.beside(&line, shared, asked.len(), now);
+                    let reads = [&usual, &edge].map(|it| it.side_request(&line, &request, shared, now));
+                    ideal.side_request(&line, shared, asked.len(), now);
                     asked.push(reads);
                     let edits = contexts::plan(&context, changes, &counts);
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();

@@ -422,7 +422,7 @@ fn a_control_cuts_to_the_sizes_of_what_it_follows() {
         (11, Tokens(90_000)),
     ]);
     for name in ["tail@none", "random@none"] {
-        let spec = strategy(name).beside(sizes.clone());
+        let spec = strategy(name).with_sizes(sizes.clone());
         let replayed = Replayed::Strategy(
             Box::new(spec.build().unwrap()),
             Window::new(Tokens(200_000)),

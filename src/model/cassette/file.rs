@@ -154,12 +154,12 @@ pub fn write_sorted<'a>(
 ) -> Result<(), CassetteError> {
     let at = at(path);
     let text = canonical(entries).map_err(|error| at(error.into()))?;
-    let beside = path.with_extension("jsonl.new");
-    let file = private().truncate(true).write(true).open(&beside);
+    let new_path = path.with_extension("jsonl.new");
+    let file = private().truncate(true).write(true).open(&new_path);
     let mut file = file.map_err(at)?;
     file.write_all(text.as_bytes()).map_err(at)?;
     file.sync_data().map_err(at)?;
-    std::fs::rename(&beside, path).map_err(at)
+    std::fs::rename(&new_path, path).map_err(at)
 }
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.

@@ -48,7 +48,7 @@ pub enum BatchError {
     #[error("the provider refuses the batch ({0})")]
     Refused(String),
     /// The provider knows no such batch, or has thrown its answers away.
-    #[error("the provider knows no batch of that name")]
+    #[error("the provider has no batch of that name")]
     Gone,
     /// The provider cannot be reached, or does not answer as its documents say.
     #[error("the provider does not answer about the batch ({0})")]

@@ -207,7 +207,7 @@ impl PromptCaches {
 fn note(record: &mut CacheRecord, served: &CacheOutcome, step: Tokens, stage: Option<&str>) {
     record.read.push(served.split.read);
     record.written.push(served.split.written);
-    record.resent += served.again;
+    record.resent += served.resent;
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
         let cause = match stage {
@@ -282,11 +282,11 @@ impl Observer for PromptCaches {
         let request = line_of(&asked.request, &self.plan);
         let shared = self.line.shared_with(&request);
         for (cache, record) in &mut self.caches {
-            let read = cache.beside(&self.line, &request, shared, now);
+            let read = cache.side_request(&self.line, &request, shared, now);
             note_read(record, asked.number, read.min(asked.usage.prompt()));
         }
         if let Some(ideal) = &mut self.ideal {
-            ideal.beside(&self.line, shared, asked.number, now);
+            ideal.side_request(&self.line, shared, asked.number, now);
         }
     }
 

@@ -93,7 +93,7 @@ impl IdealCache {
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves
     /// nothing in the cache.
-    pub fn beside(&mut self, line: &Line, shared: usize, number: usize, now: Moment) {
+    pub fn side_request(&mut self, line: &Line, shared: usize, number: usize, now: Moment) {
         let (_, prefix) = self.live_prefix(line, shared, now);
         self.is_used(prefix.last);
         self.asked.push((number, prefix));

@@ -252,7 +252,7 @@ fn breakpoints_find_what_an_earlier_breakpoint_ended() {
     let served = bench.send();
     assert_eq!(served.split, split(1_500, 70));
     // The last prompt ends with an answer that no breakpoint covers.
-    assert_eq!((served.broken, served.again), (Tokens(130), Tokens(30)));
+    assert_eq!((served.broken, served.resent), (Tokens(130), Tokens(30)));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn what_is_too_short_to_be_cached_is_processed_again() {
     bench.line.append(&user("b", 1_000));
     let served = bench.send();
     assert_eq!(served.split, split(0, 2_500));
-    assert_eq!((served.broken, served.again), (Tokens(0), Tokens(500)));
+    assert_eq!((served.broken, served.resent), (Tokens(0), Tokens(500)));
 }
 
 #[test]
@@ -329,7 +329,10 @@ fn what_the_provider_removes_itself_leaves_the_prefix_valid() {
         assert_eq!((change.broken_at, change.removed), (None, Tokens(2_800)));
         let served = bench.send();
         assert_eq!(served.split.read.0, 2_576 / step * step);
-        assert_eq!((served.split.written, served.again), (Tokens(0), Tokens(0)));
+        assert_eq!(
+            (served.split.written, served.resent),
+            (Tokens(0), Tokens(0))
+        );
         assert!(served.broken.0 < step, "rounding apart, nothing is missed");
     }
 }
@@ -365,7 +368,7 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
         }
         let shared = bench.line.shared_with(&request);
         let now = bench.now + idle;
-        let read = bench.cache.beside(&bench.line, &request, shared, now);
+        let read = bench.cache.side_request(&bench.line, &request, shared, now);
         (shared, read.0)
     };
     // All of it goes on with the agent's prompt; a part of it ends before a breakpoint.

@@ -34,7 +34,7 @@ pub enum ImportError {
     #[error("`{}` is an SQLite database, which this build of Proctor cannot read", .0.display())]
     Database(PathBuf),
     /// The file is named as a database and is none.
-    #[error("`{}` is named as an SQLite database and is none", .0.display())]
+    #[error("`{}` has the name of an SQLite database but is not one", .0.display())]
     NoDatabase(PathBuf),
     /// The database is cut, locked or damaged.
     #[error("`{}` cannot be read as an SQLite database: {}", .0.display(), .1)]

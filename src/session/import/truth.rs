@@ -47,7 +47,7 @@ impl From<Session> for Recording {
 const MAX_TRUTH: u64 = 1 << 28;
 
 /// Adds the ground truth beside a native session, if there is one.
-pub(super) fn beside(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
+pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
     let Some(path) = truth_path(path).filter(|path| path.is_file()) else {
         return Ok(());
     };

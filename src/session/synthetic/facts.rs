@@ -43,7 +43,7 @@ pub(crate) struct Planned {
     /// Index of the fact.
     fact: usize,
     /// Index of a second fact that the same text says: about a key beside the planted one.
-    beside: Option<usize>,
+    second_fact: Option<usize>,
 }
 
 /// The text of a fact.
@@ -175,7 +175,7 @@ impl Planned {
 
     /// The message of that index says it.
     pub(crate) fn say(self, facts: &mut [PlantedFact], message: usize) {
-        for at in [self.fact].into_iter().chain(self.beside) {
+        for at in [self.fact].into_iter().chain(self.second_fact) {
             facts[at].evidence.push(message);
         }
         match (&mut facts[self.fact].fact, self.content) {
@@ -322,7 +322,7 @@ impl Planner {
                 channel,
                 content,
                 fact,
-                beside: None,
+                second_fact: None,
             },
         });
     }

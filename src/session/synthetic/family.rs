@@ -40,7 +40,7 @@ pub struct Family {
     pub(crate) work: Work,
     pub(crate) timeline: TimelinePlan,
     /// The words of the timeline. Templates may have `{chapter}`, `{noun}`, `{path}`, `{symbol}`
-    /// and `{another_key}`, and the slots that a comment in the file names.
+    /// and `{elsewhere}`, and the slots that a comment in the file names.
     #[serde(default)]
     pub(crate) phrases: Grammar,
 }

@@ -308,7 +308,7 @@ impl Workspace for HelpDesk {
             noun: self.ways.language.say(order.item),
             path: order.id.clone(),
             symbol: customer.id.clone(),
-            another_key: other.id.clone(),
+            other_place: other.id.clone(),
             earlier: earlier.map_or_else(String::new, |at| self.orders[*at].id.clone()),
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Topic {
     pub(crate) noun: &'static str,
     pub(crate) path: String,
     pub(crate) symbol: String,
-    pub(crate) another_key: String,
+    pub(crate) other_place: String,
     /// Something that was looked at before; empty at the beginning.
     pub(crate) earlier: String,
 }
@@ -27,7 +27,7 @@ impl Topic {
             ("noun", self.noun),
             ("path", &self.path),
             ("symbol", &self.symbol),
-            ("elsewhere", &self.another_key),
+            ("elsewhere", &self.other_place),
         ];
         slots.extend(more);
         self.language.fill(template, &slots)

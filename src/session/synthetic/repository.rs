@@ -92,7 +92,7 @@ impl Repository {
     }
 
     /// Another file of the module than the one in focus.
-    fn beside(&self) -> usize {
+    fn neighbour(&self) -> usize {
         let module = &self.files.modules[self.module];
         let at = self.random.index(module.len());
         let next = usize::from(module[at] == self.focus);
@@ -423,7 +423,7 @@ impl Workspace for Repository {
 
     fn topic(&self) -> Topic {
         let here = self.place();
-        let beside = self.beside();
+        let neighbour = self.neighbour();
         let earlier = self.visited.get(self.random.index(self.visited.len()));
         let earlier = earlier.map(|at| self.files.place(*at, &self.random).symbol);
         Topic {
@@ -433,7 +433,7 @@ impl Workspace for Repository {
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,
-            another_key: self.path(beside),
+            other_place: self.path(neighbour),
             earlier: earlier.unwrap_or_default(),
         }
     }

@@ -359,7 +359,7 @@ fn a_database_takes_the_feature_and_is_told_from_a_file_of_that_name() {
         error.to_string()
     };
     let named = refused("notes.db", b"milk and eggs");
-    assert!(named.ends_with("named as an SQLite database and is none"));
+    assert!(named.ends_with("has the name of an SQLite database but is not one"));
     let cut = refused("cut.db", b"SQLite format 3\0");
     let expected = if cfg!(feature = "sqlite") {
         "cannot be read as an SQLite database"

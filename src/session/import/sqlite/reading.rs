@@ -65,11 +65,11 @@ pub(in crate::session::import) struct Database {
 impl Database {
     fn open(path: &Path) -> Result<Self, ImportError> {
         let failed = |error| damaged(path, &error);
-        let mut beside = path.as_os_str().to_owned();
-        beside.push("-wal");
-        let has_log = std::fs::metadata(&beside).is_ok_and(|log| log.len() > 0);
+        let mut log_path = path.as_os_str().to_owned();
+        log_path.push("-wal");
+        let has_log = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
         let whole = has_log
-            .then(|| with_log(path, Path::new(&beside)))
+            .then(|| with_log(path, Path::new(&log_path)))
             .flatten();
         let has_log = has_log && whole.is_none();
         let connection = if let Some(bytes) = whole {

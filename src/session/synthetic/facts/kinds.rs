@@ -38,7 +38,7 @@ impl Planner {
             let question = self.ask_for(&key);
             let fact = Fact::Binding { key, value, others };
             let fact = self.add("binding", number + 1, question, fact);
-            self.planned[at].what.beside = Some(fact);
+            self.planned[at].what.second_fact = Some(fact);
         }
     }
 
