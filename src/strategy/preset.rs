@@ -200,7 +200,7 @@ impl StrategySpec {
     }
 
     /// The name of the strategy that this one follows. It must run first, on the same session, and
-    /// [`StrategySpec::with_sizes`] get its sizes.
+    /// [`StrategySpec::with_sizes`] takes its sizes.
     pub fn follows(&self) -> Option<&str> {
         self.table.text("follows")
     }
