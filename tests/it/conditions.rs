@@ -72,11 +72,9 @@ fn every_key_is_a_condition_or_is_known_to_be_none() {
         let differ = old.iter().filter(|it| !new.contains(it));
         let differ = differ.chain(new.iter().filter(|it| !old.contains(it)));
         let differ: BTreeSet<&str> = differ.map(|(name, _)| name.as_str()).collect();
-        let differ: Vec<&str> = differ.into_iter().collect();
-        made.push_str(&format!(
-            "{key}\t{before}\t{after}\t{}\n",
-            differ.join(", ")
-        ));
+        let differ = differ.into_iter().collect::<Vec<_>>().join(", ");
+        made += &[key, before, after, &differ].join("\t");
+        made += "\n";
     }
     // Every scenario names sessions and strategies. Facts are compared by the hash of a session's probes,
     // and calibrations decide no result.
