@@ -14,6 +14,7 @@
 //!
 //! The modules are listed in the order in which data flows. Each uses only earlier ones; a test
 //! checks this. Start with [`session`], [`context`] and [`strategy`]: the rest builds on their terms.
+//! Modules that only the program, its tests and its benchmarks use are hidden from this page.
 //!
 //! # Words
 //!
@@ -79,26 +80,37 @@
 //! ```
 
 pub mod units;
+#[doc(hidden)]
 pub mod script;
 pub mod settings;
 pub mod window;
 pub mod tokens;
 pub mod session;
+#[doc(hidden)]
 pub mod patterns;
 pub mod context;
+#[doc(hidden)]
 pub mod bill;
 pub mod model;
 pub mod step;
 pub mod strategy;
+#[doc(hidden)]
 pub mod probe;
+#[doc(hidden)]
 pub mod scenario;
+#[doc(hidden)]
 pub mod stats;
 pub mod record;
+#[doc(hidden)]
 pub mod metric;
 pub mod replay;
+#[doc(hidden)]
 pub mod runner;
+#[doc(hidden)]
 pub mod compare;
 pub mod report;
 #[cfg(feature = "http")]
+#[doc(hidden)]
 pub mod proxy;
+#[doc(hidden)]
 pub mod cli;
