@@ -43,7 +43,6 @@ pub(crate) fn index(number: f64) -> usize {
     PartialOrd,
     Ord,
     Hash,
-    Sum,
     JsonSchema,
     Serialize,
     Deserialize,
@@ -74,18 +73,31 @@ impl Tokens {
     }
 }
 
-impl std::ops::Add for Tokens {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
+/// Sums that stop at the largest number.
+macro_rules! add {
+    ($($number:ident),*) => {$(
+        impl std::ops::Add for $number {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
+
+        impl std::ops::AddAssign for $number {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+
+        impl std::iter::Sum for $number {
+            fn sum<I: Iterator<Item = Self>>(numbers: I) -> Self {
+                numbers.fold(Self(0), |sum, number| sum + number)
+            }
+        }
+    )*};
 }
 
-impl std::ops::AddAssign for Tokens {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
+add!(Tokens, Usd);
 
 impl std::ops::Sub for Tokens {
     type Output = Self;
@@ -111,7 +123,6 @@ impl fmt::Display for Tokens {
     PartialOrd,
     Ord,
     Hash,
-    Sum,
     JsonSchema,
     Serialize,
     Deserialize,
@@ -129,19 +140,6 @@ impl Usd {
     #[must_use]
     pub fn times(self, tokens: Tokens) -> Self {
         Self(self.0.saturating_mul(tokens.0))
-    }
-}
-
-impl std::ops::Add for Usd {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl std::ops::AddAssign for Usd {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }
 
