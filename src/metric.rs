@@ -20,6 +20,7 @@ pub mod forecast;
 pub mod generations;
 pub mod noise;
 mod pool;
+mod prelude;
 pub mod reference;
 pub mod rereads;
 pub mod retention;

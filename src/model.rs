@@ -42,9 +42,9 @@ pub trait Model: Debug + Send + Sync {
 
     /// Answers one request for the repeat of this number, and says under which name the answer is
     /// kept, if it is. Usage that a provider does not report is counted by `counts`.
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> BilledAnswer {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
         let _ = (repeat, counts);
-        BilledAnswer::once(self.respond(request))
+        Reply::once(self.respond(request))
     }
 
     /// The most it may write for this request, thinking included.
@@ -71,7 +71,7 @@ pub trait Model: Debug + Send + Sync {
 
 /// An answer, and the name under which it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BilledAnswer {
+pub struct Reply {
     /// The response or the failure.
     pub answer: Result<Response, CallFailure>,
     /// The name, where answers are kept.
@@ -91,7 +91,7 @@ pub struct AnswerCost {
     pub is_kept: bool,
 }
 
-impl BilledAnswer {
+impl Reply {
     /// The outcome of a request that was made once, and is kept nowhere.
     pub fn once(answer: Result<Response, CallFailure>) -> Self {
         Self {

@@ -53,14 +53,14 @@ pub struct Patterns {
     automaton: AhoCorasick,
     /// For each pattern of the automaton, its index as given: empty ones are left out.
     given: Vec<u32>,
-    patterns: Vec<Pattern>,
+    all: Vec<Pattern>,
     found: PerText<[Hit]>,
 }
 
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Patterns")
-            .field("patterns", &self.patterns.len())
+            .field("patterns", &self.all.len())
             .finish_non_exhaustive()
     }
 }
@@ -86,14 +86,14 @@ impl Patterns {
         Ok(Self {
             automaton,
             given,
-            patterns,
+            all: patterns,
             found: PerText::default(),
         })
     }
 
     /// The patterns, in the order of their indices.
     pub fn patterns(&self) -> &[Pattern] {
-        &self.patterns
+        &self.all
     }
 
     /// Every place of a pattern in `text`, by the position of its end; searched now if the text was
@@ -113,7 +113,7 @@ impl Patterns {
             .filter_map(|found| {
                 let pattern = self.given[found.pattern().as_usize()];
                 let (start, end) = (found.start(), found.end());
-                let whole = match self.patterns[pattern as usize].boundary {
+                let whole = match self.all[pattern as usize].boundary {
                     Boundary::Word => is_word(bytes, start, end),
                     Boundary::Path => is_path(bytes, start, end),
                 };

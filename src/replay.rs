@@ -22,7 +22,7 @@ use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEv
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
-use crate::strategy::{CompactionResult, Recovery, StageFailure, Strategy};
+use crate::strategy::{Compaction, Recovery, StageFailure, Strategy};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
@@ -369,7 +369,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Takes a context back from the strategy, with what was done to it.
-    fn take_back(&mut self, compacted: CompactionResult, call: usize) -> Result<(), End> {
+    fn take_back(&mut self, compacted: Compaction, call: usize) -> Result<(), End> {
         self.note(&compacted.applied, &compacted.failures, call);
         self.context = compacted.context;
         for asked in self.meter.asked.drain(..) {

@@ -56,14 +56,12 @@ pub trait Stage: Debug + Send {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a>;
 
     /// Plans the changes in an entry that is about to be appended, where it has index 0.
-    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
-        let _ = (entry, cx);
+    fn on_append(&mut self, _: &Entry, _: &Situation) -> Result<Patch, StageError> {
         Ok(Patch::default())
     }
 
     /// Plans the changes after the response was appended.
-    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
-        let _ = (context, cx);
+    fn after_call<'a>(&'a mut self, _: &Context, _: &'a Situation) -> PlannedPatch<'a> {
         Step::Done(Ok(Patch::default()))
     }
 
@@ -75,8 +73,7 @@ pub trait Stage: Debug + Send {
 
     /// The lowest entry of the context that it still means to change, if it knows: a client puts a
     /// cache breakpoint in front of it. Asked when a prompt is sent, of every stage.
-    fn edge(&self, context: &Context) -> Option<usize> {
-        let _ = context;
+    fn edge(&self, _: &Context) -> Option<usize> {
         None
     }
 
@@ -95,24 +92,16 @@ pub type PlannedPatch<'a> = Step<'a, Result<Patch, StageError>>;
 /// The part between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {
     /// Takes in a message that is about to be appended, alone in a context, and may change it.
-    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult;
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction;
 
     /// Takes the context before a call and gives it back.
-    fn before_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult>;
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;
 
     /// Takes the context after the provider refused it as too long.
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery>;
 
     /// Takes the context after the response was appended and gives it back.
-    fn after_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult>;
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;
 
     /// Whether its prompts are those that the recorded product sent: they were accepted, whatever
     /// the window is taken to be.
@@ -122,8 +111,7 @@ pub trait Strategy: Debug + Send {
 
     /// The lowest entry of the context that it still means to change, if it knows: a client puts a
     /// cache breakpoint in front of it. Asked when a prompt is sent.
-    fn edge(&self, context: &Context) -> Option<usize> {
-        let _ = context;
+    fn edge(&self, _: &Context) -> Option<usize> {
         None
     }
 
@@ -135,7 +123,7 @@ pub trait Strategy: Debug + Send {
 
 /// A context, given back, with what was done to it.
 #[derive(Debug)]
-pub struct CompactionResult {
+pub struct Compaction {
     /// The context: unchanged where nothing was applied.
     pub context: Context,
     /// The patches, in order.
@@ -148,7 +136,7 @@ pub struct CompactionResult {
     pub outcome: Result<(), StrategyError>,
 }
 
-impl CompactionResult {
+impl Compaction {
     /// A context to which nothing was done.
     pub fn unchanged(context: Context) -> Self {
         Self {
@@ -165,9 +153,9 @@ impl CompactionResult {
 #[derive(Debug)]
 pub enum Recovery {
     /// The context was shortened: try again.
-    Retry(CompactionResult),
+    Retry(Compaction),
     /// There is nothing more to try: the session dies here.
-    GiveUp(CompactionResult),
+    GiveUp(Compaction),
 }
 
 /// A stage that failed at a call.

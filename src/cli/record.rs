@@ -58,7 +58,7 @@ mod with_http {
     /// Set by the first Ctrl-C.
     static STOP: AtomicBool = AtomicBool::new(false);
 
-    pub(in crate::cli) fn run(args: &Args) -> anyhow::Result<Exit> {
+    pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         make_folder(&args.output)?;
         let proxy = Proxy::bind(args.listen, &args.upstream)
             .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;

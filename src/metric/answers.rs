@@ -4,17 +4,14 @@
 //! types, no function leads from one to the other, and which one a run has is decided by the kind
 //! of its reader alone.
 
-use std::collections::BTreeMap;
-
 use derive_more::{Add, AddAssign, Sum};
-use serde::Serialize;
 
+use super::prelude::*;
 use crate::metric::fidelity::{AnchoredScores, Failings, GradedItem, qualifies};
-use crate::metric::pool::{Sample, share};
+use crate::metric::pool::share;
 use crate::metric::survival::{Score, is_planted};
-use crate::model::ModelKind;
-use crate::probe::{Outcome, ProbeKind, Unscored, Verdict};
-use crate::record::{AnswerRecord, CellRecord, ProbeRecord};
+use crate::probe::{Outcome, Unscored, Verdict};
+use crate::record::AnswerRecord;
 
 /// The answers of a reader in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,13 +4,8 @@
 //! the cassette, and their tokens are what was paid for them. What is not worth keeping, and attempts
 //! that failed, are paid as well, and counted apart.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Serialize;
-
-use crate::model::Purpose;
-use crate::record::{CellRecord, ProbeRecord};
-use crate::units::{Tokens, Usage};
+use super::prelude::*;
+use crate::units::Usage;
 
 /// Cached calls of one purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -1,11 +1,8 @@
 //! Calls: the strategy's requests to models, by purpose.
 
 use derive_more::{Add, Sum};
-use serde::Serialize;
 
-use crate::model::Purpose;
-use crate::record::CellRecord;
-use crate::units::Tokens;
+use super::prelude::*;
 
 /// Whether a call of this purpose is on the strategy's bill. The agent's own calls are in the
 /// prompts; probe and judge calls are on no strategy's bill.

@@ -1,14 +1,10 @@
 //! Compaction: what was applied, by which stage, and what it left.
 
-use std::collections::BTreeMap;
-
 use derive_more::AddAssign;
-use serde::Serialize;
 
-use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, PooledValue, sessions};
-use crate::record::{CellRecord, CompactionEvent};
-use crate::units::Tokens;
+use super::prelude::*;
+use crate::metric::sessions;
+use crate::record::CompactionEvent;
 
 /// Patches of one stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]

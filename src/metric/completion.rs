@@ -1,10 +1,7 @@
 //! Completion: how far a session got. It comes first, because a session that dies early is cheap.
 
-use serde::Serialize;
-
-use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, PooledValue};
-use crate::record::{CellRecord, End};
+use super::prelude::*;
+use crate::record::End;
 
 /// How far a cell got.
 ///

@@ -1,13 +1,9 @@
 //! Context pressure: how close prompts came to the window, how often a strategy compacted again,
 //! and tool results the model never saw.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-
+use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::model::Purpose;
-use crate::record::{CellRecord, CompactionEvent, ModelCall};
+use crate::record::{CompactionEvent, ModelCall};
 use crate::window::{WarningFrom, Zone};
 
 /// A compaction that leaves more than this share of the messages was futile.

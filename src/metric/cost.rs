@@ -5,18 +5,12 @@
 //! needs no price, only what each class costs relative to input, which the cache scheme says. What
 //! the agent itself wrote is the same under all strategies and left out of savings.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Serialize;
-
+use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::fidelity::Anchors;
-use crate::metric::pool::{Sample, share};
-use crate::metric::{CellSummary, PooledValue};
-use crate::model::Purpose;
+use crate::metric::pool::share;
 use crate::model::price::{PerToken, Placement};
-use crate::record::{CacheBreaks, CacheRecord, CellRecord};
-use crate::units::{Tokens, Usage, Usd, median};
+use crate::record::{CacheBreaks, CacheRecord};
+use crate::units::{Usage, Usd, median};
 
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -10,13 +10,12 @@
 //! in the prompt at all (overclaims), and whether a rule was (compliance). No number of survival ever
 //! becomes a score.
 
-use serde::Serialize;
-
 use super::answers::{Accuracy, Scope};
 use super::pool::ratio;
+use super::prelude::*;
 use super::survival::{Score, is_planted};
 use super::{CellSummary, PooledValue, estimate};
-use crate::probe::{Outcome, ProbeKind};
+use crate::probe::Outcome;
 use crate::record::Fate;
 use crate::stats::Estimate;
 

@@ -6,13 +6,11 @@
 
 use std::ops::{Add, AddAssign};
 
-use serde::Serialize;
-
+use super::prelude::*;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
-use crate::model::ModelKind;
 use crate::model::price::PerToken;
-use crate::record::{Arm, CacheRecord, CellRecord, ForecastCell, Manifest, PriceEntry};
-use crate::units::{Tokens, Usage, Usd};
+use crate::record::{Arm, CacheRecord, ForecastCell, Manifest, PriceEntry};
+use crate::units::{Usage, Usd};
 
 mod carry;
 mod spend;

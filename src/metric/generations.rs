@@ -6,10 +6,8 @@
 //! cycle. The figures follow hermes-agent's scorecard of repeated compactions (share freed, the
 //! floor under it, calls until the next one, verdict *stuck*).
 
-use std::collections::BTreeMap;
-
-use crate::record::{CellRecord, CompactionMoment, MessageKind, Portion};
-use crate::units::Tokens;
+use super::prelude::*;
+use crate::record::{CompactionMoment, MessageKind, Portion};
 
 /// A generation that frees less than this share of the prompt is stuck. In hermes-agent's scorecard
 /// of 2026-09-19 the run that got stuck had fallen from 63 % to 8 %.

@@ -1,10 +1,8 @@
 //! Repeats at three levels, item by item: what variance components are computed from.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use crate::metric::survival::is_planted;
-use crate::model::ModelKind;
-use crate::record::{AnswerRecord, Arm, CellRecord, Manifest, ProbeRecord};
+use crate::record::{AnswerRecord, Arm, Manifest};
 use crate::stats::components::{Item, Levels};
 
 /// Scores of the same items, each as often as it was repeated.

@@ -2,12 +2,10 @@
 //!
 //! Repeats of a session are averaged first, so that each session weighs the same.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::fidelity::Anchors;
+use super::prelude::*;
 use super::{CellSummary, Metric};
 use crate::stats::Estimate;
-use crate::units::Tokens;
 
 /// A value with the number of its observations.
 pub(crate) type Sample = (f64, usize);

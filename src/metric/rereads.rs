@@ -3,13 +3,8 @@
 //! An estimate: a replay cannot see that an agent reads something again, only that a call needed
 //! what its prompt no longer held.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-
+use super::prelude::*;
 use crate::metric::tokens::Savings;
-use crate::record::CellRecord;
-use crate::units::Tokens;
 
 /// The cost of reading missing texts again, over the calls compared with the reference.
 ///

@@ -3,12 +3,9 @@
 //! An item's age is counted twice: in compactions that came over it since it was said, and in tokens
 //! that the full history grew by since then. It is string matching, as all of survival is.
 
-use serde::Serialize;
-
+use super::prelude::*;
 use super::survival::Score;
-use crate::probe::ProbeKind;
-use crate::record::{CellRecord, PlaceInPrompt, ProbeRecord};
-use crate::units::Tokens;
+use crate::record::PlaceInPrompt;
 
 /// The ages by compactions, each with the fewest that belong to it.
 pub const COMPACTIONS: [(&str, usize); 6] = [

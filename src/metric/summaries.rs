@@ -1,12 +1,6 @@
 //! Summaries: how large they are, generation by generation.
 
-use serde::Serialize;
-
-use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, PooledValue};
-use crate::model::Purpose;
-use crate::record::CellRecord;
-use crate::units::Tokens;
+use super::prelude::*;
 
 /// The summaries that a model wrote for compactions, in order: the first is the first generation, and
 /// each later one may hold what is left of those before.

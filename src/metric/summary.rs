@@ -1,9 +1,6 @@
 //! Every metric of one cell.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-
+use super::prelude::*;
 use crate::metric::answers::{Accuracy, Answers, ControlCells, Extract, Scope, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
@@ -18,9 +15,7 @@ use crate::metric::survival::Survival;
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
 use crate::metric::validity::Findings;
-use crate::model::ModelKind;
-use crate::record::{Arm, ArtifactTrail, CellRecord, SummaryAtoms};
-use crate::units::Tokens;
+use crate::record::{Arm, ArtifactTrail, SummaryAtoms};
 
 /// Every metric of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]

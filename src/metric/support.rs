@@ -1,10 +1,8 @@
 //! Action support: the past text that the agent's recorded tool calls needed, and the part of it in
 //! the prompt.
 
-use serde::Serialize;
-
 use super::pool::share;
-use crate::record::CellRecord;
+use super::prelude::*;
 
 /// Atoms of tool calls, wanted and present. Higher is better. Source: string matching.
 ///

@@ -3,15 +3,11 @@
 //! Survival says that a value can be read off what the next call receives. It says nothing about
 //! answers, and no function turns it into accuracy.
 
-use std::collections::BTreeMap;
-
 use derive_more::{Add, Sum};
-use serde::Serialize;
 
-use crate::metric::pool::Sample;
-use crate::metric::{CellSummary, estimate};
-use crate::probe::ProbeKind;
-use crate::record::{CellRecord, Fate};
+use super::prelude::*;
+use crate::metric::estimate;
+use crate::record::Fate;
 use crate::stats::Estimate;
 
 /// Scores added up.

@@ -1,14 +1,9 @@
 //! Tokens: what was processed, against what full history would have processed.
 
 use derive_more::{Add, Sum};
-use serde::Serialize;
 
+use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::fidelity::Anchors;
-use crate::metric::pool::Sample;
-use crate::metric::{CellSummary, PooledValue};
-use crate::record::CellRecord;
-use crate::units::Tokens;
 
 /// The tokens that a cell and the reference processed, over the calls both reached.
 ///

@@ -1,9 +1,9 @@
 //! Artifact trail and unsupported atoms: whether the next prompt still says, truly, what was done.
 
-use crate::metric::CellSummary;
-use crate::metric::pool::{Sample, counted, share};
+use super::prelude::*;
+use crate::metric::pool::{counted, share};
 use crate::record::ArtifactVerb::{self, Created, Deleted, Modified, Read};
-use crate::record::{ArtifactTrail, CellRecord, TrailCounts};
+use crate::record::{ArtifactTrail, TrailCounts};
 
 /// Verbs with their names, in the order of tables.
 pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [

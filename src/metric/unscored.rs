@@ -1,10 +1,9 @@
 //! Answers without a score, and why: they count neither as wrong nor as if they had not been asked.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
+use super::prelude::*;
 use crate::probe::{Unscored, Verdict};
-use crate::record::{CellRecord, ProbeRecord};
 
 /// How many items were asked, and how many of them have no score.
 ///

@@ -1,10 +1,7 @@
 //! Validity: prompts the provider would have refused.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-
-use crate::record::{CellRecord, Level};
+use super::prelude::*;
+use crate::record::Level;
 
 /// Findings of the validity check. Counts; lower is better.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::api::Dialect;
 use super::spending::Spending;
-use super::{
-    AnswerCost, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, bill,
-};
+use super::{AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens};
 
@@ -352,19 +350,13 @@ impl CassetteModel {
     }
 
     /// The answer, without the name under which it is kept.
-    fn ask(
-        &self,
-        request: &Request,
-        repeat: u32,
-        key: &str,
-        counts: &CountedTexts,
-    ) -> BilledAnswer {
+    fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Reply {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
             let usage = bill::answered(request, &recorded, counts);
             let is_kept = true;
-            return BilledAnswer {
+            return Reply {
                 paid: Some(AnswerCost { usage, is_kept }),
-                ..BilledAnswer::once(Ok(recorded))
+                ..Reply::once(Ok(recorded))
             };
         }
         let mut asking = AskGuard {
@@ -378,13 +370,13 @@ impl CassetteModel {
             let name = &self.dialect.model;
             self.cassette
                 .note_miss(name, repeat, request.purpose, &shape);
-            return BilledAnswer::once(Err(CallFailure::NotRecorded));
+            return Reply::once(Err(CallFailure::NotRecorded));
         };
         let is_live = self.kind == ModelKind::Live;
         // Every further answer would be paid for and lost.
         if let Some(why) = self.cassette.failure().filter(|_| is_live) {
             let path = self.cassette.path().display();
-            return BilledAnswer::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
+            return Reply::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
         }
         let deferred = || Deferred {
             dialect: self.dialect.clone(),
@@ -393,7 +385,7 @@ impl CassetteModel {
             keeps: self.keeps,
         };
         if is_live && self.cassette.puts_off(key, request.purpose, deferred) {
-            return BilledAnswer::once(Err(CallFailure::NotRecorded));
+            return Reply::once(Err(CallFailure::NotRecorded));
         }
         let mut answered = model.answer(request, repeat, counts);
         let failed = answered.failed.iter().chain(answered.answer.as_ref().err());
@@ -433,7 +425,7 @@ impl Model for CassetteModel {
         self.answer(request, 0, &counts).answer
     }
 
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> BilledAnswer {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
         let key = Self::key(&self.dialect, request, repeat);
         let mut answered = self.ask(request, repeat, &key.to_string(), counts);
         answered.key = answered.paid.filter(|paid| paid.is_kept).map(|_| key);

@@ -12,7 +12,7 @@ use reqwest::{Certificate, Client, Url};
 
 use super::api::Dialect;
 use super::secret::Secret;
-use super::{BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, Task};
+use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Task};
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 
@@ -204,7 +204,7 @@ impl Model for Live {
         self.ask(request).answer
     }
 
-    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> BilledAnswer {
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {
         self.ask(request)
     }
 
@@ -216,7 +216,7 @@ impl Model for Live {
 impl Live {
     /// Sends a request until it is answered or given up. Where the server refuses the schema of a verdict,
     /// the verdict is asked for without one.
-    fn ask(&self, request: &Request) -> BilledAnswer {
+    fn ask(&self, request: &Request) -> Reply {
         let is_schema = self.dialect.structured && request.task == Task::Judge;
         if !is_schema {
             return self.send(&self.dialect, request);
@@ -240,7 +240,7 @@ impl Live {
         }
     }
 
-    fn send(&self, dialect: &Dialect, request: &Request) -> BilledAnswer {
+    fn send(&self, dialect: &Dialect, request: &Request) -> Reply {
         let sent = attempt::send(&self.wire, dialect, request);
         let (answered, time) = self.engine.0.block_on(sent);
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);

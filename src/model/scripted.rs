@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
+use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Stop};
 
 use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
@@ -16,7 +16,7 @@ pub mod script;
 
 type Answer = Result<Response, CallFailure>;
 /// Answers a request in the repeat of this number, if it has an answer.
-type Reply = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
+type Respond = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
 
 /// Which requests a rule answers: all, if nothing is said.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl RequestMatcher {
 #[derive(Default)]
 pub struct Scripted {
     name: Option<String>,
-    rules: Vec<(RequestMatcher, Reply)>,
+    rules: Vec<(RequestMatcher, Respond)>,
 }
 
 impl fmt::Debug for Scripted {
@@ -160,8 +160,8 @@ impl Model for Scripted {
         self.find(request, 0)
     }
 
-    fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> BilledAnswer {
-        BilledAnswer::once(self.find(request, repeat))
+    fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> Reply {
+        Reply::once(self.find(request, repeat))
     }
 }
 

@@ -115,6 +115,18 @@ pub enum PlaceInPrompt {
     Authored,
 }
 
+impl PlaceInPrompt {
+    /// The places, best first: where a value is in several, the first one is reported.
+    pub const ALL: [Self; 6] = [
+        Self::Pinned,
+        Self::Verbatim,
+        Self::Edited,
+        Self::Derived,
+        Self::Restored,
+        Self::Authored,
+    ];
+}
+
 /// Where a value was lost.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

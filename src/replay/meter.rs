@@ -9,8 +9,7 @@ use super::{CpuClock, Models, Unanswered};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{
-    AGAIN, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task,
-    bill,
+    AGAIN, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Stop, Task, bill,
 };
 use crate::record::{KeptCall, LostCall, ModelCall};
 use crate::step::{Answer, Caller};
@@ -146,7 +145,7 @@ impl<'a> Meter<'a> {
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
         let model = model.filter(|_| !self.is_over());
-        let mut answered = BilledAnswer::once(Err(CallFailure::NoAnswer));
+        let mut answered = Reply::once(Err(CallFailure::NoAnswer));
         if fault.is_none_or(faults::reaches_model) {
             answered = self::answered(&request, model, repeat, self.counts);
             if self.unanswered.is_none() {
@@ -184,7 +183,7 @@ impl<'a> Meter<'a> {
     }
 
     /// The bill of a request. What is not kept is lost.
-    fn book(&mut self, request: &Request, answered: &BilledAnswer) -> RequestBill {
+    fn book(&mut self, request: &Request, answered: &Reply) -> RequestBill {
         let mut booked = RequestBill::new(request, answered, self.scale, self.counts);
         self.lost.append(&mut booked.lost);
         booked
@@ -213,12 +212,7 @@ pub struct RequestBill {
 
 impl RequestBill {
     /// Bills the provider's usage, even when a fault replaces the answer.
-    pub fn new(
-        request: &Request,
-        answered: &BilledAnswer,
-        scale: Scale,
-        counts: &CountedTexts,
-    ) -> Self {
+    pub fn new(request: &Request, answered: &Reply, scale: Scale, counts: &CountedTexts) -> Self {
         let purpose = request.purpose;
         let usage = match answered.paid {
             Some(paid) => paid.usage,
@@ -284,7 +278,7 @@ fn answered(
     model: Option<&dyn Model>,
     repeat: u32,
     counts: &CountedTexts,
-) -> BilledAnswer {
+) -> Reply {
     match (&request.task, model) {
         (Task::Recorded { answer }, _) => {
             let response = Response {
@@ -293,10 +287,10 @@ fn answered(
                 usage: Usage::default(),
                 model: Arc::from("recorded"),
             };
-            BilledAnswer::once(Ok(response))
+            Reply::once(Ok(response))
         }
         (_, Some(model)) => model.answer(request, repeat, counts),
-        (_, None) => BilledAnswer::once(Err(CallFailure::NoAnswer)),
+        (_, None) => Reply::once(Err(CallFailure::NoAnswer)),
     }
 }
 

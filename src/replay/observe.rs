@@ -39,6 +39,7 @@ pub mod changes;
 pub mod counter_error;
 pub mod health;
 pub mod moments;
+mod prelude;
 pub mod prompt_cache;
 pub mod recovery;
 pub mod snapshot;

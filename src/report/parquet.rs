@@ -50,7 +50,7 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
             }
             Some(ValueReader::Count(read)) => put::<Int64Type>(&mut writer, rows.iter().map(read))?,
             Some(ValueReader::Number(read)) => {
-                put::<DoubleType>(&mut writer, rows.iter().map(read))?
+                put::<DoubleType>(&mut writer, rows.iter().map(read))?;
             }
             None => {}
         }

@@ -20,6 +20,7 @@ mod lost;
 pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
+mod prelude;
 pub(super) mod recovery;
 mod retention;
 pub(super) mod sizes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Trigger};
-use super::{CompactionResult, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
+use super::{Compaction, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::session::Tag;
 use crate::step::Step;
@@ -79,7 +79,7 @@ impl Slot {
 }
 
 impl Notes {
-    fn is_ready(&self, state: &CompactionResult, cx: &Situation) -> bool {
+    fn is_ready(&self, state: &Compaction, cx: &Situation) -> bool {
         // The breaker stops automatic attempts; the model or a person may still ask for one.
         (self.is_closed() || self.when.condition.is_manual(cx))
             && self
@@ -115,12 +115,12 @@ impl Pipeline {
 }
 
 impl Strategy for Pipeline {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
         if context.entries().iter().any(is_typed) {
             self.in_turn = 0;
         }
-        let mut state = CompactionResult::unchanged(context);
+        let mut state = Compaction::unchanged(context);
         let slots = self.slots.iter_mut();
         for Slot { notes, stage } in slots.filter(|slot| slot.notes.works_beside()) {
             let [entry] = state.context.entries() else {
@@ -142,12 +142,8 @@ impl Strategy for Pipeline {
         state
     }
 
-    fn before_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
-        let state = CompactionResult::unchanged(context);
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
+        let state = Compaction::unchanged(context);
         run(&mut self.slots, Moment::BeforeCall, state, Vec::new(), cx)
     }
 
@@ -157,10 +153,10 @@ impl Strategy for Pipeline {
             RetriesPer::Turn => self.in_turn,
         };
         if attempt >= self.retries.most {
-            return Step::Done(Recovery::GiveUp(CompactionResult::unchanged(context)));
+            return Step::Done(Recovery::GiveUp(Compaction::unchanged(context)));
         }
         self.in_turn += 1;
-        let state = CompactionResult::unchanged(context);
+        let state = Compaction::unchanged(context);
         run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx).map(|compacted| {
             if compacted.applied.is_empty() {
                 Recovery::GiveUp(compacted)
@@ -170,12 +166,8 @@ impl Strategy for Pipeline {
         })
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
-        let state = CompactionResult::unchanged(context);
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
+        let state = Compaction::unchanged(context);
         run(&mut self.slots, Moment::AfterCall, state, Vec::new(), cx)
     }
 
@@ -206,10 +198,10 @@ enum Moment {
 fn run<'a>(
     mut slots: &'a mut [Slot],
     moment: Moment,
-    mut state: CompactionResult,
+    mut state: Compaction,
     mut fired: Vec<Trigger>,
     cx: &'a Situation,
-) -> Step<'a, CompactionResult> {
+) -> Step<'a, Compaction> {
     while let Some((Slot { notes, stage }, rest)) = slots.split_first_mut() {
         slots = rest;
         if state.outcome.is_err() {
@@ -261,7 +253,7 @@ enum PatchSource {
 
 /// Applies what a stage planned, or takes note that it failed.
 fn settle(
-    state: &mut CompactionResult,
+    state: &mut Compaction,
     planned: Result<Patch, StageError>,
     source: PatchSource,
     notes: &mut Notes,
@@ -322,7 +314,7 @@ fn settle(
     });
 }
 
-fn fail(state: &mut CompactionResult, error: StageError, notes: &mut Notes) {
+fn fail(state: &mut Compaction, error: StageError, notes: &mut Notes) {
     notes.breaker.failed();
     state.failures.push(StageFailure {
         stage: notes.name.clone(),

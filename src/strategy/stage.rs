@@ -23,6 +23,7 @@ mod drop_oldest;
 mod extract;
 mod normalize;
 mod offload_results;
+mod prelude;
 mod recorded;
 mod restore;
 mod session_memory;

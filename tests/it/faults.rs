@@ -9,7 +9,7 @@ use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
 use proctor::model::{
-    AnswerCost, BilledAnswer, CallFailure, Model, ModelKind, Purpose, Request, Response,
+    AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response,
 };
 use proctor::record::{CellRecord, DeathCause, End, ModelCall};
 use proctor::replay::observe::validity::Validity;
@@ -129,13 +129,13 @@ impl Model for Paying {
         Ok(response("content 1, and much more of what was read before"))
     }
 
-    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> BilledAnswer {
-        BilledAnswer {
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {
+        Reply {
             paid: Some(AnswerCost {
                 usage: PRICE,
                 is_kept: false,
             }),
-            ..BilledAnswer::once(self.respond(request))
+            ..Reply::once(self.respond(request))
         }
     }
 }

@@ -12,7 +12,7 @@ use proctor::settings::{SettingError, Table};
 use proctor::step::Step;
 use proctor::strategy::guard::BreakerState;
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{CompactionResult, Pipeline, Recovery, Situation, Strategy, StrategySpec};
+use proctor::strategy::{Compaction, Pipeline, Recovery, Situation, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -132,15 +132,11 @@ fn a_stage_waits_for_no_stage_that_comes_later() {
 struct Noted(Pipeline, Arc<Mutex<Vec<(u32, BreakerState)>>>);
 
 impl Strategy for Noted {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         self.0.on_append(context, cx)
     }
 
-    fn before_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         self.0.before_call(context, cx)
     }
 
@@ -148,11 +144,7 @@ impl Strategy for Noted {
         self.0.on_overflow(context, cx)
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let (_, breaker) = self.0.breakers().last().unwrap();
         let noted = (breaker.failures(), breaker.state());
         self.1.lock().unwrap().push(noted);

@@ -19,7 +19,7 @@ use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{
-    CompactionResult, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
+    Compaction, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
 };
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
@@ -545,31 +545,23 @@ impl Listener {
 }
 
 impl Strategy for Listener {
-    fn on_append(&mut self, context: Context, _: &Situation) -> CompactionResult {
-        CompactionResult::unchanged(context)
+    fn on_append(&mut self, context: Context, _: &Situation) -> Compaction {
+        Compaction::unchanged(context)
     }
 
-    fn before_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         self.note("before", cx);
-        Step::Done(CompactionResult::unchanged(context))
+        Step::Done(Compaction::unchanged(context))
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
         self.note("refused", cx);
-        Step::Done(Recovery::Retry(CompactionResult::unchanged(context)))
+        Step::Done(Recovery::Retry(Compaction::unchanged(context)))
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         self.note("after", cx);
-        Step::Done(CompactionResult::unchanged(context))
+        Step::Done(Compaction::unchanged(context))
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::pace::Retry;
 use super::{CallTime, Wire};
 use crate::model::api::{Dialect, IncomingAnswer};
-use crate::model::{BilledAnswer, CallFailure, Request, Response, overflow};
+use crate::model::{CallFailure, Reply, Request, Response, overflow};
 use crate::units::{ContentHash, Tokens};
 
 /// Why one attempt failed, and whether another is worth it.
@@ -26,11 +26,7 @@ fn soon(failure: CallFailure) -> AttemptFailure {
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 /// Sends a request until it is answered, refused for good, or tried often enough.
-pub(super) async fn send(
-    wire: &Wire,
-    dialect: &Dialect,
-    request: &Request,
-) -> (BilledAnswer, CallTime) {
+pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (Reply, CallTime) {
     let mut time = CallTime {
         purpose: request.purpose,
         model: Arc::from(dialect.model.as_str()),
@@ -71,8 +67,8 @@ pub(super) async fn send(
         tokio::time::sleep(pause).await;
         time.waited += pause;
     };
-    let once = BilledAnswer::once(answer);
-    (BilledAnswer { failed, ..once }, time)
+    let once = Reply::once(answer);
+    (Reply { failed, ..once }, time)
 }
 
 /// One attempt; the caller limits its duration.

@@ -49,7 +49,7 @@ const VOCABULARY: &str = "\
 ///
 /// A rule may well say "is never mentioned": what the known answer, `own`, denies is quoted from there
 /// and says nothing about the reader.
-pub(in crate::probe) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
+pub(crate) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let whole = normalise(answer);
     if WHOLE.lines().any(|known| normalise(known) == whole) {
         return true;

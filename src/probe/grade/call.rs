@@ -7,7 +7,7 @@ const NO_CALL: &[&str] = &["ask", "no call", "none", "nothing", "stop"];
 
 /// The next action of a reader.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::probe) enum Call {
+pub(crate) enum Call {
     /// It asks the user first, or does nothing.
     Asks,
     /// It makes one call; the call as it is compared.
@@ -16,7 +16,7 @@ pub(in crate::probe) enum Call {
 
 impl Call {
     /// One call, or none; `None` where the answer says more.
-    pub(in crate::probe) fn read(answer: &str) -> Option<Self> {
+    pub(crate) fn read(answer: &str) -> Option<Self> {
         let answer = normalise(answer);
         if NO_CALL.contains(&answer.as_str()) {
             return Some(Self::Asks);

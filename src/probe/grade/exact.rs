@@ -18,13 +18,13 @@ const TURNING: &str = "\
     previously than unless until without";
 
 /// Words between a choice, or a yes, and its reason.
-pub(in crate::probe) const BECAUSE: &[&str] = &[
+pub(crate) const BECAUSE: &[&str] = &[
     "because", "chose", "chosen", "due", "error", "failed", "reason", "since", "so", "to", "tried",
     "we",
 ];
 
 /// The words of a text as they are compared, without isolated signs.
-pub(in crate::probe) fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let text = normalise(text);
     let words = text.split_whitespace().map(trim_punctuation);
     let is_word = |word: &&str| word.contains(char::is_alphanumeric);
@@ -33,11 +33,11 @@ pub(in crate::probe) fn words(text: &str) -> Vec<String> {
 
 /// Words around a known answer that claim nothing: those of the question, and a few others.
 #[derive(Debug)]
-pub(in crate::probe) struct Around(BTreeSet<String>);
+pub(crate) struct Around(BTreeSet<String>);
 
 impl Around {
     /// For a question, with more words that are usual around this form of answer.
-    pub(in crate::probe) fn new(question: &str, more: &[&str]) -> Self {
+    pub(crate) fn new(question: &str, more: &[&str]) -> Self {
         let is_turning = |word: &str| holds(TURNING, word) || word.ends_with("n't");
         let asked = words(question).into_iter();
         let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
@@ -50,12 +50,12 @@ impl Around {
         Self(allowed)
     }
 
-    pub(in crate::probe) fn allows(&self, word: &str) -> bool {
+    pub(crate) fn allows(&self, word: &str) -> bool {
         self.0.contains(word)
     }
 
     /// Whether the answer is this and nothing else.
-    pub(in crate::probe) fn holds_only(&self, answer: &[String], known: &[String]) -> bool {
+    pub(crate) fn holds_only(&self, answer: &[String], known: &[String]) -> bool {
         !known.is_empty()
             && answer.windows(known.len()).enumerate().any(|(at, window)| {
                 let rest = answer[..at].iter().chain(&answer[at + known.len()..]);
@@ -64,7 +64,7 @@ impl Around {
     }
 
     /// Whether the answer is these two, in this order, and nothing else.
-    pub(in crate::probe) fn holds_both(
+    pub(crate) fn holds_both(
         &self,
         answer: &[String],
         first: &[String],
@@ -80,7 +80,7 @@ impl Around {
 }
 
 /// Whether a text holds a phrase with no letter or digit beside it.
-pub(in crate::probe) fn has_phrase(text: &str, phrase: &str) -> bool {
+pub(crate) fn has_phrase(text: &str, phrase: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
     text.match_indices(phrase)
         .any(|(at, _)| !text[..at].ends_with(word) && !text[at + phrase.len()..].starts_with(word))

@@ -10,7 +10,7 @@ use crate::probe::Outcome;
 
 /// Set F1 on items of a plan or names of handles. A list of all that is open and of something of `all`
 /// that was done or ended by then is stale: it is the list as it was. Entries must be `known`.
-pub(in crate::probe) fn grade(
+pub(crate) fn grade(
     open: &[&str],
     all: &BTreeSet<String>,
     known: &BTreeSet<String>,
@@ -33,18 +33,13 @@ pub(in crate::probe) fn grade(
 }
 
 /// The normalised entries, without empty ones.
-pub(in crate::probe) fn normalised<'a>(
-    items: impl IntoIterator<Item = &'a str>,
-) -> BTreeSet<String> {
+pub(crate) fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let items = items.into_iter().map(normalise);
     items.filter(|item| !item.is_empty()).collect()
 }
 
 /// The entries of a list, without bullets, boxes and numbers.
-pub(in crate::probe) fn listed<'a>(
-    answer: &'a str,
-    separators: &'a [char],
-) -> impl Iterator<Item = &'a str> {
+pub(crate) fn listed<'a>(answer: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
     answer.split(separators).map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '•']).trim();
         let line = line.strip_prefix("[ ]").unwrap_or(line);
@@ -57,12 +52,12 @@ pub(in crate::probe) fn listed<'a>(
     })
 }
 
-pub(in crate::probe) fn f1(common: usize, gold: usize, answered: usize) -> f64 {
+pub(crate) fn f1(common: usize, gold: usize, answered: usize) -> f64 {
     2.0 * common as f64 / (gold + answered).max(1) as f64
 }
 
 /// In what way a list of known entries is right or wrong: one with nothing of the gold is another's.
-pub(in crate::probe) fn outcome(common: usize, gold: usize, answered: usize) -> Outcome {
+pub(crate) fn outcome(common: usize, gold: usize, answered: usize) -> Outcome {
     if common == 0 {
         Outcome::Misbound
     } else if common == gold && common == answered {

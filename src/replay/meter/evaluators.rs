@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{Meter, RequestBill, answered};
-use crate::model::{BilledAnswer, Model, Request};
+use crate::model::{Model, Reply, Request};
 use crate::replay::Unanswered;
 use crate::step::Answer;
 use crate::tokens::CountedTexts;
@@ -19,15 +19,15 @@ const MOST_THREADS: usize = 64;
 
 /// A request to a reader or to a judge.
 #[derive(Debug)]
-pub(in crate::replay) struct EvaluatorRequest {
+pub(crate) struct EvaluatorRequest {
     /// The request itself.
-    pub(in crate::replay) request: Request,
+    pub(crate) request: Request,
     /// Requests of the same number share a prompt up to the question.
-    pub(in crate::replay) prompt: usize,
+    pub(crate) prompt: usize,
     /// Which judge of the panel is asked.
-    pub(in crate::replay) judge: usize,
+    pub(crate) judge: usize,
     /// Which of several answers to the same request is asked for, from 0.
-    pub(in crate::replay) turn: u32,
+    pub(crate) turn: u32,
 }
 
 /// A request with everything that is needed to send it from any thread.
@@ -40,10 +40,7 @@ struct OutgoingRequest<'s> {
 impl Meter<'_> {
     /// Puts requests to readers and judges, and says of each what it came to and what it cost, in
     /// their order. What is logged does not depend on which was answered first.
-    pub(in crate::replay) fn ask(
-        &mut self,
-        puts: &[EvaluatorRequest],
-    ) -> Vec<(Answer, RequestBill)> {
+    pub(crate) fn ask(&mut self, puts: &[EvaluatorRequest]) -> Vec<(Answer, RequestBill)> {
         let started = self.clock.now();
         let sendings: Vec<OutgoingRequest<'_>> = puts
             .iter()
@@ -54,7 +51,7 @@ impl Meter<'_> {
             })
             .collect();
         let is_over = AtomicBool::new(self.is_over());
-        let came: Vec<OnceLock<BilledAnswer>> = puts.iter().map(|_| OnceLock::new()).collect();
+        let came: Vec<OnceLock<Reply>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
             self.send_wave(&sendings, &wave, &is_over, &came);
         }
@@ -77,7 +74,7 @@ impl Meter<'_> {
         sendings: &[OutgoingRequest<'_>],
         wave: &[usize],
         is_over: &AtomicBool,
-        came: &[OnceLock<BilledAnswer>],
+        came: &[OnceLock<Reply>],
     ) {
         let counts: &CountedTexts = self.counts;
         let next = AtomicUsize::new(0);

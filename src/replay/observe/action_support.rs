@@ -4,17 +4,12 @@
 //! arguments that stood in an earlier message. The same entities are wanted of every strategy; what
 //! differs is how many are still in the prompt. No model is asked, and no planted fact needed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
+use super::prelude::*;
 use super::sources::{Places, Pointers, Source};
 use super::{CallView, Observer};
-use crate::context::{Entry, Origin};
 use crate::patterns::{Pattern, Patterns, PatternsError, PerText};
-use crate::record::{ActionSupport, Arm, CellRecord, Reread};
-use crate::session::{Session, ToolSchema};
-use crate::tokens::CountedTexts;
-use crate::units::Tokens;
+use crate::record::{ActionSupport, Arm, Reread};
+use crate::session::ToolSchema;
 
 pub(super) mod entities;
 

@@ -4,15 +4,10 @@
 //! one: what a stage does a hundred times looks alike. They are cut and their secrets replaced when
 //! the cell is over.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::Observer;
-use crate::context::{Applied, AppliedEdit, Entry, Origin};
-use crate::record::{CellRecord, CompactionChange, Excerpt, MessageKind, Portion};
-use crate::session::Role;
+use super::prelude::*;
+use crate::context::AppliedEdit;
+use crate::record::{CompactionChange, Excerpt, MessageKind, Portion};
 use crate::session::redact::Redactor;
-use crate::units::Tokens;
 
 /// Compactions of a stage whose texts are kept, beside the last one's.
 const FIRST: usize = 4;

@@ -1,9 +1,9 @@
 //! How far the token counter is off, where the recording says what the provider billed.
 
+use super::prelude::*;
 use super::{CallView, Observer};
-use crate::context::Entry;
-use crate::record::{CellRecord, CounterError};
-use crate::units::{Tokens, median};
+use crate::record::CounterError;
+use crate::units::median;
 
 /// Compares the growth of the recorded prompt between two calls with the count of what was
 /// appended between them.

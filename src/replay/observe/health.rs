@@ -4,14 +4,12 @@
 //! where something is wrong with it, so that a report can show it. How large a summary may be is
 //! known from the patch that puts it in the place of something: what it stands for must be larger.
 
+use super::prelude::*;
 use super::{Observer, StrategyRequest};
 use crate::context::validity::summary::is_question;
-use crate::context::{Applied, Entry, Origin};
-use crate::model::{Purpose, Stop, Task};
-use crate::record::{Ailment, CellRecord, SummaryHealth, UnhealthySummary};
+use crate::model::{Purpose, Stop};
+use crate::record::{Ailment, SummaryHealth, UnhealthySummary};
 use crate::script::Letters;
-use crate::session::{ContentBlock, Session};
-use crate::units::Tokens;
 
 /// The number of characters that are kept of a text.
 const KEPT_CHARS: usize = 600;

@@ -1,15 +1,10 @@
 //! Counts tool results that were altered before the first call that would have shown them, and
 //! turns and sub-agents that a full window would have blocked.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use super::prelude::*;
 use super::{CallView, Observer};
-use crate::context::{Applied, Entry};
-use crate::record::{CellRecord, UnseenResults};
-use crate::session::{ContentBlock, Message, Tag, ToolClass};
-use crate::tokens::Size;
-use crate::units::ContentHash;
+use crate::record::UnseenResults;
+use crate::session::ToolClass;
 use crate::window::{WarningFrom, Window};
 
 /// The share of the effective window from which on Claude Code's collapse starts no sub-agent. It is

@@ -1,16 +1,13 @@
 //! Where compactions fall: at a turn of the user's, at the end of a phase, in a loop, with tool
 //! calls in flight.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::Observer;
-use crate::context::{Applied, Entry};
-use crate::record::{CellRecord, CompactionMoment};
-use crate::session::{Message, Role, Tag, ToolClass};
-use crate::units::ContentHash;
+use super::prelude::*;
+use crate::record::CompactionMoment;
+use crate::session::ToolClass;
 
 /// Watches what is going on when patches are applied.
 #[derive(Debug, Default)]

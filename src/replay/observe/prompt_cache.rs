@@ -1,21 +1,18 @@
 //! Simulates the provider's prompt cache on the prompts of a cell, scheme by scheme.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::prelude::*;
 use super::{CallView, Observer, StrategyRequest};
 use crate::bill::Bill;
-use crate::context::{Applied, CacheEffect, Context, Entry, Origin};
+use crate::context::CacheEffect;
+use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
-use crate::model::{Request, Task};
-use crate::record::{CacheRecord, CellRecord, ModelCall, ObservedCache};
+use crate::record::{CacheRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
     CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache,
 };
-use crate::session::{Message, Session};
-use crate::tokens::{CountedTexts, Size};
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
 /// Stands for the part of every prompt that the session does not hold.
 const HEAD: &str = "the unrecorded head";
@@ -36,7 +33,7 @@ pub struct CachePlan {
     head: Vec<Piece>,
     messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
-    pub(in crate::replay) pacing: Moment,
+    pub(crate) pacing: Moment,
     bill: Arc<Bill>,
     /// Who sends the prompts, and sets the breakpoints.
     pub client: Client,

@@ -4,19 +4,13 @@
 //! context as they were are searched with each question. What is found is looked at as survival
 //! looks at a prompt; nothing is answered, and nothing is added to the context.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
+use super::prelude::*;
 use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
-use crate::context::Origin;
 use crate::model::offline::bm25::search::Snippets;
 use crate::probe::recovery::Recovery;
 use crate::probe::survival::{MatchStrength, WrittenBy};
-use crate::record::{CellRecord, RecoveredItem, RecoveryRecord};
-use crate::session::Session;
-use crate::tokens::CountedTexts;
-use crate::units::Tokens;
+use crate::record::{RecoveredItem, RecoveryRecord};
 
 /// The snippets of one session: made once, searched by all its cells.
 #[derive(Debug)]

@@ -1,15 +1,10 @@
 //! A snapshot of one call: the prompt, and the fate of every message before it.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
+use super::prelude::*;
 use super::{CallView, Observer};
 use crate::bill::Scale;
-use crate::context::{Applied, Entry, Origin};
-use crate::record::CellRecord;
-use crate::tokens::Size;
-use crate::units::Tokens;
 
 /// One call.
 #[derive(Debug, Clone)]

@@ -1,13 +1,9 @@
 //! Finds where a tool result can be read again: the file it was offloaded to, or the file it
 //! showed; and the pointers of a context to either.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use crate::context::{Context, Entry};
-use crate::session::{ContentBlock, Session, ToolUse};
+use super::prelude::*;
+use crate::session::ToolUse;
 use crate::strategy::files;
-use crate::units::ContentHash;
 
 /// Digits of the hash in the name of a file in which a stage puts a text aside.
 const DIGITS: usize = 12;

@@ -4,37 +4,24 @@
 //! patch that leaves a slot in no text is what lost it. The whole prompt is searched where probes are
 //! asked; which of two values comes last is then a matter of the module `order`.
 
-use std::sync::Arc;
-
+use super::prelude::*;
 use super::sources::Pointers;
 use super::{CallView, Observer, StrategyRequest};
-use crate::context::{Applied, Context, Entry, Origin};
-use crate::model::{AnswerFormat, Task};
+use crate::model::AnswerFormat;
 use crate::patterns::PatternsError;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
-use crate::record::{CellRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
-use crate::session::{Session, ToolSchema};
-
-mod death;
-mod order;
-mod recoverable;
-mod summary_requests;
-
+use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
+use crate::session::ToolSchema;
 use death::after_death;
 use order::{OrderFate, Rank};
 use recoverable::Sources;
 use summary_requests::SummaryRequests;
 
-/// The places, best first: where a value is in several, the first one is reported.
-const PLACES: [PlaceInPrompt; 6] = [
-    PlaceInPrompt::Pinned,
-    PlaceInPrompt::Verbatim,
-    PlaceInPrompt::Edited,
-    PlaceInPrompt::Derived,
-    PlaceInPrompt::Restored,
-    PlaceInPrompt::Authored,
-];
+mod death;
+mod order;
+mod recoverable;
+mod summary_requests;
 
 const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
@@ -149,7 +136,7 @@ impl SurvivalPlan {
 /// A position in a prompt: the entry (what is pinned comes before all), block and byte.
 type Position = (Option<usize>, (usize, usize));
 
-/// Where a slot is found in a prompt, by place, in the order of [`PLACES`].
+/// Where a slot is found in a prompt, by place, in the order of [`PlaceInPrompt::ALL`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Occurrences {
     /// The last position.
@@ -282,7 +269,7 @@ impl SurvivalObserver {
                     (fate, _) => fate,
                 },
                 score: last.score,
-                place: last.place.or(weak).map(|place| PLACES[place]),
+                place: last.place.or(weak).map(|place| PlaceInPrompt::ALL[place]),
                 compacted_score: compacted.map(|it| it.map_or(0.0, |it| it.score)),
                 lost_at,
             };
@@ -320,7 +307,7 @@ impl SurvivalObserver {
         SurvivalRecord {
             fate,
             score,
-            place: strong.or(weak).map(|place| PLACES[place]),
+            place: strong.or(weak).map(|place| PlaceInPrompt::ALL[place]),
             compacted_score: is_compacted.then(|| match &probe.fact {
                 // Of a list, only what is no longer where it was said.
                 Fact::Artifact { files, .. } => {
@@ -374,7 +361,7 @@ fn place_of(origin: &Origin) -> usize {
 /// Something planted in one block of an entry.
 struct SlotMatch {
     slot: usize,
-    /// Index in [`PLACES`].
+    /// Index in [`PlaceInPrompt::ALL`].
     place: usize,
     strength: MatchStrength,
     /// Block and byte. What a compaction wrote in one go has no order of its own.

@@ -5,14 +5,10 @@
 //! still in it, and the lines of texts that replaced messages: `modified src/a.rs`, or `- src/a.rs`
 //! below `Files changed:`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
+use super::prelude::*;
 use super::{CallView, Observer};
-use crate::context::{Entry, Origin};
 use crate::patterns::PerText;
-use crate::record::{Arm, ArtifactTrail, CellRecord};
-use crate::session::Session;
+use crate::record::{Arm, ArtifactTrail};
 use crate::session::ground_truth::ArtifactVerb;
 use crate::strategy::files::touched_by;
 

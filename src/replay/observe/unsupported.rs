@@ -4,17 +4,15 @@
 //! stands in a message that the summary replaces, or in something else that made way for it. What an
 //! earlier summary said supports nothing: else a second summary would make an invention true.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use foldhash::fast::RandomState;
 
-use super::Observer;
 use super::action_support::entities;
-use crate::context::{Applied, Entry, Origin};
-use crate::record::{CellRecord, SummaryAtoms, UnsupportedAtom};
-use crate::session::{ContentBlock, Message, Session};
+use super::prelude::*;
+use crate::record::{SummaryAtoms, UnsupportedAtom};
 
 /// The messages that hold each name, ascending.
 type ByName = HashMap<Box<str>, Vec<u32>, RandomState>;

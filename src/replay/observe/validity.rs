@@ -1,14 +1,10 @@
 //! Finds the rules that a prompt breaks and the full history at that call does not.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::prelude::*;
 use super::{CallView, Observer};
 use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary, summary};
-use crate::context::{Applied, Entry, Origin};
-use crate::record::{CellRecord, Violation};
+use crate::record::Violation;
 use crate::session::wire::Provider;
-use crate::session::{ContentBlock, Message, Role, Session, Tag};
-use crate::tokens::Size;
 
 /// Follows the context and the full history side by side.
 ///

@@ -1,17 +1,13 @@
 //! Answers of readers: from the prompt, from the summary alone, and the probes that did not
 //! qualify.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use super::row;
 use crate::metric::answers::{Answers, ControlCells, Extract, Qualification, QualifyingOutcomes};
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
-use crate::probe::{Outcome, Unscored, Verdict};
-use crate::record::{Arm, CellRecord};
-use crate::report::build::Material;
-use crate::report::strategy_summary::{Fidelity, StrategyAnswers, StrategySummary};
-use crate::report::{Cell, Role, Section, display};
+use crate::probe::{Outcome, Unscored};
+use crate::report::strategy_summary::{Fidelity, StrategyAnswers};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the
 /// full history; `None` where it did of none.
@@ -38,7 +34,7 @@ pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<String> {
 }
 
 /// The same in a sentence, for tables that compare with it.
-pub(in crate::report) fn ceiling(material: &Material<'_>) -> Option<String> {
+pub(crate) fn ceiling(material: &Material<'_>) -> Option<String> {
     let (asked, evidence) = of_evidence(material)?;
     let window = material.manifest.conditions.get("reader window");
     let window = window.map_or(String::new(), |window| format!(" of {window}"));
@@ -51,7 +47,7 @@ pub(in crate::report) fn ceiling(material: &Material<'_>) -> Option<String> {
 
 /// Items that no reader could be asked, because the prompt was too long; `None` where there are
 /// none.
-pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
+pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
     let too_long = Verdict::Unscored {
         reason: Unscored::TooLong,
     };
@@ -143,7 +139,7 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
 }
 
 /// How many answers of a model need a judge, in a sentence; `None` where none does.
-pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
+pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
     let models = material.strategies().filter_map(|it| it.accuracy());
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {

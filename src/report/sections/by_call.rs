@@ -1,8 +1,7 @@
 //! Cost by call: what single calls cost, and from when on a strategy saves anything.
 
 use super::cost;
-use crate::report::build::Material;
-use crate::report::{Cell, Section};
+use super::prelude::*;
 
 /// One row per strategy, under the scheme of the comparison.
 pub(super) fn section(material: &Material<'_>) -> Section {

@@ -2,22 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::prelude::*;
 use crate::metric::cost::Bill;
 use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
-use crate::record::{Arm, CellRecord};
-use crate::report::build::Material;
-use crate::report::strategy_summary::StrategySummary;
-use crate::report::{Banner, Cell, Column, Measure, Role, Row, Section, Value};
-use crate::units::Tokens;
+use crate::report::Measure;
+use written::{banner, of_offline, twins, writers};
 
 mod written;
 
-use written::{banner, of_offline, twins, writers};
-
 /// The comparison, and a banner on strategies that differ only in a model's writing.
-pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
+pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let most = material.strategies().map(|it| it.sessions).max();
     let most = most.unwrap_or(0);
     let mut rows: Vec<Row> = material

@@ -1,18 +1,15 @@
 //! Money: the cost of each strategy under every scheme, the causes of cache breaks, and the reads
 //! that the provider says of it.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::price::Placement;
-use crate::record::{Arm, PriceEntry};
-use crate::report::build::Material;
+use crate::record::PriceEntry;
+use crate::report::Table;
 use crate::report::cost::StrategyCost;
-use crate::report::display::{self, many};
-use crate::report::strategy_summary::StrategySummary;
-use crate::report::{Cell, Column, Role, Section, Table, Value};
-use crate::units::{Tokens, Usage, Usd, median};
+use crate::report::display;
+use crate::units::{Usage, Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {

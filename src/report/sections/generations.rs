@@ -1,13 +1,8 @@
 //! Compaction by compaction: what each freed, the floor under it, when the next one came, and where
 //! in the work it fell.
 
+use super::prelude::*;
 use crate::metric::generations::{Generation, MomentTotals, STUCK_RULE, generations};
-use crate::record::{Arm, CellRecord};
-use crate::report::build::Material;
-use crate::report::display::many;
-use crate::report::strategy_summary::StrategySummary;
-use crate::report::{Banner, Cell, Section};
-use crate::units::Tokens;
 
 /// From this compaction on, the later ones share a row.
 const SHOWN: usize = 6;
@@ -27,7 +22,7 @@ fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Gene
 }
 
 /// The strategies that got stuck, in one line.
-pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
+pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     let stuck = material.strategies().filter_map(|strategy| {
         let all = of_cells(material, strategy);
         let stuck = all.iter().filter(|of| of.iter().any(Generation::is_stuck));

@@ -1,12 +1,12 @@
 //! Rules against the judge: how far they agree on answers that both graded, and where not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::prelude::*;
 use super::row;
-use crate::probe::{Outcome, ProbeKind, Verdict};
+use crate::probe::{Outcome, ProbeKind};
 use crate::record::ProbeText;
-use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, display, probe_texts};
+use crate::report::probe_texts;
 use crate::stats::agreement::cohens_kappa;
 
 /// The most examples shown of one kind.

@@ -1,12 +1,10 @@
 //! Lost items and where they were lost: call, stage and reason.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
+use super::prelude::*;
 use super::row;
-use crate::record::{Arm, Importance, LostAt};
-use crate::report::build::Material;
-use crate::report::{Cell, Role, Section};
+use crate::record::{Importance, LostAt};
 
 /// Items shown: a look at what goes, not the whole list.
 const SHOWN: usize = 6;

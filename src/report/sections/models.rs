@@ -1,19 +1,15 @@
 //! Requests to models outside the replay: kept answers, the judges' sentinels, and the judges'
 //! agreement.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
+use super::row;
 use crate::metric::cached_calls::by_purpose;
 use crate::model::ModelKind;
-use crate::probe::Verdict;
 use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
-use crate::report::build::Material;
-use crate::report::{Banner, Cell, Role, Row, Section, display, probe_texts};
+use crate::report::probe_texts;
 use crate::stats::agreement::krippendorffs_alpha;
-
-use super::row;
 
 /// Requests whose answers are kept, by purpose.
 pub(super) fn asked(material: &Material<'_>) -> Section {
@@ -114,7 +110,7 @@ fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
 }
 
 /// Judges that said otherwise than is known, in words.
-pub(in crate::report) fn drifted(material: &Material<'_>) -> Vec<String> {
+pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
     let judges = by_judge(material.cells.iter().copied()).into_iter();
     let in_words = |(judge, records): (&str, Vec<_>)| {
         let is_wrong = |record: &&&SentinelRecord| record.is_met() != Some(true);
@@ -163,7 +159,7 @@ fn judge_names(manifest: &Manifest) -> Vec<&str> {
 }
 
 /// Who judged, with what people's labels say of each.
-pub(in crate::report) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
+pub(crate) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
     let names = judge_names(manifest).into_iter();
     names
         .map(|name| (name.to_owned(), in_words(calibration(manifest, name))))
@@ -171,7 +167,7 @@ pub(in crate::report) fn judges(manifest: &Manifest) -> BTreeMap<String, String>
 }
 
 /// A banner on live judges that were not calibrated against people's labels, or not well enough.
-pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
+pub(crate) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
     let mut judge = manifest.judge.iter();
     if !judge.any(|judge| judge.kind == ModelKind::Live) {
         return Vec::new();
@@ -197,7 +193,7 @@ pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
 }
 
 /// Judges whose verdicts do not count.
-pub(in crate::report) fn unfit(material: &Material<'_>) -> Vec<String> {
+pub(crate) fn unfit(material: &Material<'_>) -> Vec<String> {
     let judges = by_judge(material.cells.iter().copied()).into_iter();
     let unfit = judges.filter(|(_, records)| is_unfit(records));
     unfit.map(|(judge, _)| judge.to_owned()).collect()

@@ -1,9 +1,8 @@
 //! Where the noise within an item comes from, and which further repeat removes most of it.
 
+use super::prelude::*;
 use crate::metric::noise::RepeatedScores;
-use crate::record::{CellRecord, Manifest};
-use crate::report::build::Material;
-use crate::report::{Cell, Role, Row, Section, Value, display};
+use crate::record::Manifest;
 use crate::stats::components::{Advice, Components, Levels};
 
 /// Each level: its name, the setting that repeats it, and the repeated work.
@@ -19,7 +18,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
 }
 
 /// The components of a run; `None` where nothing was repeated.
-pub(in crate::report) fn of<'a>(
+pub(crate) fn of<'a>(
     manifest: &Manifest,
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> Option<Section> {

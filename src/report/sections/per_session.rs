@@ -1,14 +1,11 @@
 //! Tables of single sessions: results, early ends, the counter's error, imports.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
-use crate::record::{Arm, CellRecord, DeathCause, End};
-use crate::report::build::Material;
-use crate::report::{Audience, Cell, Role, Section};
+use crate::record::{DeathCause, End};
+use crate::report::Audience;
 use crate::stats::SampleSize;
-use crate::units::Tokens;
 
 /// Cells that ended early, shown before the rest is only counted.
 const SHOWN: usize = 20;

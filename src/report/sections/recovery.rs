@@ -1,10 +1,7 @@
 //! Recovery: items that a search over removed text finds.
 
+use super::prelude::*;
 use crate::record::RecoveryRecord;
-use crate::report::build::Material;
-use crate::report::display::many;
-use crate::report::{Banner, Cell, Section, Value};
-use crate::units::Tokens;
 
 /// The items that all searches of some cells found.
 #[derive(Default)]
@@ -45,7 +42,7 @@ fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
 }
 
 /// One line over all strategies.
-pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
+pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     let record = first(material)?;
     let strategies = material.strategies.iter();
     let cells = strategies.flat_map(|(_, strategy)| material.cells_of(&strategy.name));

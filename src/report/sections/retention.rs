@@ -1,28 +1,15 @@
 //! Retention by age, kind and place; and unhealthy summaries.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use crate::metric::retention::{
     AgedItem, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
     half_life,
 };
 use crate::probe::ProbeKind;
-use crate::record::{Ailment, Arm, PlaceInPrompt};
-use crate::report::build::Material;
-use crate::report::{Cell, Column, Section};
+use crate::record::{Ailment, PlaceInPrompt};
 
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
-
-/// The places of the remaining items.
-const PLACES: [PlaceInPrompt; 6] = [
-    PlaceInPrompt::Pinned,
-    PlaceInPrompt::Verbatim,
-    PlaceInPrompt::Edited,
-    PlaceInPrompt::Derived,
-    PlaceInPrompt::Restored,
-    PlaceInPrompt::Authored,
-];
 
 /// The items of a strategy with their ages, session by session.
 type Sessions<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
@@ -113,7 +100,12 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
                     Cell::text(*age),
                     rate(&sessions, &is_meant),
                 ];
-                rows.push(first.into_iter().chain(PLACES.map(there)).collect());
+                rows.push(
+                    first
+                        .into_iter()
+                        .chain(PlaceInPrompt::ALL.map(there))
+                        .collect(),
+                );
             }
         }
         rows

@@ -1,10 +1,8 @@
 //! How prompts were sized: as billed or as counted, and how well that explains the bill.
 
+use super::prelude::*;
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
-use crate::report::build::Material;
-use crate::report::display::{self, many};
-use crate::report::{Banner, Cell, Role, Section};
-use crate::units::Tokens;
+use crate::report::display;
 
 /// One line on the sizes of all sessions, and a warning where an average mixes both.
 pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {

@@ -1,15 +1,14 @@
 //! Measured processor time of the strategies' own code, and next to it the modelled time of all
 //! calls: two columns that are never added.
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use crate::record::Timing;
-use crate::report::{Cell, Column, Report, Role, Row, Section, Value};
+use crate::report::Report;
 use crate::units::median;
 
 /// The measured times of a run, strategy by strategy; `None` where none belongs to a row of the
 /// comparison.
-pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
+pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
     // If a resumed run timed a cell twice, the last time counts.
     let by_cell = |it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it);
     let cells: BTreeMap<_, &Timing> = timings.iter().map(by_cell).collect();

@@ -1,9 +1,8 @@
 //! Files that prompts still name, verb by verb, and unsupported claims of summaries.
 
+use super::prelude::*;
 use crate::metric::trail::{self, VERBS};
-use crate::record::{Arm, SummaryAtoms};
-use crate::report::build::Material;
-use crate::report::{Cell, Section, Value};
+use crate::record::SummaryAtoms;
 use crate::stats::SampleSize;
 
 /// The artifact trail, by strategy and verb.

@@ -17,7 +17,7 @@ pub(super) fn embedded(media_type: &Value, data: &Value) -> Value {
 }
 
 /// The source of a picture by its address; one that holds the data itself becomes an embedded one.
-pub(in crate::session) fn addressed(url: &str) -> Value {
+pub(crate) fn addressed(url: &str) -> Value {
     let data = url.strip_prefix("data:");
     match data.and_then(|rest| rest.split_once(";base64,")) {
         Some((kind, data)) => embedded(&kind.into(), &data.into()),

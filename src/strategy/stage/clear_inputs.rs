@@ -1,13 +1,6 @@
 //! Long arguments of old tool uses are shortened: a file that was written is in its call as a whole.
 
-use std::collections::VecDeque;
-
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
-use crate::step::Step;
-use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage, Tools};
+use super::prelude::*;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearInputs {

@@ -1,14 +1,7 @@
 //! Old tool results become a placeholder: the cheapest compaction there is.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch, measure_block};
-use crate::session::{ContentBlock, Tag};
-use crate::step::Step;
-use crate::strategy::{PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, Tools};
-use crate::units::Tokens;
+use super::prelude::*;
+use crate::context::measure_block;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearResults {

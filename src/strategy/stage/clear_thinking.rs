@@ -1,14 +1,6 @@
 //! Old reasoning is dropped: the model has long acted on it.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::{ContentBlock, Message};
-use crate::step::Step;
-use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage};
+use super::prelude::*;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearThinking {

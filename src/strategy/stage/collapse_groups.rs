@@ -3,21 +3,11 @@
 //! Claude Code's context collapse is published as its two lines only, and as the promise that more
 //! detail stays than in one summary. How rounds are grouped, and how far a collapse goes, is ours.
 
-use std::ops::Range;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::model::Request;
-use crate::session::{Role, Tag, ToolClass};
-use crate::step::{Answer, Step};
-use crate::strategy::own_prompt::{OwnPrompt, PromptValues, Variable};
+use super::prelude::*;
+use crate::step::Answer;
+use crate::strategy::model_text;
+use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
-use crate::strategy::{
-    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, cut, model_text,
-};
-use crate::tokens::Size;
-use crate::units::Tokens;
 
 const INSTRUCTIONS: &str = include_str!("../template/group.md");
 

@@ -1,18 +1,7 @@
 //! A file that is read again and has not changed becomes a stub; older views of it make way.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
-use crate::session::{ContentBlock, Role, ToolUse};
-use crate::step::Step;
+use super::prelude::*;
 use crate::strategy::files::{self, View};
-use crate::strategy::{
-    PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, StageError, Tools,
-};
-use crate::units::Tokens;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct DedupeReads {

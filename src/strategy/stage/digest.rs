@@ -3,19 +3,7 @@
 //! No model is asked, so that it costs nothing and invents nothing; what it leaves out is all that
 //! tools said.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::context::{Context, Entry, Origin, Patch};
-use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
-use crate::step::Step;
-use crate::strategy::{
-    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, cut, files, truncate,
-};
-use crate::units::Tokens;
+use super::prelude::*;
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(Digest {

@@ -1,11 +1,6 @@
 //! The first and the last messages stay, and one placeholder between them.
 
-use serde::Deserialize;
-
-use crate::context::{Context, Entry, Origin, Patch};
-use crate::session::Tag;
-use crate::step::Step;
-use crate::strategy::{Cut, Knobs, PlannedPatch, Situation, Stage, StageResult};
+use super::prelude::*;
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let stage: DropMiddle = knobs.read()?;

@@ -1,10 +1,6 @@
 //! The oldest part of the context goes until the rest fits.
 
-use serde::Deserialize;
-
-use crate::context::{Context, Entry, Patch};
-use crate::step::Step;
-use crate::strategy::{Cut, PlannedPatch, Situation, Stage, cut};
+use super::prelude::*;
 use crate::units::index;
 
 #[derive(Debug, Deserialize)]

@@ -1,18 +1,9 @@
 //! Keeps a part of the context chosen by rule: baselines that any model must beat.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Deserialize;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::Tag;
-use crate::step::Step;
-use crate::strategy::{Knobs, PlannedPatch, Situation, Stage, StageResult, cut};
-use crate::tokens::Size;
-use crate::units::Tokens;
+use super::prelude::*;
 
 mod rank;
 

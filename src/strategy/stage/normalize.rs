@@ -1,16 +1,7 @@
 //! Repairs what a provider would refuse: tool uses without results, results without tool uses.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::{ContentBlock, Message, Role, Tag, ToolResult};
-use crate::step::Step;
+use super::prelude::*;
 use crate::strategy::stage::answered;
-use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage};
 
 /// In place of a text for missing results: the call is dropped.
 const DROP_CALL: &str = "drop_call";

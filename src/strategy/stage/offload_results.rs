@@ -1,12 +1,6 @@
 //! Large tool results are offloaded, and the prompt keeps a preview and the path.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
-use crate::step::Step;
-use crate::strategy::{PlannedPatch, PositionNotes, Situation, Stage, truncate};
+use super::prelude::*;
 use crate::units::ContentHash;
 
 #[derive(Debug, Deserialize)]

@@ -5,17 +5,9 @@
 //! summary was written by a model then: that call is billed as the whole prompt in and the
 //! summary out, and no model is asked now.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Entry, Origin, Patch};
-use crate::model::{Purpose, Request, Task};
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
-use crate::step::Step;
-use crate::strategy::{PlannedPatch, Situation, Stage, StageError};
-use crate::units::Tokens;
+use super::prelude::*;
+use crate::model::{Purpose, Task};
+use crate::session::{CompactedTo, Recorded, RecordedCompaction};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Replay {

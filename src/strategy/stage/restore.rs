@@ -6,18 +6,7 @@
 //! again at once; their constants are Claude Code's. After a refusal nothing is restored that would
 //! make the provider refuse the prompt again.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Entry, Origin, Patch};
-use crate::session::{Tag, ToolClass, ToolUse};
-use crate::step::Step;
-use crate::strategy::{PlannedPatch, Situation, Stage, StageError, files, truncate};
-use crate::tokens::Size;
-use crate::units::Tokens;
+use super::prelude::*;
 
 const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 

@@ -5,23 +5,13 @@
 //! ask for. Rules and constants are those of Claude Code's session memory; the two that say when
 //! notes are written are not published, and are ours.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{Context, Entry, Origin, Patch};
-use crate::model::{Purpose, Request};
-use crate::session::{ContentBlock, Message, Tag};
-use crate::step::Step;
-use crate::strategy::own_prompt::{OwnPrompt, PromptValues, Variable};
+use super::prelude::*;
+use crate::model::Purpose;
+use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
 use crate::strategy::template::{Span, Template};
-use crate::strategy::{
-    Cut, Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, Trigger, model_text,
-};
-use crate::tokens::Size;
-use crate::units::Tokens;
+use crate::strategy::{Trigger, model_text};
 
 static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
 

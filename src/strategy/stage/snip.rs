@@ -1,16 +1,6 @@
 //! Results that were marked as no longer needed become a placeholder.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::context::{BlockAt, CacheEffect, Context, Patch};
-use crate::session::{ContentBlock, Tag, ToolResult, ToolUse};
-use crate::step::Step;
-use crate::strategy::{PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, files};
-use crate::units::Tokens;
+use super::prelude::*;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Snip {

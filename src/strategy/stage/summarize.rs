@@ -4,20 +4,16 @@
 //! `retry` handles failures, and `place` writes the result into the context. Until there is a
 //! summary nothing changes: an answer that is not a summary is a failure.
 
-use crate::context::{Context, Patch};
-use crate::step::Step;
+use super::prelude::*;
+use place::Placement;
+use prompt::{Mode, Previous, Prompt};
+use retry::{Attempt, Retry};
+use select::{Select, Tail};
 
 mod retry;
 pub(super) mod place;
 mod prompt;
 mod select;
-
-use crate::strategy::own_prompt::{OwnPrompt, Variable};
-use crate::strategy::{Knobs, PlannedPatch, Situation, Stage, StageResult};
-use place::Placement;
-use prompt::{Mode, Previous, Prompt};
-use retry::{Attempt, Retry};
-use select::{Select, Tail};
 
 #[derive(Debug)]
 struct Summarize {

@@ -2,19 +2,14 @@
 
 #![cfg(test)]
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
-use crate::context::{Context, Entry, Origin};
-use crate::model::{Request, scripted};
-use crate::session::{ContentBlock, JsonText, Message, Role, Tag, ToolResult, ToolUse, import};
+use super::prelude::*;
+use crate::model::scripted;
+use crate::session::{JsonText, import};
 use crate::settings::{SettingError, Table};
 use crate::step::{Answer, Caller, drive};
 use crate::strategy::knob::Knobs;
 use crate::strategy::situation::Overflow;
-use crate::strategy::{Situation, Stage, StageError};
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::Tokens;
 use crate::window::Window;
 
 /// Something the user typed.
@@ -100,7 +95,7 @@ impl Caller for CannedAnswers {
 }
 
 /// The present before the first call, in a window of 200,000 tokens.
-pub(in crate::strategy) fn situation(counts: Arc<CountedTexts>) -> Situation {
+pub(crate) fn situation(counts: Arc<CountedTexts>) -> Situation {
     Situation::first(Window::new(Tokens(200_000)), counts)
 }
 

@@ -1,17 +1,8 @@
 //! Long tool outputs are shortened as they come in: head and tail stay, a marker between them.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
-use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
-use crate::session::{Role, ToolUse};
-use crate::step::Step;
-use crate::strategy::{
-    Knobs, PlannedPatch, Situation, Stage, StageError, StageResult, Tools, truncate,
-};
+use super::prelude::*;
 use crate::tokens::TokenCounter;
-use crate::units::{Tokens, index};
+use crate::units::index;
 
 #[derive(Debug, Deserialize)]
 struct TruncateOutput {

@@ -99,7 +99,7 @@ impl Condition {
         }
     }
 
-    pub(in crate::strategy) fn is_manual(&self, cx: &Situation) -> bool {
+    pub(crate) fn is_manual(&self, cx: &Situation) -> bool {
         match self {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::Marker => cx.phase_ended || cx.was_asked,
@@ -110,7 +110,7 @@ impl Condition {
     }
 
     /// Whether it can hold when a prompt was refused. A stage that follows another does so then too.
-    pub(in crate::strategy) fn answers_overflow(&self) -> bool {
+    pub(crate) fn answers_overflow(&self) -> bool {
         match self {
             Self::Overflow | Self::After(_) => true,
             Self::All(conditions) | Self::Any(conditions) => {
@@ -132,7 +132,7 @@ impl Condition {
     }
 
     /// The stages it names.
-    pub(in crate::strategy) fn stages(&self) -> Vec<&str> {
+    pub(crate) fn stages(&self) -> Vec<&str> {
         match self {
             Self::After(stage) | Self::Unless(stage) => vec![stage],
             Self::All(inner) | Self::Any(inner) => inner.iter().flat_map(Self::stages).collect(),

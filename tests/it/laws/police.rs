@@ -14,7 +14,7 @@ use proctor::session::{Role, Session, Tag};
 use proctor::step::{Answer, Caller, Step, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::Situation;
-use proctor::strategy::{CompactionResult, Pipeline, Recovery, Strategy, StrategySpec};
+use proctor::strategy::{Compaction, Pipeline, Recovery, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -161,7 +161,7 @@ struct Twice {
 
 impl Twice {
     /// Compares what came of a context with what it was.
-    fn compare(&self, before: Tokens, after: &CompactionResult, asked: usize) {
+    fn compare(&self, before: Tokens, after: &Compaction, asked: usize) {
         let mut seen = self.seen.lock().unwrap();
         seen.has_asked |= asked > 0;
         // A model that failed has written nothing.
@@ -193,7 +193,7 @@ impl Seen {
 }
 
 impl Strategy for Twice {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> CompactionResult {
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let before = context.size().tokens;
         let appended = self.inner.on_append(context, cx);
         let mut seen = self.seen.lock().unwrap();
@@ -202,11 +202,7 @@ impl Strategy for Twice {
         appended
     }
 
-    fn before_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let answer = self.answer.clone();
         let mut caller = Fixed::new(&answer);
         let before = context.size().tokens;
@@ -235,11 +231,7 @@ impl Strategy for Twice {
         Step::Done(recovery)
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, CompactionResult> {
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let answer = self.answer.clone();
         let mut caller = Fixed::new(&answer);
         let before = context.size().tokens;

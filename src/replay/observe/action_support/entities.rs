@@ -45,7 +45,7 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
 
 /// Calls `found` with the paths, identifiers, ids and numbers of a text: entities without the
 /// quoted strings, which only a search finds in a text.
-pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str)) {
+pub(crate) fn names(text: &str, mut found: impl FnMut(&str)) {
     each_name(text, |name, _| {
         if is_entity(name) {
             found(name);
@@ -75,7 +75,7 @@ fn is_entity(text: &str) -> bool {
 
 /// Calls `found` with everything that a text supports: its names, and the ends and the parts of
 /// its paths.
-pub(in crate::replay::observe) fn supported(text: &str, mut found: impl FnMut(&str)) {
+pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
     for token in text.split(|c: char| !is_part(c)) {
         let token = trimmed(token);
         if is_path(token) {

@@ -27,7 +27,7 @@ struct Row {
 }
 
 /// All sessions in the order in which they were begun.
-pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let [kind, config] =
         ["session_type", "model_config_json"].map(|column| database.column("sessions", column));
     let query = format!(
@@ -51,10 +51,7 @@ pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed
 }
 
 /// One session, message by message.
-pub(in crate::session::import) fn read(
-    database: &Database,
-    one: &Listed,
-) -> Result<Option<Session>, ImportError> {
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
     let tags: Vec<Tag> = one.is_child.then_some(Tag::Sidechain).into_iter().collect();
     let mut reading = Reading {
         assembler: Assembler::new(tags),

@@ -6,10 +6,7 @@ use super::super::prelude::*;
 use crate::session::Opaque;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
-pub(in crate::session::import) fn reasoning(
-    object: &mut Object<'_>,
-    assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
+pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     // Gateways name it in their own way, and may say it twice.
     let text = object.take_text("reasoning_content");
     let own = object.take_text("reasoning");
@@ -59,7 +56,7 @@ pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
 
 /// Calls that were made without an id, until they are answered.
 #[derive(Debug, Default)]
-pub(in crate::session::import) struct Unnamed {
+pub(crate) struct Unnamed {
     made: usize,
     orphans: usize,
     open: VecDeque<(Arc<str>, Arc<str>)>,
@@ -67,7 +64,7 @@ pub(in crate::session::import) struct Unnamed {
 
 impl Unnamed {
     /// An id for a call to `tool`.
-    pub(in crate::session::import) fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
+    pub(crate) fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
         self.made += 1;
         let id: Arc<str> = format!("unnamed-call-{}", self.made).into();
         self.open.push_back((id.clone(), tool.clone()));
@@ -75,7 +72,7 @@ impl Unnamed {
     }
 
     /// The id of the first open call to `tool`, or of the first one at all.
-    pub(in crate::session::import) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
+    pub(crate) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
         let same = |(_, name): &(Arc<str>, Arc<str>)| Some(&**name) == tool;
         let at = self.open.iter().position(same).unwrap_or(0);
         self.open.remove(at).map_or_else(
@@ -89,7 +86,7 @@ impl Unnamed {
 }
 
 /// The tool uses of a message: `tool_calls`, and the older `function_call`.
-pub(in crate::session::import) fn tool_uses(
+pub(crate) fn tool_uses(
     object: &mut Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
@@ -128,10 +125,7 @@ fn tool_use(
 }
 
 /// The arguments of a call: JSON in a string, or as it is.
-pub(in crate::session::import) fn arguments(
-    function: &mut Object<'_>,
-    assembler: &mut Assembler,
-) -> JsonText {
+pub(crate) fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) -> JsonText {
     if let Some(text) = function.take_text("arguments") {
         return JsonText::parse(&text).unwrap_or_else(|_| {
             assembler.warn("tool arguments are no JSON; they are kept as a string");

@@ -5,7 +5,7 @@ use crate::session::import::content::kept;
 
 /// An item's part of the conversation, and its author.
 #[derive(Debug, PartialEq)]
-pub(in crate::session::import) enum Item {
+pub(crate) enum Item {
     /// Nothing.
     Nothing,
     /// The model.
@@ -22,7 +22,7 @@ const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpret
     context_compaction";
 
 /// Whether an item of this type holds what only the provider can read.
-pub(in crate::session::import) fn is_encrypted(kind: &str) -> bool {
+pub(crate) fn is_encrypted(kind: &str) -> bool {
     matches!(
         kind,
         "compaction" | "compaction_summary" | "context_compaction"
@@ -49,7 +49,7 @@ struct Raw<'a> {
 }
 
 /// Reads one item.
-pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
+pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
     let Some(item) = lenient::object::<Raw<'_>>(raw.get(), assembler) else {
         return Item::Product(vec![unknown("malformed item", raw, assembler)]);
     };

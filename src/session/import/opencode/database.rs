@@ -14,7 +14,7 @@ use crate::session::Session;
 const NOT_JSON: &str = "row that is not JSON";
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let parent = database.column("session", "parent_id")?;
     let query = format!("SELECT id, {parent} FROM session ORDER BY time_created, id");
     let listed = |[id, parent]: [Option<Arc<str>>; 2]| {
@@ -32,10 +32,7 @@ pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed
 }
 
 /// One session, message by message.
-pub(in crate::session::import) fn read(
-    database: &Database,
-    one: &Listed,
-) -> Result<Option<Session>, ImportError> {
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
     let mut reading = Reading::new(one.is_child);
     if database.has_log {
         let what = "what the product has not yet moved from its log into the database is left out";

@@ -5,19 +5,19 @@ use crate::units::ContentHash;
 
 /// The text of a message, and the part of it that remains when its texts change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::session::import) struct Look {
+pub(crate) struct Look {
     pub(super) whole: ContentHash,
     pub(super) shape: ContentHash,
 }
 
 impl Look {
     /// The hash of all that it says, thoughts left out.
-    pub(in crate::session::import) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.whole.bytes()
     }
 
     /// Looks at a message.
-    pub(in crate::session::import) fn of(message: &Message) -> Self {
+    pub(crate) fn of(message: &Message) -> Self {
         let role = match message.role() {
             Role::User => "user",
             Role::Assistant => "assistant",

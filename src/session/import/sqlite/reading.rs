@@ -44,22 +44,22 @@ type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
 type Read = fn(&Database, &Listed) -> Result<Option<Session>, ImportError>;
 
 /// A session as a database lists it.
-pub(in crate::session::import) struct Listed {
+pub(crate) struct Listed {
     /// The product's name for it.
-    pub(in crate::session::import) id: Arc<str>,
+    pub(crate) id: Arc<str>,
     /// Whether a tool started it.
-    pub(in crate::session::import) is_child: bool,
+    pub(crate) is_child: bool,
     /// The model it was given, where that is listed.
-    pub(in crate::session::import) model: Option<String>,
+    pub(crate) model: Option<String>,
 }
 
 /// A database, open for reading.
-pub(in crate::session::import) struct Database {
+pub(crate) struct Database {
     path: PathBuf,
     connection: Connection,
     tables: BTreeSet<Arc<str>>,
     /// Whether there is a log beside the database that cannot be read with it.
-    pub(in crate::session::import) has_log: bool,
+    pub(crate) has_log: bool,
 }
 
 impl Database {
@@ -104,28 +104,24 @@ impl Database {
     }
 
     /// The file's path.
-    pub(in crate::session::import) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether there are tables of all these names.
-    pub(in crate::session::import) fn has(&self, tables: &[&str]) -> bool {
+    pub(crate) fn has(&self, tables: &[&str]) -> bool {
         tables.iter().all(|name| self.tables.contains(*name))
     }
 
     /// The name of a column, or `NULL` where the table has none: columns came with versions.
-    pub(in crate::session::import) fn column<'a>(
-        &self,
-        table: &str,
-        column: &'a str,
-    ) -> Result<&'a str, ImportError> {
+    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str, ImportError> {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
         let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
         Ok(if is_there { column } else { "NULL" })
     }
 
     /// The query's answer: the columns of each row.
-    pub(in crate::session::import) fn rows<const N: usize>(
+    pub(crate) fn rows<const N: usize>(
         &self,
         query: &str,
         parameters: &[&str],

@@ -85,7 +85,7 @@ fn transcript(folder: &str, context: &Context) -> (String, Arc<str>) {
 
 /// A message that says what made the stage fire, how large the prompt was, how many messages are summarised, and which
 /// message of the session came last before it.
-pub(in crate::strategy::stage) fn boundary(
+pub(crate) fn boundary(
     trigger: &Trigger,
     context: &Context,
     replaced: &[Entry],

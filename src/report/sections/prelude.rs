@@ -1,0 +1,10 @@
+//! The imports of nearly every section.
+
+pub(super) use crate::probe::Verdict;
+pub(super) use crate::record::{Arm, CellRecord};
+pub(super) use crate::report::build::Material;
+pub(super) use crate::report::display::many;
+pub(super) use crate::report::strategy_summary::StrategySummary;
+pub(super) use crate::report::{Banner, Cell, Column, Role, Row, Section, Value, display};
+pub(super) use crate::units::Tokens;
+pub(super) use std::collections::BTreeMap;
