@@ -51,7 +51,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use proctor::model::offline::Offline;
-//! use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, Times, replay};
+//! use proctor::replay::{CellName, Models, NoClock, PreparedSession, Repetitions, Replayed, replay};
 //! use proctor::session::synthetic::{Length, Recipe, generate};
 //! use proctor::settings::Place;
 //! use proctor::strategy::{StrategySpec, trigger::Trigger};
@@ -68,7 +68,7 @@
 //! // One strategy, one cell.
 //! let masking = StrategySpec::named("observation-masking", &Trigger::always(), &Place::BuiltIn)?;
 //! let offline = Arc::new(Offline::new(counts));
-//! let models = Models { summariser: offline, reader: None, judge: None, times: Times::default() };
+//! let models = Models { summariser: offline, reader: None, judge: None, times: Repetitions::default() };
 //! let cell = CellName { strategy: masking.name().to_owned(), repeat: 0 };
 //! let arranged = Replayed::Strategy(Box::new(masking.build()?), Window::new(Tokens(200_000)));
 //! let record = replay(&session, cell, arranged, &models, &NoClock).record;
