@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use memchr::memchr2;
 use regex::{Captures, Regex};
 
 use super::listed;
@@ -249,10 +250,6 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
     }
 }
 
-/// A line feed, or an escape of JSON; a backslash before anything but ASCII escapes nothing.
-static FEED_OR_ESCAPE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\n|\\[\x00-\x7f]?").ok());
-
 /// Calls `each` with every line; where line feeds and quotes are `escaped`, they are read as such.
 fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>)) {
     if !escaped {
@@ -260,11 +257,15 @@ fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>
         return;
     }
     let mut line = |line: &'a str| each(unescaped(line));
-    let mut from = 0;
-    for found in FEED_OR_ESCAPE.iter().flat_map(|it| it.find_iter(text)) {
-        if matches!(found.as_str(), "\n" | "\\n") {
-            line(&text[from..found.start()]);
-            from = found.end();
+    let (mut from, mut at) = (0, 0);
+    while let Some(found) = memchr2(b'\n', b'\\', &text.as_bytes()[at..]) {
+        let start = at + found;
+        // A backslash before anything but ASCII escapes nothing.
+        let is_ascii = text.as_bytes().get(start + 1).is_some_and(u8::is_ascii);
+        at = start + 1 + usize::from(text[start..].starts_with('\\') && is_ascii);
+        if matches!(&text[start..at], "\n" | "\\n") {
+            line(&text[from..start]);
+            from = at;
         }
     }
     line(&text[from..]);
