@@ -45,7 +45,7 @@ mod update;
 /// fields of the fact that the kind's file takes.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $file:ident($($field:ident),*);)*) => {
-        /// What a probe asks about.
+        /// The subject of a probe.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
         )]
@@ -93,7 +93,7 @@ kinds! {
     Numeric = "numeric", numeric(key, unit, values);
     /// Something that was tried and failed, and why.
     RejectedPath = "rejected-path", rejected_path(approach, reason);
-    /// What is left of a plan.
+    /// The open items of a plan.
     Continuation = "continuation", continuation(items);
     /// The code and the place of a failure.
     Error = "error", error(attempt, code, place);
@@ -101,9 +101,9 @@ kinds! {
     Binding = "binding", binding(key, value, others);
     /// In which order things happened.
     Order = "order", order(sequence, events);
-    /// What the user asked for last.
+    /// The last request of the user.
     LastRequest = "last-request", last_request(requests);
-    /// What was started and not ended.
+    /// Handles that were opened and not closed.
     OpenHandle = "open-handle", open_handle(owner, handles);
     /// An instruction that was taken back, beside one that is in force.
     Obsolete = "obsolete", obsolete(withdrawn, withdrawal, standing, standing_question);

@@ -2,7 +2,7 @@
 //!
 //! The messages that hold an item's answer are quoted in one message of the user's, and behind it
 //! is as much of the newest history as there is room for, unchanged and cut between two API rounds.
-//! What the quotation holds already is not in it twice.
+//! Text that the quotation already holds is not repeated.
 
 use std::sync::Arc;
 

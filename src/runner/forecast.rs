@@ -50,7 +50,7 @@ impl Plan {
             cell: self.key(session, arm),
             why,
         };
-        // Those that follow another come after all others.
+        // Strategies that follow another come last.
         let arms = self.arms(session);
         let wanted: BTreeSet<CellKey> = arms
             .iter()
