@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use self::index::{Index, each_word, hash};
+use self::index::{Index, Posting, each_word, hash};
 pub(crate) use self::index::{gain, rarity};
 use super::{NOT_IN_CONTEXT, QUESTION, listed};
 use crate::model::AnswerFormat;
@@ -82,7 +82,7 @@ impl Reader {
             AnswerFormat::Paths => paths(&question, &texts),
             AnswerFormat::Value | AnswerFormat::Number => {
                 let terms = Terms::new(&question, &texts);
-                let mut lines = terms.rank(&texts).into_iter();
+                let mut lines = terms.rank().into_iter();
                 lines.find_map(|ranked| {
                     let (text, index) = &texts[ranked.text];
                     value_in(&text[index.lines[ranked.line].clone()], &terms.words)
@@ -127,53 +127,77 @@ impl Reader {
     }
 }
 
-/// The content words of a question, with their weights.
+/// The content words of a question, and where they are said.
 #[derive(Debug)]
-struct Terms {
+struct Terms<'a> {
     words: BTreeSet<String>,
-    /// Hash and inverse document frequency.
-    weights: Vec<(u64, f64)>,
+    /// Inverse document frequency of each word.
+    weights: Vec<f64>,
     average: f64,
+    /// By text, then by word.
+    hits: Vec<Hit<'a>>,
 }
 
-impl Terms {
-    fn new(question: &str, texts: &[IndexedText]) -> Self {
+/// The lines of a text that hold a word.
+#[derive(Debug)]
+struct Hit<'a> {
+    text: usize,
+    word: usize,
+    index: &'a Index,
+    lines: &'a [Posting],
+}
+
+impl<'a> Terms<'a> {
+    fn new(question: &str, texts: &'a [IndexedText]) -> Self {
         let words = question::words(question);
-        let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
-        let length: u64 = texts.iter().map(|(_, index)| index.postings.words()).sum();
-        let weight = |word: &String| {
-            let word = hash(word);
-            let holding = texts.iter();
-            let holding = holding.map(|(_, index)| index.postings.of(word).len());
-            (word, rarity(lines, holding.sum()))
-        };
-        let weights = words.iter().map(weight).collect();
+        let hashes: Vec<u64> = words.iter().map(|word| hash(word)).collect();
+        let (mut lines, mut length) = (0, 0);
+        let mut holding = vec![0; hashes.len()];
+        let mut hits = Vec::new();
+        for (text, (_, index)) in texts.iter().enumerate() {
+            lines += index.lines.len();
+            length += index.postings.words;
+            for (word, hash) in hashes.iter().enumerate() {
+                let lines = index.postings.of(*hash);
+                holding[word] += lines.len();
+                if !lines.is_empty() {
+                    hits.push(Hit {
+                        text,
+                        word,
+                        index,
+                        lines,
+                    });
+                }
+            }
+        }
         Self {
             words,
-            weights,
+            weights: holding.into_iter().map(|of| rarity(lines, of)).collect(),
             average: (length as f64 / lines.max(1) as f64).max(1.0),
+            hits,
         }
     }
 
     /// The best lines that hold enough of the question, best first, newer first among equals.
-    fn rank(&self, texts: &[IndexedText]) -> Vec<RankedLine> {
-        let all: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
+    fn rank(&self) -> Vec<RankedLine> {
+        let all: f64 = self.weights.iter().sum();
         let mut ranked = Vec::new();
-        for (text, (_, index)) in texts.iter().enumerate() {
+        for hits in self.hits.chunk_by(|a, b| a.text == b.text) {
             // By line: weight of the words it holds, and its score.
             let mut lines: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-            for &(word, weight) in &self.weights {
-                for &(_, line, count) in index.postings.of(word) {
+            for hit in hits {
+                let weight = self.weights[hit.word];
+                for &(_, line, count) in hit.lines {
                     let (held, score) = lines.entry(line).or_default();
                     *held += weight;
-                    let length = index.postings.length(line);
+                    let length = hit.index.postings.length(line);
                     *score += weight * gain(count, length, self.average);
                 }
             }
             for (line, (held, score)) in lines {
                 if held >= ENOUGH * all {
                     ranked.push(RankedLine {
-                        text,
+                        text: hits[0].text,
                         line: line as usize,
                         // A line that holds two of three words is not an answer if another holds
                         // all: the score is weighted by coordination, the share that is held.
@@ -222,7 +246,7 @@ fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
 /// The line that fits best.
 fn best_line(question: &str, texts: &[IndexedText]) -> Option<String> {
     let terms = Terms::new(question, texts);
-    terms.rank(texts).first().map(|ranked| {
+    terms.rank().first().map(|ranked| {
         let (text, index) = &texts[ranked.text];
         let line = text[index.lines[ranked.line].clone()].trim();
         let line = line.trim_start_matches(['-', '*', '#', ' ']);
@@ -233,12 +257,8 @@ fn best_line(question: &str, texts: &[IndexedText]) -> Option<String> {
 /// The open items of the newest task list that holds a word of the question, one per line.
 fn open_items(question: &str, texts: &[IndexedText]) -> Option<String> {
     let terms = Terms::new(question, texts);
-    let is_meant = |index: &Index| {
-        let mut words = terms.weights.iter();
-        words.any(|(word, _)| !index.postings.of(*word).is_empty())
-    };
-    let mut lists = texts.iter().rev().map(|(_, index)| index);
-    let list = lists.find(|index| !index.open.is_empty() && is_meant(index))?;
+    let mut meant = terms.hits.iter().rev();
+    let list = meant.find(|hit| !hit.index.open.is_empty())?.index;
     Some(list.open.join("\n"))
 }
 

@@ -32,7 +32,7 @@ pub(super) fn in_order(question: &str, texts: &[IndexedText]) -> Option<String> 
         return (!names.is_empty()).then(|| names.join("\n"));
     }
     let terms = Terms::new(question, texts);
-    let mut lines = terms.rank(texts);
+    let mut lines = terms.rank();
     lines.sort_by_key(|ranked| (ranked.text, ranked.line));
     let mut values: Vec<String> = Vec::with_capacity(BEST_LINES);
     for ranked in lines {
@@ -52,7 +52,7 @@ pub(super) fn letter(question: &str, texts: &[IndexedText]) -> Option<String> {
     let fits = |letter: &str| {
         let mut lines = question.lines();
         let option = lines.find_map(|line| line.strip_prefix(letter))?;
-        let best = Terms::new(option, texts).rank(texts).into_iter().next();
+        let best = Terms::new(option, texts).rank().into_iter().next();
         best.map(|ranked| ranked.score)
     };
     let (a, b) = (fits("A: "), fits("B: "));

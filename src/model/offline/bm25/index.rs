@@ -27,13 +27,18 @@ pub(crate) fn gain(count: u32, length: u32, average: f64) -> f64 {
     count * (K1 + 1.0) / damped
 }
 
+/// A word by its hash, a unit of text that holds it, and how often.
+pub(super) type Posting = (u64, u32, u32);
+
 /// The words of units of text: lines or snippets.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     /// Words per unit.
     lengths: Vec<u32>,
-    /// Word, unit, repetitions; sorted.
-    entries: Vec<(u64, u32, u32)>,
+    /// Words of all units.
+    pub(super) words: u64,
+    /// Sorted.
+    entries: Vec<Posting>,
 }
 
 impl Postings {
@@ -53,7 +58,7 @@ impl Postings {
             lengths.push(length);
         }
         all.sort_unstable();
-        let mut entries: Vec<(u64, u32, u32)> = Vec::new();
+        let mut entries: Vec<Posting> = Vec::new();
         for (word, unit) in all {
             match entries.last_mut() {
                 Some(last) if (last.0, last.1) == (word, unit) => last.2 += 1,
@@ -61,24 +66,25 @@ impl Postings {
             }
         }
         entries.shrink_to_fit();
-        Self { lengths, entries }
+        let words = lengths.iter().map(|length| u64::from(*length)).sum();
+        Self {
+            lengths,
+            words,
+            entries,
+        }
     }
 
     /// The units that hold a word, by its hash.
-    pub(super) fn of(&self, word: u64) -> &[(u64, u32, u32)] {
+    pub(super) fn of(&self, word: u64) -> &[Posting] {
         let from = self.entries.partition_point(|posting| posting.0 < word);
         let rest = &self.entries[from..];
-        &rest[..rest.partition_point(|posting| posting.0 == word)]
+        let holding = rest.iter().take_while(|posting| posting.0 == word);
+        &rest[..holding.count()]
     }
 
     /// Words of a unit.
     pub(super) fn length(&self, unit: u32) -> u32 {
         self.lengths[unit as usize]
-    }
-
-    /// Words of all units.
-    pub(super) fn words(&self) -> u64 {
-        self.lengths.iter().map(|length| u64::from(*length)).sum()
     }
 }
 
