@@ -16,8 +16,7 @@ const LONGEST_PIECE: usize = 100_000;
 /// processor's cache, long enough that the call costs nothing.
 const USUAL_PIECE: usize = 16_384;
 
-/// OpenAI's own encoder, about ten times slower than the counters: what they are checked against,
-/// and what counts a text they may be wrong about.
+/// OpenAI's own encoder, about four times slower than the counters that are checked against it.
 #[derive(Debug, Clone, Copy)]
 pub enum Reference {
     /// The o200k vocabulary.
