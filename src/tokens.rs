@@ -52,6 +52,13 @@ pub trait TokenCounter: Debug + Send + Sync {
         count(block.text) + images
     }
 
+    /// Whether the count of any text that holds these two bytes side by side is the sum of the counts
+    /// of its two parts. `false` where that is not certain.
+    fn always_cuts(&self, before: u8, after: u8) -> bool {
+        let _ = (before, after);
+        false
+    }
+
     /// Whether the definitions of tools count.
     fn schemas(&self) -> Schemas {
         Schemas::Counted

@@ -5,14 +5,12 @@ use crate::units::Tokens;
 
 /// The longest beginning of the text within `tokens` tokens.
 pub(crate) fn head<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    let head = |length| &text[..text.floor_char_boundary(length)];
-    longest(text.len(), tokens, counter, head)
+    longest(text, tokens, counter, End::Head)
 }
 
 /// The longest end of the text within `tokens` tokens.
 pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    let tail = |length| &text[text.ceil_char_boundary(text.len() - length)..];
-    longest(text.len(), tokens, counter, tail)
+    longest(text, tokens, counter, End::Tail)
 }
 
 /// Where the first `chars` characters end, in bytes.
@@ -21,22 +19,67 @@ pub(crate) fn after_chars(text: &str, chars: usize) -> usize {
     ends.nth(chars).unwrap_or(text.len())
 }
 
-/// The longest `part` of a text of `length` bytes (a head or a tail) within `tokens` tokens.
+/// The end of a text that stays.
+#[derive(Clone, Copy)]
+enum End {
+    Head,
+    Tail,
+}
+
+impl End {
+    /// About `length` bytes of the text, in whole characters.
+    fn part(self, text: &str, length: usize) -> &str {
+        match self {
+            Self::Head => &text[..text.floor_char_boundary(length)],
+            Self::Tail => &text[text.ceil_char_boundary(text.len() - length)..],
+        }
+    }
+
+    /// A part without the `inner` bytes that lie at its own end of the text.
+    fn beyond(self, part: &str, inner: usize) -> &str {
+        match self {
+            Self::Head => &part[inner..],
+            Self::Tail => &part[..part.len() - inner],
+        }
+    }
+
+    /// The bytes of `part` up to the last place that [always cuts](TokenCounter::always_cuts), as far
+    /// as one is near.
+    fn cut(self, part: &str, counter: &dyn TokenCounter) -> usize {
+        const NEAR: usize = 4_096;
+        let bytes = part.as_bytes();
+        let is_cut = |at: &usize| counter.always_cuts(bytes[at - 1], bytes[*at]);
+        let length = bytes.len();
+        match self {
+            Self::Head => (1..length).rev().take(NEAR).find(is_cut).unwrap_or(0),
+            Self::Tail => (1..length)
+                .take(NEAR)
+                .find(is_cut)
+                .map_or(0, |at| length - at),
+        }
+    }
+}
+
+/// The longest head or tail of a text within `tokens` tokens.
 ///
 /// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
-/// at four bytes to a token, so that of a huge text little more than what stays is ever counted.
-fn longest<'t>(
-    length: usize,
-    tokens: Tokens,
-    counter: &dyn TokenCounter,
-    part: impl Fn(usize) -> &'t str,
-) -> &'t str {
+/// at four bytes to a token, so that of a huge text little more than what stays is ever counted. What
+/// lies before the last certain cut of a part that fits is not counted again.
+fn longest<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter, end: End) -> &'t str {
+    let length = text.len();
     let (mut good, mut bad) = (0, length + 1);
     let start = usize::try_from(tokens.0.saturating_mul(4)).unwrap_or(usize::MAX);
     let mut next = start.clamp(1, length.max(1));
+    let mut counted = (0, Tokens::ZERO);
     while good + 1 < bad {
-        if counter.count(part(next)) <= tokens {
+        let part = end.part(text, next);
+        let rest = end.beyond(part, counted.0);
+        let beyond = end.cut(rest, counter);
+        let outer = end.beyond(rest, beyond);
+        let inner = counted.1 + counter.count(end.part(rest, beyond));
+        if inner + counter.count(outer) <= tokens {
             good = next;
+            counted = (counted.0 + beyond, inner);
         } else {
             bad = next;
         }
@@ -46,13 +89,41 @@ fn longest<'t>(
             good.midpoint(bad)
         };
     }
-    part(good)
+    end.part(text, good)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::tokens::CharsPer4;
+    use crate::tokens::{CharsPer4, O200k};
+
+    /// A counter that is never certain of a cut.
+    #[derive(Debug)]
+    struct Uncut;
+
+    impl TokenCounter for Uncut {
+        fn name(&self) -> &'static str {
+            "uncut"
+        }
+
+        fn count(&self, text: &str) -> Tokens {
+            O200k.count(text)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_counted_again_changes_no_part(
+            text in "([a-zé]{1,6}|[0-9]{1,5}|[ \n./漢]{1,3}){0,200}",
+            tokens in 0_u64..200,
+        ) {
+            let tokens = Tokens(tokens);
+            prop_assert_eq!(head(&text, tokens, &O200k), head(&text, tokens, &Uncut));
+            prop_assert_eq!(tail(&text, tokens, &O200k), tail(&text, tokens, &Uncut));
+        }
+    }
 
     #[test]
     fn a_part_is_as_long_as_it_may_be() {

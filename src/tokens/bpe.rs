@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
-use super::TokenCounter;
+use super::{Reference, TokenCounter};
 use crate::units::Tokens;
 
 /// Exact byte-pair encoding in OpenAI's o200k vocabulary; special tokens count as plain text.
@@ -27,6 +27,10 @@ impl TokenCounter for O200k {
         static ENGINE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
         Tokens(ENGINE.count(text) as u64)
     }
+
+    fn always_cuts(&self, before: u8, after: u8) -> bool {
+        Reference::O200k.always_cuts(before, after)
+    }
 }
 
 impl TokenCounter for Cl100k {
@@ -37,6 +41,10 @@ impl TokenCounter for Cl100k {
     fn count(&self, text: &str) -> Tokens {
         static ENGINE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
         Tokens(ENGINE.count(text) as u64)
+    }
+
+    fn always_cuts(&self, before: u8, after: u8) -> bool {
+        Reference::Cl100k.always_cuts(before, after)
     }
 }
 

@@ -1,8 +1,9 @@
-//! The slow reference engine, which gets texts in pieces that it can handle.
+//! The reference engine, which gets texts in pieces that it can handle.
 //!
-//! `tiktoken-rs` is OpenAI's own encoder. It splits text with a backtracking regular expression that overflows its stack on a
-//! megabyte of spaces. So a long text is cut first, at places where the vocabularies' own splitting
-//! rules always cut; the sum over the pieces is then the count of the whole. Only a stretch of
+//! `tiktoken-rs` is OpenAI's own encoder, and what the [counters](super::O200k) are checked against.
+//! It splits text with a backtracking regular expression that overflows its stack on a megabyte of
+//! spaces. So a long text is cut first, at places where the vocabularies' own splitting rules always
+//! cut; the sum over the pieces is then the count of the whole. Only a stretch of
 //! [`LONGEST_PIECE`] bytes without any such place (spaces alone, one letter repeated, a script
 //! without ASCII) is cut by force, and each such cut may change the count by a token or two.
 
@@ -44,38 +45,40 @@ impl TokenCounter for Reference {
         let mut rest = text;
         let mut tokens = 0;
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(first_cut(rest));
+            let (piece, after) = rest.split_at(self.first_cut(rest));
             tokens += encoding.count_ordinary(piece) as u64;
             rest = after;
         }
         Tokens(tokens)
     }
-}
 
-/// Where the first piece of `text` ends.
-fn first_cut(text: &str) -> usize {
-    if text.len() <= USUAL_PIECE {
-        return text.len();
+    /// No token of either vocabulary holds these two bytes side by side.
+    ///
+    /// Their splitting rules take letters, up to three digits, punctuation or white space at a time. A
+    /// token of letters may begin with one character that is neither letter, digit nor line end; one
+    /// of punctuation may end with line feeds; white space before a word leaves its last character to
+    /// the word. What is left are these four.
+    fn always_cuts(&self, before: u8, after: u8) -> bool {
+        match after {
+            b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
+            b'0'..=b'9' => before.is_ascii_alphabetic(),
+            b' ' | b'\n' => before.is_ascii_alphanumeric(),
+            _ => false,
+        }
     }
-    let bytes = text.as_bytes();
-    let end = text.len().min(LONGEST_PIECE);
-    (USUAL_PIECE..end)
-        .find(|at| always_cuts(bytes[at - 1], bytes[*at]))
-        .unwrap_or_else(|| text.floor_char_boundary(end))
 }
 
-/// Whether no token of o200k or cl100k ever holds these two bytes side by side.
-///
-/// Their splitting rules take letters, up to three digits, punctuation or white space at a time. A
-/// token of letters may begin with one character that is neither letter, digit nor line end; one
-/// of punctuation may end with line feeds; white space before a word leaves its last character to
-/// the word. What is left are these four.
-fn always_cuts(before: u8, after: u8) -> bool {
-    match after {
-        b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
-        b'0'..=b'9' => before.is_ascii_alphabetic(),
-        b' ' | b'\n' => before.is_ascii_alphanumeric(),
-        _ => false,
+impl Reference {
+    /// Where the first piece of `text` ends.
+    fn first_cut(self, text: &str) -> usize {
+        if text.len() <= USUAL_PIECE {
+            return text.len();
+        }
+        let bytes = text.as_bytes();
+        let end = text.len().min(LONGEST_PIECE);
+        (USUAL_PIECE..end)
+            .find(|at| self.always_cuts(bytes[at - 1], bytes[*at]))
+            .unwrap_or_else(|| text.floor_char_boundary(end))
     }
 }
 
