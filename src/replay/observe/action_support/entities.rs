@@ -73,9 +73,14 @@ fn is_entity(text: &str) -> bool {
     (MIN_CHARS..=MAX_CHARS).contains(&text.chars().count())
 }
 
-/// Calls `found` with everything that a text supports: its names, and the ends and the parts of
-/// its paths.
+/// Calls `found` with every name that a text supports: its [`names`], and the ends and the parts
+/// of its paths.
 pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
+    let mut found = |name: &str| {
+        if is_entity(name) && (is_path(name) || is_name(name)) {
+            found(name);
+        }
+    };
     for token in text.split(|c: char| !is_part(c)) {
         let token = trimmed(token);
         if is_path(token) {
@@ -115,11 +120,16 @@ fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {
 
 /// Several parts, each of them something: `src/a.rs`, not `and/or`, nor a regular expression.
 fn is_path(token: &str) -> bool {
-    let parts: Vec<&str> = token.trim_start_matches('/').split('/').collect();
-    let named = |part: &&str| !part.is_empty();
-    parts.iter().all(named)
-        && (token.starts_with('/') || parts.len() > 2 || token.contains(['.', '_', '-']))
-        && (parts.len() > 1 || token.starts_with('/'))
+    if !token.contains('/') {
+        return false;
+    }
+    let is_absolute = token.starts_with('/');
+    let mut parts = token.trim_start_matches('/').split('/');
+    let Some(named) = parts.try_fold(0, |named, part| (!part.is_empty()).then_some(named + 1))
+    else {
+        return false;
+    };
+    is_absolute || named > 2 || token.contains(['.', '_', '-'])
 }
 
 /// An identifier, an id, a file name or a number; plain words are none, and neither are versions
