@@ -5,6 +5,8 @@
 //! still in it, and the lines of texts that replaced messages: `modified src/a.rs`, or `- src/a.rs`
 //! below `Files changed:`.
 
+use std::collections::HashMap;
+
 use super::prelude::*;
 use super::{CallView, Observer};
 use crate::patterns::PerText;
@@ -16,28 +18,32 @@ use crate::strategy::files::touched_by;
 type Touch = (ArtifactVerb, Arc<str>);
 
 /// Words that say what was done to a file.
-const WORDS: [(ArtifactVerb, &str); 4] = [
+const WORDS: [(ArtifactVerb, &[&str]); 4] = [
     (
         ArtifactVerb::Read,
-        "read reads viewed inspected examined opened",
+        &["read", "reads", "viewed", "inspected", "examined", "opened"],
     ),
     (
         ArtifactVerb::Created,
-        "created creates wrote written new added",
+        &["created", "creates", "wrote", "written", "new", "added"],
     ),
     (
         ArtifactVerb::Modified,
-        "modified modifies changed edited updated patched rewrote",
+        &[
+            "modified", "modifies", "changed", "edited", "updated", "patched", "rewrote",
+        ],
     ),
-    (ArtifactVerb::Deleted, "deleted deletes removed"),
+    (ArtifactVerb::Deleted, &["deleted", "deletes", "removed"]),
 ];
 
 /// The changes to the files of a session, message by message: made once, shared by all cells.
 #[derive(Debug, Default)]
 pub struct TrailPlan {
     by_message: Vec<Vec<Touch>>,
-    /// All paths of the session, to recognise one that is written shorter.
+    /// All paths of the session.
     paths: BTreeSet<Arc<str>>,
+    /// The same by how they may be written shorter: from some folder on. `None` where several end so.
+    by_end: HashMap<Box<str>, Option<Arc<str>>>,
     told: PerText<[Touch]>,
 }
 
@@ -58,9 +64,19 @@ impl TrailPlan {
                 .collect();
             by_message.push(touched);
         }
+        let mut by_end: HashMap<Box<str>, Option<Arc<str>>> = HashMap::new();
+        for path in &paths {
+            for (at, _) in path.match_indices('/') {
+                let same_end = by_end.entry(path[at + 1..].into());
+                same_end
+                    .and_modify(|path| *path = None)
+                    .or_insert_with(|| Some(path.clone()));
+            }
+        }
         Self {
             by_message,
             paths,
+            by_end,
             told: PerText::default(),
         }
     }
@@ -136,22 +152,20 @@ impl TrailPlan {
         if !is_file {
             return None;
         }
-        let mut longer = self.paths.iter().filter(|path| {
-            let rest = path.strip_suffix(token);
-            rest.is_some_and(|rest| rest.ends_with('/'))
-        });
-        match (longer.next(), longer.next()) {
-            (Some(path), None) => Some(path.clone()),
-            // A name alone that fits no file, or several, is not a path.
-            _ => (!folders.is_empty()).then(|| token.into()),
+        if let Some(Some(path)) = self.by_end.get(token) {
+            return Some(path.clone());
         }
+        // A name alone that fits no file, or several, is not a path.
+        (!folders.is_empty()).then(|| token.into())
     }
 }
 
 fn verb_of(token: &str) -> Option<ArtifactVerb> {
-    let word = token.to_ascii_lowercase();
+    if !token.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
     let mut verbs = WORDS.iter();
-    let found = verbs.find(|(_, words)| words.split(' ').any(|known| known == word));
+    let found = verbs.find(|(_, words)| words.iter().any(|word| word.eq_ignore_ascii_case(token)));
     found.map(|(verb, _)| *verb)
 }
 
