@@ -225,19 +225,15 @@ fn is_path(token: &str) -> bool {
             .is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
 }
 
-/// A string of JSON, and the colon behind it if it is a key.
-static STRING: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\(?s:.))*"? *:?"#).ok());
-
 /// Calls `each` with every string value of the JSON: the role of its message, its key, and the
 /// string as written, still escaped. Text that ends early is read as far as it goes.
 fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str)) {
     let (mut role, mut key) = ("", "");
-    for found in STRING.iter().flat_map(|string| string.find_iter(json)) {
-        let written = &found.as_str()[1..];
-        let closed = written.trim_end_matches([':', ' ']).strip_suffix('"');
-        let string = closed.unwrap_or(written);
-        if closed.is_some() && written.ends_with(':') {
+    let mut rest = json;
+    while let Some((_, string)) = rest.split_once('"') {
+        let (string, after) = string.split_at(string_end(string));
+        rest = after.get(1..).unwrap_or_default();
+        if rest.trim_start_matches(' ').starts_with(':') {
             key = string;
         } else if key == "role" {
             role = string;
@@ -248,6 +244,20 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
             each(role, key, string);
         }
     }
+}
+
+/// Where a string of JSON ends: at its closing quote, or where the text ends.
+fn string_end(string: &str) -> usize {
+    let bytes = string.as_bytes();
+    let mut at = 0;
+    while let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) {
+        at += found;
+        if bytes[at] == b'"' || at + 1 == bytes.len() {
+            return at;
+        }
+        at += 2;
+    }
+    bytes.len()
 }
 
 /// Calls `each` with every line; where line feeds and quotes are `escaped`, they are read as such.
@@ -275,6 +285,9 @@ static ESCAPE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\\(?:u(.{0,4})|(.)|$)").ok());
 
 fn unescaped(line: &str) -> Cow<'_, str> {
+    if !line.contains('\\') {
+        return Cow::Borrowed(line);
+    }
     let decoded = |escape: &Captures<'_>| {
         if let Some(code) = escape.get(1) {
             let code = u32::from_str_radix(code.as_str(), 16).ok();
