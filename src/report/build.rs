@@ -250,8 +250,9 @@ fn material<'a>(
     };
     // Sessions in the order of the scenario; a cell of none of them is in no plan.
     let of_session = |id: &str| {
-        let cells = recorded.values().filter(move |cell| cell.session == id);
-        cells.copied().collect::<Vec<_>>()
+        let cells = recorded.range(key(id, "", 0)..).map(|(_, cell)| *cell);
+        let cells = cells.take_while(|cell| cell.session == id);
+        cells.collect::<Vec<_>>()
     };
     let sessions = manifest.sessions.iter();
     let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions

@@ -194,10 +194,10 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
 /// Probes that did not qualify, with the reader's answers in the qualification pass.
 pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let (mut rows, mut items) = (Vec::new(), 0);
-    for session in &material.manifest.sessions {
+    let same_session = |one: &&CellRecord, next: &&CellRecord| one.session == next.session;
+    for of_session in material.cells.chunk_by(same_session) {
         let of_arm = |arm: Arm| -> Option<&CellRecord> {
-            let mut cells = material.cells.iter().copied();
-            cells.find(|cell| cell.session == session.id && cell.arm == arm)
+            of_session.iter().copied().find(|cell| cell.arm == arm)
         };
         let controls = ControlCells {
             full: of_arm(Arm::Reference),
@@ -227,7 +227,7 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
                 Cell::text(why(found)),
                 Cell::text(text.map_or("", |text| text.question.trim())),
             ];
-            rows.push(row(&session.id, Role::Strategy, cells));
+            rows.push(row(&of_session[0].session, Role::Strategy, cells));
         }
     }
     let failed = rows.len();

@@ -195,12 +195,14 @@ fn prices(material: &Material<'_>) -> Vec<String> {
 /// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
 /// which it does not. `NotMeasured` unless every session has prices.
 fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
+    let sessions = material.manifest.sessions.iter();
+    let prices: BTreeMap<&str, Option<&PriceEntry>> = sessions
+        .map(|session| (&*session.id, session.price.as_ref()))
+        .collect();
     let cells = material.summaries.iter();
     let cells = cells.filter(|cell| cell.strategy == strategy.name);
     let costs = cells.filter_map(|cell| {
-        let mut sessions = material.manifest.sessions.iter();
-        let session = sessions.find(|session| session.id == cell.session);
-        let price = session.and_then(|session| session.price.as_ref());
+        let price = prices.get(&*cell.session).copied().flatten();
         let cost = SchemeCost::under_bill(&cell.costs, &of.bill)?;
         Some((cost, &cell.model_calls, price))
     });

@@ -16,14 +16,12 @@ const SHORT: usize = 10;
 /// Each session under each strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut rows = Vec::new();
-    for session in &material.manifest.sessions {
-        let of_session = material
-            .summaries
-            .iter()
-            .filter(|it| it.session == session.id);
+    let same_session = |one: &CellSummary, next: &CellSummary| one.session == next.session;
+    for of_session in material.summaries.chunk_by(same_session) {
         for (kind, strategy) in &material.strategies {
-            for cell in of_session.clone().filter(|it| it.strategy == strategy.name) {
-                let mut row = super::row(&session.id, super::role(*kind), cells(cell));
+            let of_strategy = |cell: &&CellSummary| cell.strategy == strategy.name;
+            for cell in of_session.iter().filter(of_strategy) {
+                let mut row = super::row(&cell.session, super::role(*kind), cells(cell));
                 row.marks
                     .extend(cell.is_broken().then(|| "broken".to_owned()));
                 rows.push(row);
