@@ -24,7 +24,7 @@ mod estimates;
 mod images;
 mod reference;
 
-pub use bpe::{Cl100k, O200k};
+pub use bpe::{Cl100k, O200k, Vocabulary};
 pub use content::Cl100kContent;
 pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Estimate, Padded};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
@@ -54,8 +54,7 @@ pub trait TokenCounter: Debug + Send + Sync {
 
     /// Whether the count of any text that holds these two bytes side by side is the sum of the counts
     /// of its two parts. `false` where that is not certain.
-    fn always_cuts(&self, before: u8, after: u8) -> bool {
-        let _ = (before, after);
+    fn always_cuts(&self, _before: u8, _after: u8) -> bool {
         false
     }
 

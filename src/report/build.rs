@@ -249,10 +249,9 @@ fn material<'a>(
         recorded.get(&key).copied()
     };
     // Sessions in the order of the scenario; a cell of none of them is in no plan.
-    let of_session = |id: &str| {
+    let of_session = |id: &str| -> Vec<&CellRecord> {
         let cells = recorded.range(key(id, "", 0)..).map(|(_, cell)| *cell);
-        let cells = cells.take_while(|cell| cell.session == id);
-        cells.collect::<Vec<_>>()
+        cells.take_while(|cell| cell.session == id).collect()
     };
     let sessions = manifest.sessions.iter();
     let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions

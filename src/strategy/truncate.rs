@@ -47,9 +47,8 @@ impl End {
     /// as one is near.
     fn cut(self, part: &str, counter: &dyn TokenCounter) -> usize {
         const NEAR: usize = 4_096;
-        let bytes = part.as_bytes();
+        let (bytes, length) = (part.as_bytes(), part.len());
         let is_cut = |at: &usize| counter.always_cuts(bytes[at - 1], bytes[*at]);
-        let length = bytes.len();
         match self {
             Self::Head => (1..length).rev().take(NEAR).find(is_cut).unwrap_or(0),
             Self::Tail => (1..length)

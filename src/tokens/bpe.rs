@@ -7,44 +7,39 @@ use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
-use super::{Reference, TokenCounter};
+use super::TokenCounter;
+use super::reference::always_cuts;
 use crate::units::Tokens;
 
-/// Exact byte-pair encoding in OpenAI's o200k vocabulary; special tokens count as plain text.
+/// Exact byte-pair encoding in a vocabulary of OpenAI's; special tokens count as plain text.
 #[derive(Debug, Clone, Copy)]
-pub struct O200k;
-
-/// Exact byte-pair encoding in OpenAI's cl100k vocabulary; special tokens count as plain text.
-#[derive(Debug, Clone, Copy)]
-pub struct Cl100k;
-
-impl TokenCounter for O200k {
-    fn name(&self) -> &'static str {
-        "o200k"
-    }
-
-    fn count(&self, text: &str) -> Tokens {
-        static ENGINE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
-        Tokens(ENGINE.count(text) as u64)
-    }
-
-    fn always_cuts(&self, before: u8, after: u8) -> bool {
-        Reference::O200k.always_cuts(before, after)
-    }
+pub enum Vocabulary {
+    /// That of GPT-4o and later.
+    O200k,
+    /// That of GPT-4.
+    Cl100k,
 }
 
-impl TokenCounter for Cl100k {
+pub use Vocabulary::{Cl100k, O200k};
+
+impl TokenCounter for Vocabulary {
     fn name(&self) -> &'static str {
-        "cl100k"
+        match self {
+            O200k => "o200k",
+            Cl100k => "cl100k",
+        }
     }
 
     fn count(&self, text: &str) -> Tokens {
-        static ENGINE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
-        Tokens(ENGINE.count(text) as u64)
+        static ENGINES: [LazyLock<CoreBpe>; 2] = [
+            LazyLock::new(tiktoken::encoding::o200k_base),
+            LazyLock::new(tiktoken::encoding::cl100k_base),
+        ];
+        Tokens(ENGINES[*self as usize].count(text) as u64)
     }
 
     fn always_cuts(&self, before: u8, after: u8) -> bool {
-        Reference::Cl100k.always_cuts(before, after)
+        always_cuts(before, after)
     }
 }
 

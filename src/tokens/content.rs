@@ -23,10 +23,6 @@ impl TokenCounter for Cl100kContent {
         Cl100k.count(text)
     }
 
-    fn always_cuts(&self, before: u8, after: u8) -> bool {
-        Cl100k.always_cuts(before, after)
-    }
-
     fn count_block(
         &self,
         block: &Block<'_>,

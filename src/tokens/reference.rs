@@ -45,40 +45,38 @@ impl TokenCounter for Reference {
         let mut rest = text;
         let mut tokens = 0;
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(self.first_cut(rest));
+            let (piece, after) = rest.split_at(first_cut(rest));
             tokens += encoding.count_ordinary(piece) as u64;
             rest = after;
         }
         Tokens(tokens)
     }
-
-    /// No token of either vocabulary holds these two bytes side by side.
-    ///
-    /// Their splitting rules take letters, up to three digits, punctuation or white space at a time. A
-    /// token of letters may begin with one character that is neither letter, digit nor line end; one
-    /// of punctuation may end with line feeds; white space before a word leaves its last character to
-    /// the word. What is left are these four.
-    fn always_cuts(&self, before: u8, after: u8) -> bool {
-        match after {
-            b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
-            b'0'..=b'9' => before.is_ascii_alphabetic(),
-            b' ' | b'\n' => before.is_ascii_alphanumeric(),
-            _ => false,
-        }
-    }
 }
 
-impl Reference {
-    /// Where the first piece of `text` ends.
-    fn first_cut(self, text: &str) -> usize {
-        if text.len() <= USUAL_PIECE {
-            return text.len();
-        }
-        let bytes = text.as_bytes();
-        let end = text.len().min(LONGEST_PIECE);
-        (USUAL_PIECE..end)
-            .find(|at| self.always_cuts(bytes[at - 1], bytes[*at]))
-            .unwrap_or_else(|| text.floor_char_boundary(end))
+/// Where the first piece of `text` ends.
+fn first_cut(text: &str) -> usize {
+    if text.len() <= USUAL_PIECE {
+        return text.len();
+    }
+    let bytes = text.as_bytes();
+    let end = text.len().min(LONGEST_PIECE);
+    (USUAL_PIECE..end)
+        .find(|at| always_cuts(bytes[at - 1], bytes[*at]))
+        .unwrap_or_else(|| text.floor_char_boundary(end))
+}
+
+/// Whether no token of o200k or cl100k ever holds these two bytes side by side.
+///
+/// Their splitting rules take letters, up to three digits, punctuation or white space at a time. A
+/// token of letters may begin with one character that is neither letter, digit nor line end; one
+/// of punctuation may end with line feeds; white space before a word leaves its last character to
+/// the word. What is left are these four.
+pub(super) fn always_cuts(before: u8, after: u8) -> bool {
+    match after {
+        b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
+        b'0'..=b'9' => before.is_ascii_alphabetic(),
+        b' ' | b'\n' => before.is_ascii_alphanumeric(),
+        _ => false,
     }
 }
 

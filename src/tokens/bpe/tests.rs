@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 
 use super::*;
+use crate::tokens::Reference;
 
 /// Code points to a block: what is encoded at once, and drawn at once.
 const BLOCK: u32 = 64;
