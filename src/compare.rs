@@ -23,6 +23,7 @@ pub mod sample;
 mod slices;
 pub mod source;
 pub mod sweep;
+pub mod verdict;
 
 pub use sample::{ProbeSample, Sample, SessionSample};
 pub use slices::Slice;

@@ -162,6 +162,9 @@ pub struct StrategyEntry {
     pub description: String,
     /// The whole strategy, as TOML.
     pub toml: String,
+    /// Whether the run added it as a control: it has no row in reports, and no place in baselines.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub is_added: bool,
 }
 
 /// The mark of a strategy that removes text from the provider's cache.

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::sweep::Sweep;
+use crate::compare::verdict::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
@@ -23,6 +24,7 @@ pub mod comparison;
 pub mod controls;
 pub mod cost;
 mod csv;
+mod evidence;
 pub(crate) mod display;
 pub mod escape;
 mod format;
@@ -35,6 +37,7 @@ pub mod markdown;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plot;
+pub mod screen;
 mod section;
 mod sections;
 pub mod strategy_summary;
@@ -69,8 +72,17 @@ pub struct Report {
     /// Judges that miss too many answers whose verdict is known: their verdicts do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfit_judges: Vec<String>,
+    /// Which strategy to use, and which to avoid; `None` in reports that compare no strategies of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Notices to read before any number; in every format.
     pub banners: Vec<Banner>,
+    /// How far to trust it, in a few sentences.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub trust: String,
+    /// The command that a person may want to run next.
+    #[serde(skip)]
+    pub next: String,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
     /// A description of the run or comparison, in lines for people.

@@ -17,6 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
 
+use crate::model::ModelKind;
 use crate::model::price::{Client, Prices};
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
@@ -256,6 +257,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
                 name: spec.name().to_owned(),
                 description: spec.description().to_owned(),
                 toml: spec.to_toml(),
+                is_added: spec.is_added(),
             })
             .collect(),
         repeats: scenario.repeats,
@@ -455,6 +457,21 @@ fn replay_arm<'a>(
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
+    };
+    let is_added = |at: usize| plan.scenario.strategies[at].is_added();
+    let unasked;
+    let models = match arm.kind {
+        // No verdict compares what a line search finds: in a control nobody looks at it.
+        ArmKind::Strategy(at)
+            if is_added(at) && plan.manifest.reader.kind == ModelKind::Deterministic =>
+        {
+            unasked = Models {
+                reader: None,
+                ..models.clone()
+            };
+            &unasked
+        }
+        _ => models,
     };
     let replayed = match arm.kind {
         ArmKind::Full => Replayed::Full,

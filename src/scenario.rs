@@ -65,6 +65,8 @@ pub struct Scenario {
     pub sessions: Vec<SessionSource>,
     /// The strategies to compare, in order.
     pub strategies: Vec<StrategySpec>,
+    /// Whether a run adds `tail@S` for each strategy S: its control at equal budget.
+    pub controls: bool,
     /// Files of further facts about the sessions, each with the place that names it.
     pub probes: Vec<(PathBuf, Place)>,
     /// Which items are asked.
@@ -191,6 +193,7 @@ impl Scenario {
             trigger,
             sessions,
             strategies,
+            controls: keys.flag("controls"),
             probes: probes.files("files", folder),
             selection,
             models,
@@ -202,6 +205,27 @@ impl Scenario {
             cache,
             gate,
         })
+    }
+}
+
+impl Scenario {
+    /// The same with the control `tail@S` of each strategy S, where the scenario wants controls and does
+    /// not name that one itself. Reports have no rows of them: a verdict compares with them.
+    #[must_use]
+    pub fn with_controls(mut self) -> Self {
+        if self.controls {
+            let added = self
+                .strategies
+                .iter()
+                .filter_map(StrategySpec::added_control);
+            let is_new = |spec: &StrategySpec| {
+                let mut own = self.strategies.iter();
+                own.all(|other| other.name() != spec.name())
+            };
+            let added: Vec<StrategySpec> = added.filter(is_new).collect();
+            self.strategies.extend(added);
+        }
+        self
     }
 }
 

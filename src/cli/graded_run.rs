@@ -51,7 +51,8 @@ impl GradedOptions {
 
     /// The scenario with the model in every role that it does not name.
     pub(super) fn scenario(&self, inputs: &Inputs) -> anyhow::Result<Scenario> {
-        inputs.read_with(|table| self.lay_over(table))
+        let scenario = inputs.read_with(|table| self.lay_over(table))?;
+        Ok(scenario.with_controls())
     }
 
     fn lay_over(&self, table: &mut Table) -> anyhow::Result<()> {

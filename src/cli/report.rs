@@ -1,10 +1,13 @@
 //! `proctor report`: renders a run folder again.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{CliError, Exit, print, read_run, say, stop, stop_with, terminal};
 use crate::record::journal::{timings, write_whole};
+use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
+use crate::settings::did_you_mean;
 
 /// Arguments of `proctor report`.
 #[derive(Debug, clap::Args)]
@@ -18,7 +21,58 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    printed: Printed,
+    #[command(flatten)]
     output: Output,
+}
+
+/// What of a report is printed.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Printed {
+    /// Print all tables instead of one screen, or the table of this name
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        default_missing_value = ALL_TABLES
+    )]
+    tables: Option<String>,
+    /// Sort strategies by `cost`, `tokens`, `facts`, `actions`, `calls` or `name`
+    #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "cost", hide_default_value = true)]
+    sort: SortBy,
+}
+
+const ALL_TABLES: &str = "all";
+
+fn sort_by(typed: &str) -> Result<SortBy, String> {
+    let mut all = SortBy::ALL.into_iter();
+    all.find(|by| by.name() == typed).ok_or_else(|| {
+        let names: Vec<&str> = SortBy::ALL.iter().map(|by| by.name()).collect();
+        format!("it must be one of {}", names.join(", "))
+    })
+}
+
+impl Printed {
+    /// Prints the report for people: one screen, all tables, or one of them.
+    pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<()> {
+        let Some(name) = self.tables.as_deref() else {
+            let sort = self.sort;
+            return print(&terminal().screen(report, ScreenOptions { sort, took }));
+        };
+        if name == ALL_TABLES {
+            return print(&terminal().render(report));
+        }
+        let Some(section) = report.section(name) else {
+            let ids: Vec<&str> = report.sections.iter().map(|it| it.id).collect();
+            let hint = match did_you_mean(name, ids.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`? It has {}", ids.join(", ")),
+                None => format!("it has {}", ids.join(", ")),
+            };
+            let problem = format!("this report has no table `{name}`");
+            return stop_with(Exit::Usage, problem, hint);
+        };
+        print(terminal().section(section).trim_start_matches('\n'))
+    }
 }
 
 /// Where a report goes.
@@ -51,7 +105,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);
     }
-    print_as(&report, args.json)?;
+    if args.json {
+        print_as(&report, true)?;
+    } else {
+        args.printed.print(&report, None)?;
+        let timings = report.section("timings").filter(|_| args.timings);
+        timings.map_or(Ok(()), |it| print(&terminal().section(it)))?;
+    }
     args.output.write(&report)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use anyhow::Context as _;
 
@@ -53,6 +54,8 @@ pub(super) struct Args {
     /// The same as `--message-format json`
     #[arg(long, conflicts_with = "message_format")]
     json: bool,
+    #[command(flatten)]
+    printed: report::Printed,
     #[command(flatten)]
     output: report::Output,
     #[command(flatten, next_help_heading = "Against a baseline")]
@@ -248,6 +251,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     result
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a run took is printed, and part of no result"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Runs the missing cells, and reports; `summary` is filled in step by step.
 fn replay(
     args: &Args,
@@ -256,6 +267,7 @@ fn replay(
     already: usize,
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
+    let started = now();
     let folder = journal.folder().to_owned();
     let human = args.message_format() == MessageFormat::Human;
     let outcome = run_cells(args, plan, journal, already, summary.planned)?;
@@ -279,7 +291,7 @@ fn replay(
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
     if human {
-        report::print_as(&made, false)?;
+        args.printed.print(&made, Some(started.elapsed()))?;
     }
     let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {

@@ -23,13 +23,27 @@ const OF_PROBES: [&str; 3] = ["survival", "extract", "accuracy"];
 /// Values closer to 0 than this are 0: numbers that went through a file may differ in the last bit.
 const NOTHING: f64 = 1e-9;
 
+/// The difference in one metric alone.
+pub(super) fn of_metric(
+    metric: &ComparableMetric,
+    baseline: &Sample,
+    candidate: &Sample,
+    settings: Settings,
+) -> Option<MetricDifference> {
+    metric_difference(metric, &pairs_of(baseline, candidate), settings)
+}
+
+/// The sessions of the baseline, each with what the candidate has of it.
+fn pairs_of<'a>(baseline: &'a Sample, candidate: &'a Sample) -> Vec<Pair<'a>> {
+    let sessions = baseline.sessions.iter();
+    sessions
+        .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
+        .collect()
+}
+
 pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings) -> Comparison {
     let same_definition = !(baseline.definition.is_empty() || candidate.definition.is_empty());
-    let pairs: Vec<Pair<'_>> = baseline
-        .sessions
-        .iter()
-        .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
-        .collect();
+    let pairs = pairs_of(baseline, candidate);
     // Without repeats on both sides noise cannot be estimated.
     let repeated = |session: &SessionSample| session.metrics.values().all(|v| v.len() >= 2);
     let both = |(_, old, new): &Pair<'_>| repeated(old) && new.is_some_and(repeated);

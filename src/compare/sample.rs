@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::CellSummary;
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{SchemeCost, edge_savings};
 use crate::metric::survival::is_planted;
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
@@ -33,6 +33,10 @@ pub struct Sample {
 pub struct SessionSample {
     /// Metrics with one value per session, one entry per repeat.
     pub metrics: BTreeMap<String, Vec<f64>>,
+    /// Cost savings with a breakpoint in front of what the strategy changes next, one entry per repeat that
+    /// has one: not in files.
+    #[serde(skip)]
+    pub(crate) edge_savings: Vec<f64>,
     /// Probe items: `fact-3@50` is probe `fact-3`, asked at 50 % of the session.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, ProbeSample>,
@@ -143,6 +147,8 @@ impl SessionSample {
                 self.metrics.entry(name.to_owned()).or_default().push(value);
             }
         }
+        let edge = edge_savings(summary).map(|(share, _)| share);
+        self.edge_savings.extend(edge.filter(|it| it.is_finite()));
         let violations = cell.violations.iter();
         let rejected = violations.filter(|it| it.level == Level::Rejected);
         self.rejected.extend(rejected.map(|it| it.rule.clone()));

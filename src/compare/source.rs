@@ -122,8 +122,17 @@ pub enum ReaderMismatch {
 }
 
 impl Source {
-    /// Reduces a run.
+    /// Reduces a run. Controls that the run added are left out.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
+        Self::reduced(manifest, cells, false)
+    }
+
+    /// The same with the controls that the run added.
+    pub(crate) fn with_added(manifest: &Manifest, cells: &[CellRecord]) -> Self {
+        Self::reduced(manifest, cells, true)
+    }
+
+    fn reduced(manifest: &Manifest, cells: &[CellRecord], with_added: bool) -> Self {
         let references = cells.iter().filter(|cell| cell.arm == Arm::Reference);
         let references: BTreeMap<&str, &CellRecord> = references
             .map(|cell| (cell.session.as_str(), cell))
@@ -138,7 +147,10 @@ impl Source {
             (entry.name.clone(), sample)
         };
         let sessions = &manifest.sessions;
-        let strategies = manifest.strategies.iter();
+        let strategies = manifest
+            .strategies
+            .iter()
+            .filter(|entry| with_added || !entry.is_added);
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,

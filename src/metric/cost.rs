@@ -292,7 +292,7 @@ pub(super) fn under_first_bill(
 }
 
 /// Cost savings with a breakpoint in front of the entry that the strategy changes next.
-pub(super) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
+pub(crate) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
     let cost = SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?;
     Some((cost.share()?, cost.calls))
 }

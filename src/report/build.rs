@@ -9,7 +9,7 @@ use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
-    controls::ControlFailure, display, sections,
+    controls::ControlFailure, display, evidence, sections,
 };
 
 /// The reference's name in records.
@@ -91,8 +91,10 @@ impl<'a> Material<'a> {
 }
 
 pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
-    let (recorded, coverage) = planned(manifest, cells);
-    let material = material(manifest, &recorded);
+    let (mut recorded, coverage) = planned(manifest, cells);
+    let shown = without_added(manifest);
+    recorded.retain(|key, _| !is_added(manifest, &key.strategy));
+    let material = material(&shown, &recorded);
     let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
     let (comparison, twins) = sections::comparison::section(&material);
     let mut banners = banners(&material, &coverage, &controls);
@@ -116,12 +118,13 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
             row.marks.push(mark.to_owned());
         }
     }
+    let verdict = evidence::verdict(manifest, cells, &material);
     let run = Run {
         proctor: manifest.proctor.clone(),
         fingerprint: manifest.fingerprint.clone(),
         scenario: manifest.scenario.clone(),
         sessions: manifest.sessions.len(),
-        strategies: manifest.strategies.len(),
+        strategies: shown.strategies.len(),
         repeats: manifest.repeats,
         counter: manifest.counter.clone(),
         window: manifest.window.clone(),
@@ -139,11 +142,26 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         coverage,
         controls,
         unfit_judges: sections::models::unfit(&material),
+        trust: evidence::trust(&material),
+        next: evidence::next(manifest, &verdict),
+        verdict: Some(verdict),
         banners,
         sections,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
     }
+}
+
+/// The manifest without the controls that the run added: they have no row.
+fn without_added(manifest: &Manifest) -> Manifest {
+    let mut shown = manifest.clone();
+    shown.strategies.retain(|entry| !entry.is_added);
+    shown
+}
+
+fn is_added(manifest: &Manifest, strategy: &str) -> bool {
+    let mut added = manifest.strategies.iter().filter(|entry| entry.is_added);
+    added.any(|entry| entry.name == strategy)
 }
 
 /// A description of the run, in two lines for people.

@@ -13,7 +13,7 @@ use crate::report::{Cell, Column, Role, Row, Section, columns, display};
 pub(super) mod answers;
 pub(super) mod comparison;
 mod by_call;
-mod cost;
+pub(super) mod cost;
 mod grading;
 pub(super) mod generations;
 mod lost;

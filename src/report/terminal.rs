@@ -95,7 +95,7 @@ impl Terminal {
         out
     }
 
-    fn paint(self, style: Style, text: &str) -> String {
+    pub(super) fn paint(self, style: Style, text: &str) -> String {
         if self.color && style != Style::Plain && !text.trim().is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())
         } else {
@@ -106,7 +106,7 @@ impl Terminal {
 
 /// How a piece of text is shown where colours are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
+pub(super) enum Style {
     Plain,
     Heading,
     Dim,

@@ -65,6 +65,8 @@ pub struct StrategySpec {
     is_matched: bool,
     /// The sizes that a strategy which follows another cuts to, by call.
     sizes: BTreeMap<usize, Tokens>,
+    /// Whether nobody named it: a run adds it to compare another strategy with.
+    is_added: bool,
 }
 
 impl StrategySpec {
@@ -138,6 +140,7 @@ impl StrategySpec {
             trigger: trigger.clone(),
             is_matched: false,
             sizes: BTreeMap::new(),
+            is_added: false,
         };
         spec.build()?;
         spec.breaks()?;
@@ -184,6 +187,27 @@ impl StrategySpec {
         self.name
             .split_once('[')
             .map_or(&self.name, |(base, _)| base)
+    }
+
+    /// The control at equal budget, `tail@NAME`, which a run adds and shows no row of. `None` for
+    /// strategies without a stage, which change nothing, and for controls themselves.
+    #[must_use]
+    pub fn added_control(&self) -> Option<Self> {
+        let is_control = Control::of(&self.name).is_some() || self.follows().is_some();
+        let has_stage = self.stages_set().next().is_some() || self.table.get(OVERFLOW).is_some();
+        if is_control || !has_stage {
+            return None;
+        }
+        let table = control::following(&self.name, "tail", &self.name).ok()?;
+        let mut spec = Self::of(&format!("tail@{}", self.name), table, &self.trigger).ok()?;
+        spec.is_added = true;
+        spec.is_matched = self.is_matched;
+        Some(spec)
+    }
+
+    /// Whether a run added it to compare another strategy with.
+    pub fn is_added(&self) -> bool {
+        self.is_added
     }
 
     /// The settings as they were written, each with its place.

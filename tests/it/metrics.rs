@@ -220,6 +220,7 @@ fn strategy(name: &str, toml: &str) -> StrategyEntry {
         name: name.to_owned(),
         description: "a strategy".to_owned(),
         toml: toml.to_owned(),
+        is_added: false,
     }
 }
 

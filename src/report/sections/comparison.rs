@@ -8,7 +8,8 @@ use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
 use crate::report::Measure;
-use written::{banner, of_offline, twins, writers};
+pub(crate) use written::writers;
+use written::{banner, of_offline, twins};
 
 mod written;
 

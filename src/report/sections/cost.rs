@@ -81,7 +81,7 @@ fn by_session<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = (K,
 }
 
 /// How many sessions are billed under which scheme.
-pub(super) fn billed(material: &Material<'_>) -> Option<String> {
+pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
     let schemes = by_session(sessions.filter_map(|it| it.cache.as_ref()));
     let schemes = schemes.map(|(cache, sessions)| {

@@ -14,7 +14,7 @@ const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
 const WRITING: &[&str] = &["summarize", "collapse_groups", "session_memory"];
 
 /// The strategies whose summaries a language model would have written, where none wrote.
-pub(super) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {
+pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {
     if material.manifest.summariser.kind == ModelKind::Live {
         return None;
     }

@@ -1,0 +1,280 @@
+//! The sentences of a verdict.
+
+use super::{Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, Obstacle, Verdict};
+use crate::stats::paired::FEWEST_SESSIONS;
+
+/// Strategies that are named one by one; the others are counted.
+const SHOWN: usize = 2;
+
+impl Axis {
+    /// Its name in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Facts => "facts",
+            Self::Answers => "answers",
+            Self::Actions => "actions",
+        }
+    }
+}
+
+impl Verdict {
+    /// The verdict in sentences: what to use, or why nothing is recommended, and what to avoid.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let recommended = self.contenders.iter().filter(|it| it.is_recommended);
+        lines.extend(recommended.clone().take(SHOWN).map(|it| Line {
+            label: "use",
+            text: self.why(it),
+        }));
+        let others: Vec<&str> = recommended.skip(SHOWN).map(|it| &*it.strategy).collect();
+        if !others.is_empty() {
+            let text = format!("{} beat their controls, too", others.join(", "));
+            lines.push(Line { label: "use", text });
+        }
+        if let Some(obstacle) = self.obstacle {
+            lines.push(Line {
+                label: "no recommendation",
+                text: self.why_not(obstacle),
+            });
+        }
+        let avoid: Vec<&Avoid> = self.avoid.iter().filter(|it| !it.is_broken).collect();
+        lines.extend(avoid.iter().take(SHOWN).map(|it| Line {
+            label: "avoid",
+            text: format!("{}: {}", it.strategy, it.why),
+        }));
+        if avoid.len() > SHOWN {
+            let names: Vec<&str> = avoid[SHOWN..].iter().map(|it| &*it.strategy).collect();
+            let text = format!("also {}", names.join(", "));
+            lines.push(Line {
+                label: "avoid",
+                text,
+            });
+        }
+        lines
+    }
+
+    /// Why a strategy is recommended.
+    fn why(&self, one: &Contender) -> String {
+        let named = |is_better: bool| -> Vec<String> {
+            let axes = one.axes.iter().filter(|axis| axis.is_better == is_better);
+            axes.map(in_words).collect()
+        };
+        let saved = one
+            .saved
+            .map(|saved| format!(" saves {} and", percent(saved)));
+        let not_worse = named(false);
+        let rest = if not_worse.is_empty() {
+            String::new()
+        } else {
+            let margin = points(self.margin);
+            format!(
+                ", and is worse by no more than {margin} points on {}",
+                not_worse.join(" and ")
+            )
+        };
+        format!(
+            "{}{} beats its control {} on {}{rest}. Shown on {}.",
+            one.strategy,
+            saved.unwrap_or_default(),
+            one.control,
+            named(true).join(" and "),
+            self.population
+        )
+    }
+
+    fn why_not(&self, obstacle: Obstacle) -> String {
+        match obstacle {
+            Obstacle::NothingRan => "nothing was recorded yet".to_owned(),
+            Obstacle::AllBroken => {
+                "every strategy that changed anything is broken, as the table says".to_owned()
+            }
+            Obstacle::NothingFired => {
+                "no strategy changed anything, because no prompt came near enough to the window"
+                    .to_owned()
+            }
+            Obstacle::NoControls => {
+                "this run has no controls at equal budget (`controls = false`, or an older run), \
+                 and nothing else is compared"
+                    .to_owned()
+            }
+            Obstacle::FewSessions => format!(
+                "{} are too few to say anything about others: {FEWEST_SESSIONS} independent ones are the \
+                 least.{}",
+                self.population,
+                self.best().map(|it| self.as_seen(it)).unwrap_or_default()
+            ),
+            Obstacle::NotShown => self.best().map(|it| self.not_shown(it)).unwrap_or_default(),
+        }
+    }
+
+    /// The contender that saves most.
+    fn best(&self) -> Option<&Contender> {
+        self.contenders.first()
+    }
+
+    /// What was seen of a contender, without a claim.
+    fn as_seen(&self, one: &Contender) -> String {
+        let axes: Vec<String> = one.axes.iter().map(difference).collect();
+        if axes.is_empty() {
+            return String::new();
+        }
+        format!(
+            " Here {}, which saves the most, differs from its control {} by: {}.",
+            one.strategy,
+            one.control,
+            axes.join(", ")
+        )
+    }
+
+    /// What is not shown of the contender that saves most, and what would show it.
+    fn not_shown(&self, one: &Contender) -> String {
+        let axes: Vec<String> = one.axes.iter().map(in_words).collect();
+        let saves = match one.saved {
+            Some(saved) if saved > 0.0 => format!("saves the most ({})", percent(saved)),
+            Some(_) => "costs the least, though more than full history".to_owned(),
+            None => "comes first".to_owned(),
+        };
+        let mut text = format!(
+            "{} {saves}, but is not shown to beat its control {}: {}.",
+            one.strategy,
+            one.control,
+            axes.join(", ")
+        );
+        for (axis, why) in &one.uncompared {
+            let axis = match axis {
+                Axis::Cost => "Cost is",
+                Axis::Facts => "Facts are",
+                Axis::Answers => "Answers are",
+                Axis::Actions => "Actions are",
+            };
+            text += &format!(" {axis} not compared: {why}.");
+        }
+        for axis in one.axes.iter().filter(|axis| axis.is_better) {
+            text += &axis.flip.as_ref().map_or_else(String::new, |flip| {
+                format!(
+                    " Its advantage on {} {}.",
+                    axis.axis.name(),
+                    flip.in_words(axis)
+                )
+            });
+        }
+        if let Some(sessions) = one.sessions_needed {
+            text += &format!(
+                " About {sessions} sessions like these would show it, if the differences stay."
+            );
+        }
+        text + &format!(" Compared on {}.", self.population)
+    }
+}
+
+impl Flip {
+    fn in_words(&self, axis: &AxisFinding) -> String {
+        let seen = signed(axis.difference);
+        match self {
+            Self::Edge { edge } => format!(
+                "is {seen} with the usual cache breakpoints and {} with one at the edge",
+                signed(*edge)
+            ),
+            Self::LeftOut { session, without } => {
+                format!("is {seen}, and {} without {session}", signed(*without))
+            }
+        }
+    }
+}
+
+/// Why a strategy is to be avoided, if it is.
+pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
+    let of = |why: String, is_broken: bool| Avoid {
+        strategy: candidate.name.clone(),
+        why,
+        is_broken,
+    };
+    if let Some(broken) = &candidate.broken {
+        return Some(of(broken.clone(), true));
+    }
+    if candidate.fired == 0 {
+        return None;
+    }
+    let saved = candidate.saved?;
+    let most = saved.confidence_interval.map(|it| it.upper_bound);
+    if most.unwrap_or(saved.point_estimate) < 0.0 {
+        return Some(of(dearer(candidate, saved.point_estimate, all), false));
+    }
+    let (by, better) = candidate.dominated.as_ref()?;
+    let ends = (better.bounds.interval_lower, better.bounds.interval_upper);
+    let why = format!(
+        "{by} is no worse on any axis, and better on {} ({} {})",
+        better.axis.name(),
+        signed(better.bounds.difference),
+        interval(ends)
+    );
+    Some(of(why, false))
+}
+
+/// `55 % fewer tokens, 2.7 times the bill, as 489 edits break the prompt cache`.
+fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
+    let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.0);
+    let tokens = tokens.map(|tokens| format!("{} fewer tokens, ", percent(tokens)));
+    let mut text = format!(
+        "{}{:.1} times the bill",
+        tokens.unwrap_or_default(),
+        1.0 - saved
+    );
+    if candidate.edits > 0 {
+        let edits = match candidate.edits {
+            1 => "one edit breaks".to_owned(),
+            many => format!("{many} edits break"),
+        };
+        text += &format!(", as {edits} the prompt cache");
+    }
+    if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
+        text += &format!(
+            " (with a cache breakpoint at the edge it saves {})",
+            percent(edge)
+        );
+    }
+    let base = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
+    // The candidates are in the order of what they save.
+    let sibling = all.iter().find(|other| {
+        other.broken.is_none() && other.fired > 0 && base(&other.name) == base(&candidate.name)
+    });
+    let sibling = sibling.and_then(|it| Some((&it.name, it.saved?.point_estimate)));
+    if let Some((name, saved)) = sibling.filter(|(_, saved)| *saved > 0.0) {
+        text += &format!("; {name} saves {}", percent(saved));
+    }
+    text
+}
+
+/// `cost +9 [+3, +15]`.
+fn in_words(axis: &AxisFinding) -> String {
+    format!("{} {}", difference(axis), interval(axis.interval))
+}
+
+/// `cost +9`.
+fn difference(axis: &AxisFinding) -> String {
+    format!("{} {}", axis.axis.name(), signed(axis.difference))
+}
+
+fn interval((low, high): (f64, f64)) -> String {
+    format!("[{}, {}]", signed(low), signed(high))
+}
+
+/// Whole points with their sign: `+9`, `−7`, `0`.
+fn signed(share: f64) -> String {
+    let text = points(share.abs());
+    match text.as_str() {
+        "0" => text,
+        _ if share < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+fn points(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+fn percent(share: f64) -> String {
+    let sign = if share < 0.0 { "−" } else { "" };
+    format!("{sign}{} %", points(share.abs()))
+}

@@ -1,0 +1,262 @@
+//! What the verdict of a run rests on: each strategy against its control, axis by axis.
+
+use std::collections::BTreeSet;
+
+use super::build::Material;
+use super::sections::comparison::writers;
+use super::sections::{cost, sizes};
+use super::strategy_summary::{StrategyAnswers, StrategySummary};
+use crate::compare::verdict::{Axis, Candidate, MARGIN, Verdict, differences};
+use crate::compare::{Sample, Source};
+use crate::model::ModelKind;
+use crate::record::{Arm, CellRecord, Manifest};
+
+/// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
+pub(super) fn verdict(
+    manifest: &Manifest,
+    cells: &[CellRecord],
+    material: &Material<'_>,
+) -> Verdict {
+    let source = Source::with_added(manifest, cells);
+    let writers = writers(material).unwrap_or_default();
+    let strategies = material.strategies.iter();
+    let strategies = strategies.filter(|(arm, _)| *arm == Arm::Strategy);
+    let strategies: Vec<&StrategySummary> = strategies.map(|(_, strategy)| strategy).collect();
+    let evidence = Evidence {
+        source: &source,
+        facts: facts_axis(&strategies),
+        has_items: material.has_items(),
+        seed: manifest.seed,
+        writers,
+    };
+    let candidates = strategies.iter().map(|it| evidence.of(it, &strategies));
+    let candidates = candidates.collect();
+    let ran: BTreeSet<&str> = material.cells.iter().map(|it| &*it.session).collect();
+    Verdict::of(population(manifest), ran.len(), MARGIN, candidates)
+}
+
+/// A graded axis goes before string search.
+fn facts_axis(strategies: &[&StrategySummary]) -> Axis {
+    let is_graded = |it: &&&StrategySummary| {
+        let accuracy = match it.answers.as_ref() {
+            Some(StrategyAnswers::Accuracy(found)) => found.accuracy,
+            Some(StrategyAnswers::Extract(_)) | None => None,
+        };
+        accuracy.is_some()
+    };
+    if strategies.iter().any(|it| is_graded(&it)) {
+        Axis::Answers
+    } else {
+        Axis::Facts
+    }
+}
+
+struct Evidence<'a> {
+    source: &'a Source,
+    facts: Axis,
+    has_items: bool,
+    seed: u64,
+    /// Strategies whose summaries a model would have written, where none did.
+    writers: BTreeSet<&'a str>,
+}
+
+impl Evidence<'_> {
+    fn of(&self, strategy: &StrategySummary, all: &[&StrategySummary]) -> Candidate {
+        let name = strategy.name.as_str();
+        let share = |metric| Some(strategy.estimate(metric)?.point_estimate);
+        let mut candidate = Candidate {
+            name: name.to_owned(),
+            fired: strategy.fired,
+            broken: strategy.broken(),
+            saved: strategy.estimate("cost_savings"),
+            saved_edge: share("cost_savings_edge"),
+            tokens_saved: share("token_savings"),
+            edits: strategy.stages.values().map(|stage| stage.patches).sum(),
+            ..Candidate::default()
+        };
+        if candidate.fired == 0 || candidate.broken.is_some() {
+            return candidate;
+        }
+        let control = format!("tail@{name}");
+        if let (Some(own), Some(other)) =
+            (self.source.strategy(name), self.source.strategy(&control))
+        {
+            candidate.control = Some(control);
+            candidate.uncompared = self.uncompared(name, own, other);
+            let axes = [Axis::Cost, self.facts, Axis::Actions];
+            let uncompared = &candidate.uncompared;
+            let compared = axes.into_iter();
+            let compared = compared.filter(|axis| uncompared.iter().all(|(it, _)| it != axis));
+            candidate.differences = differences(other, own, compared, self.seed);
+        }
+        candidate.dominated = self.dominator(strategy, all);
+        candidate
+    }
+
+    /// Axes on which a strategy and its control say nothing about each other.
+    fn uncompared(&self, name: &str, own: &Sample, control: &Sample) -> Vec<(Axis, &'static str)> {
+        let mut found = Vec::new();
+        for axis in [Axis::Cost, self.facts, Axis::Actions] {
+            let is_known = [own, control].iter().all(|it| axis.is_measured(it));
+            let why = match axis {
+                Axis::Facts if !self.has_items => "nothing was planted in these sessions",
+                Axis::Facts | Axis::Answers if self.writers.contains(name) => {
+                    "no model wrote the summaries"
+                }
+                _ if is_known => continue,
+                Axis::Facts | Axis::Answers | Axis::Cost => "they were not measured",
+                Axis::Actions => "no later action names a detail",
+            };
+            found.push((axis, why));
+        }
+        found
+    }
+
+    /// A strategy that is at least as good on each axis, and shown to be better on one.
+    fn dominator(
+        &self,
+        strategy: &StrategySummary,
+        all: &[&StrategySummary],
+    ) -> Option<(String, crate::compare::verdict::Difference)> {
+        let facts = match self.facts {
+            Axis::Answers => "accuracy",
+            _ => "survival",
+        };
+        let values = |it: &StrategySummary| {
+            ["cost_savings", facts, "action_support"]
+                .map(|metric| it.estimate(metric).map(|it| it.point_estimate))
+        };
+        let own = values(strategy);
+        let is_written = |it: &StrategySummary| self.writers.contains(it.name.as_str());
+        let is_as_good = |other: &&&StrategySummary| {
+            let pairs = values(other).into_iter().zip(own);
+            other.name != strategy.name
+                && other.fired > 0
+                && other.broken().is_none()
+                && is_written(other) == is_written(strategy)
+                && own[0].is_some()
+                && pairs.clone().all(|(other, own)| other >= own)
+        };
+        let others = all.iter().filter(is_as_good);
+        let best = others.max_by(|left, right| {
+            let [left, right] = [left, right].map(|it| values(it)[0].unwrap_or(f64::NAN));
+            left.total_cmp(&right)
+        })?;
+        let samples = [&strategy.name, &best.name].map(|name| self.source.strategy(name));
+        let [Some(own), Some(other)] = samples else {
+            return None;
+        };
+        let axes = [Axis::Cost, self.facts, Axis::Actions];
+        let axes = axes.into_iter().filter(|axis| axis.is_measured(own));
+        let found = differences(own, other, axes, self.seed).into_iter();
+        let better = found.filter(|it| it.bounds.lower > 0.0);
+        let better = better.max_by(|a, b| a.bounds.lower.total_cmp(&b.bounds.lower))?;
+        Some((best.name.clone(), better))
+    }
+}
+
+/// The sessions in words: `12 generated sessions (code-review)`.
+fn population(manifest: &Manifest) -> String {
+    let sessions = &manifest.sessions;
+    let is_made = |format: &str| format == "synthetic";
+    let made = sessions.iter().filter(|entry| is_made(&entry.format));
+    let families: BTreeSet<&str> = made.clone().map(|entry| family(&entry.id)).collect();
+    let families: Vec<&str> = families.into_iter().collect();
+    let many = |one: &str, more: &str| super::display::many(sessions.len(), one, more);
+    match made.count() {
+        0 => many("recorded session", "recorded sessions"),
+        count if count == sessions.len() => format!(
+            "{} ({})",
+            many("generated session", "generated sessions"),
+            families.join(", ")
+        ),
+        _ => many("session", "sessions"),
+    }
+}
+
+/// The family of a generated session: `code-review` of `code-review-s7-r40`.
+fn family(id: &str) -> &str {
+    let mut places = id.match_indices("-s");
+    let is_seed = |at: &usize| id[at + 2..].starts_with(|c: char| c.is_ascii_digit());
+    places
+        .find(|(at, _)| is_seed(at))
+        .map_or(id, |(at, _)| &id[..at])
+}
+
+/// How far to trust the numbers: who found the facts and wrote the summaries, how prompts were sized, and
+/// which cache was simulated.
+pub(super) fn trust(material: &Material<'_>) -> String {
+    let manifest = material.manifest;
+    let mut strategies = material.strategies.iter();
+    let is_summarised = strategies.any(|(_, it)| it.model_calls.total().calls > 0);
+    let (reader, summariser) = (&manifest.reader, &manifest.summariser);
+    let mut found = Vec::new();
+    if material.has_items() {
+        found.push(match reader.kind {
+            ModelKind::Deterministic => "facts are found by string search".to_owned(),
+            ModelKind::Scripted => "answers were scripted".to_owned(),
+            ModelKind::Live => match &manifest.judge {
+                Some(judge) => format!("{} answered, {} judged", reader.name, judge.name),
+                None => format!("{} answered, rules judged", reader.name),
+            },
+        });
+    }
+    if is_summarised {
+        found.push(match summariser.kind {
+            ModelKind::Deterministic => "rules wrote the summaries, no model was asked".to_owned(),
+            ModelKind::Scripted => "summaries were scripted".to_owned(),
+            ModelKind::Live => format!("{} wrote the summaries", summariser.name),
+        });
+    }
+    found.push("the recorded agent's actions are fixed".to_owned());
+    let sizes = sizes::banners(material).into_iter().next();
+    let sizes = sizes.map(|banner| banner.text);
+    let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
+    let parts = [Some(found.join("; ")), sizes, cache];
+    let parts: Vec<String> = parts.into_iter().flatten().map(capital).collect();
+    parts.join(". ") + "."
+}
+
+fn capital(text: String) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+/// Knobs worth a sweep, with the range to try: those of the first stage that has one.
+const KNOBS: &[(&str, &str)] = &[
+    ("keep_last", "2..12:5"),
+    ("when.window_fraction", "0.6..0.9:0.1"),
+    ("when.tokens", "40000..120000:40000"),
+    ("budget_tokens", "10000..40000:10000"),
+];
+
+/// A sweep of the strategy that saves most.
+pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> String {
+    let contender = verdict.contenders.first();
+    let entry = contender.and_then(|it| {
+        let mut strategies = manifest.strategies.iter();
+        strategies.find(|entry| entry.name == it.strategy)
+    });
+    let command = entry.and_then(|entry| {
+        let table: toml::Table = entry.toml.parse().ok()?;
+        let stages = table.get("stage")?.as_array()?;
+        let (stage, (knob, range)) = stages.iter().find_map(|stage| {
+            let has = |path: &str| {
+                let mut value = Some(stage);
+                for key in path.split('.') {
+                    value = value.and_then(|it| it.get(key));
+                }
+                value.is_some_and(|it| !it.is_table())
+            };
+            let knob = KNOBS.iter().find(|(knob, _)| has(knob))?;
+            Some((stage, *knob))
+        })?;
+        let name = stage.get("name").or_else(|| stage.get("kind"))?.as_str()?;
+        Some(format!(
+            "proctor sweep --strategy {} -P {name}.{knob}={range}",
+            entry.name
+        ))
+    });
+    command.unwrap_or_default()
+}

@@ -1,0 +1,575 @@
+//! The results of a run on one screen: the comparison in five columns, the verdict, what was lost, how
+//! far to trust it, and what to do next.
+
+use std::time::Duration;
+
+use crate::model::ModelKind;
+use crate::report::layout::{self, wrap};
+use crate::report::terminal::{Style, Terminal};
+use crate::report::{BannerLevel, Report, Role, Row, Value, display, escape};
+use crate::stats::pareto;
+
+/// Lines of a screen at most.
+pub const LINES: usize = 40;
+
+/// Strategies that are shown one by one; of more, the front, the controls and a count.
+const ROWS: usize = 10;
+
+/// Lines of notices above the table at most.
+const NOTICES: usize = 4;
+
+/// Blanks in front of every line below a heading.
+const INDENT: &str = "  ";
+
+/// How deep the second line of a sentence stands.
+const HANGING: usize = 9;
+
+/// The longest name of a strategy that is not cut.
+const LONGEST_NAME: usize = 36;
+
+/// What the rows of the screen are sorted by: best first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SortBy {
+    /// Cost saved.
+    #[default]
+    Cost,
+    /// Tokens saved.
+    Tokens,
+    /// Facts kept, or answers that are right.
+    Facts,
+    /// Actions supported.
+    Actions,
+    /// Calls of the strategy's own: fewest first.
+    Calls,
+    /// The name.
+    Name,
+}
+
+impl SortBy {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Cost,
+        Self::Tokens,
+        Self::Facts,
+        Self::Actions,
+        Self::Calls,
+        Self::Name,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+            Self::Facts => "facts",
+            Self::Actions => "actions",
+            Self::Calls => "calls",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// What a screen shows besides the report.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScreenOptions {
+    /// The order of the rows.
+    pub sort: SortBy,
+    /// How long the run took, where it was measured.
+    pub took: Option<Duration>,
+}
+
+/// A column: the metric, and the two lines of its heading.
+struct ScreenColumn {
+    metric: &'static str,
+    heading: [&'static str; 2],
+}
+
+/// The five columns. Where a model answered, its answers take the place of the facts.
+fn columns(report: &Report) -> Vec<ScreenColumn> {
+    let column = |metric, heading| ScreenColumn { metric, heading };
+    let is_measured = |column: &ScreenColumn| {
+        let mut rows = report.compared().iter();
+        rows.any(|row| points(report, row, column.metric).is_some())
+    };
+    let answers = column("accuracy", ["answers", "right"]);
+    let facts = if is_measured(&answers) {
+        answers
+    } else {
+        column("survival", ["facts", "kept"])
+    };
+    let mut columns = vec![
+        column("cost_savings", ["cost", "saved"]),
+        column("token_savings", ["tokens", "saved"]),
+        facts,
+        column("action_support", ["actions", "supported"]),
+        column("strategy_calls", ["own", "calls"]),
+    ];
+    columns.retain(is_measured);
+    columns
+}
+
+/// The value of a row as a number: a share, or a count.
+fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
+    let section = report.section("comparison")?;
+    match section.table.cell(row, metric)?.value {
+        Value::Percent(share) => Some(share),
+        Value::Count(count) => Some(count as f64),
+        _ => None,
+    }
+}
+
+/// How much room each part gets.
+#[derive(Clone, Copy)]
+struct Room {
+    rows: usize,
+    lost: usize,
+    sentences: usize,
+}
+
+impl Terminal {
+    /// Lays the results of a run out on one screen of at most [`LINES`] lines.
+    pub fn screen(self, report: &Report, options: ScreenOptions) -> String {
+        let rooms = [
+            (ROWS, 3, 14),
+            (ROWS, 2, 12),
+            (ROWS, 1, 10),
+            (8, 1, 8),
+            (6, 0, 7),
+            (5, 0, 5),
+        ];
+        let mut lines = Vec::new();
+        for (rows, lost, sentences) in rooms {
+            let room = Room {
+                rows,
+                lost,
+                sentences,
+            };
+            lines = self.lines_of(report, options, room);
+            if lines.len() <= LINES {
+                break;
+            }
+        }
+        lines.truncate(LINES);
+        lines.join("\n") + "\n"
+    }
+
+    fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
+        let mut out = vec![self.paint(Style::Heading, &self.cut(&title(report, options.took)))];
+        let notices = self.notices(report);
+        if !notices.is_empty() {
+            out.push(String::new());
+            out.extend(notices);
+        }
+        let rows = self.rows(report, options.sort, room.rows);
+        if !rows.is_empty() {
+            out.push(String::new());
+            out.extend(rows);
+        }
+        self.verdict(report, room.sentences, &mut out);
+        self.lost(report, room.lost, &mut out);
+        out.push(String::new());
+        let more = "-o report.html: pictures, timelines, every lost fact; --tables: all tables";
+        let ends = [("Trust", report.trust.as_str()), ("More", more)];
+        for (label, text) in ends.into_iter().filter(|(_, text)| !text.is_empty()) {
+            let label = format!("{label:<5}");
+            out.extend(self.hanging(&label, text, 7));
+        }
+        self.next(&report.next, &mut out);
+        out
+    }
+
+    /// A command, which is to be copied: it breaks between arguments only, as a shell wants it.
+    fn next(self, command: &str, out: &mut Vec<String>) {
+        let mut label = format!("{}   ", self.paint(Style::Heading, "Next"));
+        let mut line = String::new();
+        for (at, part) in escape::plain(command).split(" -P ").enumerate() {
+            let part = if at > 0 {
+                format!("-P {part}")
+            } else {
+                part.to_owned()
+            };
+            if !line.is_empty() && layout::width(&line) + layout::width(&part) + 10 > self.columns()
+            {
+                out.push(format!("{label}{line} \\"));
+                label = " ".repeat(9);
+                line = part;
+            } else if line.is_empty() {
+                line = part;
+            } else {
+                line = format!("{line} {part}");
+            }
+        }
+        if !line.is_empty() {
+            out.push(format!("{label}{line}"));
+        }
+    }
+
+    /// A label, then text whose further lines stand `indent` columns deep.
+    fn hanging(self, label: &str, text: &str, indent: usize) -> Vec<String> {
+        let gap = if label.ends_with(':') { " " } else { "  " };
+        let first = layout::width(label) + gap.len();
+        let text = escape::plain(text);
+        let limit = self.columns();
+        // The first line is shorter by what its label is longer than the indent.
+        let lead = "\u{a0}".repeat(first.saturating_sub(indent));
+        let wrapped = wrap(&format!("{lead}{text}"), limit.saturating_sub(indent));
+        let wrapped = wrapped.into_iter().enumerate().map(|(at, line)| {
+            if at == 0 {
+                let rest = line.trim_start_matches('\u{a0}');
+                format!("{}{gap}{rest}", self.paint(Style::Heading, label))
+            } else {
+                format!("{}{line}", " ".repeat(indent))
+            }
+        });
+        wrapped.collect()
+    }
+
+    fn cut(self, text: &str) -> String {
+        escape::short(text, self.columns())
+    }
+
+    fn notices(self, report: &Report) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut left_out = 0;
+        for banner in &report.banners {
+            let (style, sign) = match banner.level {
+                BannerLevel::Invalid => (Style::Alarm, "!! "),
+                BannerLevel::Warning => (Style::Caution, "! "),
+                BannerLevel::Note => continue,
+            };
+            if lines.len() >= NOTICES {
+                left_out += 1;
+                continue;
+            }
+            let indent = sign.len();
+            let text = escape::plain(&banner.text);
+            let mut wrapped = wrap(&text, self.columns() - indent);
+            let is_cut = wrapped.len() > 2;
+            wrapped.truncate(2);
+            for (at, line) in wrapped.iter().enumerate() {
+                let lead = if at == 0 { sign } else { "   " };
+                let more = if is_cut && at == 1 { "…" } else { "" };
+                let lead = &lead[..indent];
+                lines.push(self.paint(style, &format!("{lead}{}{more}", line.trim_end())));
+            }
+        }
+        if left_out > 0 {
+            let more = display::many(left_out, "more notice", "more notices");
+            lines.push(self.paint(Style::Dim, &format!("… and {more}: --tables")));
+        }
+        lines
+    }
+
+    fn rows(self, report: &Report, sort: SortBy, most: usize) -> Vec<String> {
+        let columns = columns(report);
+        let rows = sorted(report, &columns, sort);
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let (shown, left_out) = chosen(report, &columns, rows, most);
+        let cells: Vec<Vec<String>> = shown
+            .iter()
+            .map(|row| columns.iter().map(|it| cell(report, row, it)).collect())
+            .collect();
+        let width = |at: usize| {
+            let heads = columns[at].heading.map(layout::width);
+            // A heading ends where the numbers do, in front of the star.
+            let values = cells.iter().map(|row| layout::width(&row[at]));
+            values
+                .chain(heads.map(|width| width + 1))
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+        let numbers: usize = widths.iter().map(|width| width + 1).sum();
+        let names = shown.iter().map(|row| layout::width(&label(row)));
+        let room = self.columns().saturating_sub(numbers + INDENT.len());
+        let name = names.max().unwrap_or(0).max("strategy".len());
+        let name = name.min(LONGEST_NAME).min(room.max(12));
+        let mut out = Vec::new();
+        for line in 0..2 {
+            let first = if line == 1 { "strategy" } else { "" };
+            let heads = columns.iter().zip(&widths);
+            let heads: String = heads
+                .map(|(column, width)| format!(" {:>w$} ", column.heading[line], w = width - 1))
+                .collect();
+            let text = format!("{INDENT}{first:<name$}{heads}");
+            out.push(self.paint(Style::Heading, text.trim_end()));
+        }
+        for (row, cells) in shown.iter().zip(&cells) {
+            let shown_name = fit(&label(row), name);
+            let pad = " ".repeat(name.saturating_sub(layout::width(&shown_name)));
+            let rest = if let Some(why) = not_ranked(row) {
+                let room = self.columns().saturating_sub(INDENT.len() + name + 2);
+                format!("  {}", escape::short(&why, room))
+            } else {
+                let padded = cells.iter().zip(&widths).map(|(cell, width)| {
+                    let pad = " ".repeat(width.saturating_sub(layout::width(cell)));
+                    let style = if cell.ends_with('*') {
+                        Style::Best
+                    } else {
+                        Style::Plain
+                    };
+                    format!(" {pad}{}", self.paint(style, cell))
+                });
+                padded.collect()
+            };
+            let line = format!("{INDENT}{shown_name}{pad}{rest}");
+            out.push(line.trim_end().to_owned());
+        }
+        if left_out > 0 {
+            let more = display::many(left_out, "more strategy", "more strategies");
+            let text = format!("{INDENT}… and {more}: --tables comparison");
+            out.push(self.paint(Style::Dim, &text));
+        }
+        let legend =
+            "percent of full history; ± 95 % over sessions; * best, or not shown to differ";
+        let legend = wrap(legend, self.columns() - INDENT.len());
+        out.extend(
+            legend
+                .iter()
+                .map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))),
+        );
+        out
+    }
+
+    /// The block at the end of runs, comparisons and sweeps.
+    fn verdict(self, report: &Report, most: usize, out: &mut Vec<String>) {
+        let Some(verdict) = &report.verdict else {
+            return;
+        };
+        out.push(String::new());
+        out.push(self.paint(Style::Heading, "Verdict"));
+        let mut lines = Vec::new();
+        for line in verdict.lines() {
+            let label = format!("{INDENT}{}", line.label);
+            let (label, gap) = match line.label {
+                "no recommendation" => (format!("{label}:"), HANGING),
+                _ => (format!("{label:<7}"), HANGING),
+            };
+            lines.extend(self.hanging(&label, &line.text, gap));
+        }
+        if lines.len() > most {
+            lines.truncate(most);
+            if let Some(last) = lines.last_mut() {
+                let kept = layout::width(last).min(self.columns() - 2);
+                *last = format!("{} …", fit(last, kept).trim_end());
+            }
+        }
+        out.extend(lines);
+    }
+
+    fn lost(self, report: &Report, most: usize, out: &mut Vec<String>) {
+        let Some(section) = report.section("lost").filter(|_| most > 0) else {
+            return;
+        };
+        out.push(String::new());
+        out.push(self.paint(Style::Heading, "Lost by most strategies"));
+        for row in section.table.rows.iter().take(most) {
+            let text = |column: &str| {
+                let cell = section.table.cell(row, column);
+                cell.map_or_else(String::new, |cell| display::value(&cell.value))
+            };
+            let value = text("value");
+            let value = if value.is_empty() {
+                String::new()
+            } else {
+                format!("  {value}")
+            };
+            let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
+            let room = self.columns().saturating_sub(INDENT.len());
+            let fate_width = layout::width(&fate) + 2;
+            let fact = escape::short(
+                &format!("{}{value}", row.name),
+                room.saturating_sub(fate_width),
+            );
+            let pad = " ".repeat(room.saturating_sub(layout::width(&fact) + layout::width(&fate)));
+            out.push(format!("{INDENT}{fact}{pad}{fate}"));
+        }
+    }
+}
+
+/// `quick-start: 12 sessions, 8 strategies, window 80k, offline, 4.6 s`.
+fn title(report: &Report, took: Option<Duration>) -> String {
+    let Some(run) = &report.run else {
+        return report.title.clone();
+    };
+    let models = [Some(&run.summariser), Some(&run.reader), run.judge.as_ref()];
+    let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
+    let coverage = report.coverage;
+    let cells = (coverage.outstanding > 0)
+        .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));
+    let window = match run.window.trim_end_matches(" tokens").parse::<u64>() {
+        Ok(tokens) => display::tokens(tokens).replace(".0", ""),
+        Err(_) => run.window.clone(),
+    };
+    let parts = [
+        Some(display::many(run.sessions, "session", "sessions")),
+        Some(display::many(run.strategies, "strategy", "strategies")),
+        (run.repeats > 1).then(|| format!("{} repeats", run.repeats)),
+        cells,
+        Some(format!("window {window}")),
+        (!is_live).then(|| "offline".to_owned()),
+        took.map(|took| format!("{:.1} s", took.as_secs_f64())),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}: {}", run.scenario, parts.join(", "))
+}
+
+/// The rows of the strategies, the best first; those that take part in no ranking come last.
+fn sorted<'a>(report: &'a Report, columns: &[ScreenColumn], sort: SortBy) -> Vec<&'a Row> {
+    let strategies = report.compared().iter();
+    let mut rows: Vec<&Row> = strategies
+        .filter(|row| row.role == Role::Strategy)
+        .collect();
+    let is_facts = |column: &&ScreenColumn| matches!(column.metric, "survival" | "accuracy");
+    let facts = columns.iter().find(is_facts).map(|column| column.metric);
+    let metric = match sort {
+        SortBy::Cost => Some("cost_savings"),
+        SortBy::Tokens => Some("token_savings"),
+        SortBy::Facts => facts,
+        SortBy::Actions => Some("action_support"),
+        SortBy::Calls => Some("strategy_calls"),
+        SortBy::Name => None,
+    };
+    let sign = if sort == SortBy::Calls { -1.0 } else { 1.0 };
+    let key = |row: &Row| {
+        let value = metric.and_then(|metric| points(report, row, metric));
+        value.map_or(f64::NEG_INFINITY, |value| sign * value)
+    };
+    rows.sort_by(|left, right| {
+        let last = |row: &Row| not_ranked(row).is_some();
+        let by_value = key(right).total_cmp(&key(left));
+        let by_name = match sort {
+            SortBy::Name => left.name.cmp(&right.name),
+            _ => std::cmp::Ordering::Equal,
+        };
+        last(left).cmp(&last(right)).then(by_value).then(by_name)
+    });
+    rows
+}
+
+/// All rows, or of too many the front of cost and facts, the controls, and the first; with the number
+/// of those left out.
+fn chosen<'a>(
+    report: &Report,
+    columns: &[ScreenColumn],
+    rows: Vec<&'a Row>,
+    most: usize,
+) -> (Vec<&'a Row>, usize) {
+    if rows.len() <= most {
+        return (rows, 0);
+    }
+    let second = if columns.iter().any(|it| it.metric == "survival") {
+        "survival"
+    } else if columns.iter().any(|it| it.metric == "accuracy") {
+        "accuracy"
+    } else {
+        "action_support"
+    };
+    let objectives: Vec<pareto::Point> = rows
+        .iter()
+        .map(|row| {
+            ["cost_savings", second].map(|metric| {
+                let value = points(report, row, metric).filter(|_| not_ranked(row).is_none());
+                value.unwrap_or(f64::NAN)
+            })
+        })
+        .collect();
+    let front = pareto::front(&objectives);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|at| (!(front[*at] || is_control(rows[*at])), *at));
+    order.truncate(most);
+    order.sort_unstable();
+    let left_out = rows.len() - order.len();
+    (order.into_iter().map(|at| rows[at]).collect(), left_out)
+}
+
+/// Why a row shows no numbers.
+fn not_ranked(row: &Row) -> Option<String> {
+    let mut marks = row.marks.iter();
+    marks
+        .find_map(|mark| {
+            if let Some(why) = mark.strip_prefix("broken (") {
+                return Some(format!("✗ {}", why.trim_end_matches(')')));
+            }
+            match mark.as_str() {
+                "never fired" => Some("– changed nothing".to_owned()),
+                "no cells yet" => Some("– no cells yet".to_owned()),
+                "not measurable" => Some("– not measurable on these sessions".to_owned()),
+                _ => None,
+            }
+        })
+        .map(|why| {
+            // A strategy that never fires and dies is broken, whatever mark comes first.
+            let broken = row.marks.iter().find_map(|it| it.strip_prefix("broken ("));
+            broken.map_or(why, |it| format!("✗ {}", it.trim_end_matches(')')))
+        })
+}
+
+/// Whether it is a control, `tail@20000`.
+fn is_control(row: &Row) -> bool {
+    row.name.starts_with("tail@") || row.name.starts_with("random@")
+}
+
+/// `observation-masking[every=10]`: the names of overrides without their stage; controls are marked.
+fn label(row: &Row) -> String {
+    let name = escape::plain(&row.name);
+    let mut text = match name.split_once('[') {
+        Some((base, overrides)) => {
+            let overrides = overrides.trim_end_matches(']').split(',');
+            let short = overrides.map(|one| {
+                let (path, value) = one.split_once('=').unwrap_or((one, ""));
+                let knob = path.rsplit('.').next().unwrap_or(path);
+                format!("{knob}={value}")
+            });
+            format!("{base}[{}]", short.collect::<Vec<_>>().join(","))
+        }
+        None => name,
+    };
+    if is_control(row) {
+        text += " (control)";
+    }
+    text
+}
+
+/// A name cut to a width.
+fn fit(name: &str, width: usize) -> String {
+    if layout::width(name) <= width {
+        return name.to_owned();
+    }
+    let mut kept = String::new();
+    for c in name.chars() {
+        if layout::width(&kept) + 2 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
+}
+
+/// `25 ±5*`: whole points, half of the interval, and the star of the best.
+fn cell(report: &Report, row: &Row, column: &ScreenColumn) -> String {
+    let section = report.section("comparison");
+    let Some(cell) = section.and_then(|it| it.table.cell(row, column.metric)) else {
+        return String::new();
+    };
+    let star = if cell.best { '*' } else { ' ' };
+    let whole = |share: f64| {
+        let text = format!("{:.0}", (share * 100.0).abs());
+        if share < 0.0 && text != "0" {
+            format!("−{text}")
+        } else {
+            text
+        }
+    };
+    match cell.value {
+        Value::Percent(share) => {
+            let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
+            let half = half.map(|half| format!(" ±{}", whole(half)));
+            format!("{}{}{star}", whole(share), half.unwrap_or_default())
+        }
+        Value::NotMeasured | Value::NotApplicable => "– ".to_owned(),
+        ref value => format!("{}{star}", display::value(value)),
+    }
+}
