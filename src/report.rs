@@ -25,6 +25,7 @@ pub mod controls;
 pub mod cost;
 mod csv;
 mod evidence;
+pub mod explain;
 pub(crate) mod display;
 pub mod escape;
 mod format;

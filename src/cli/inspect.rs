@@ -20,6 +20,7 @@ use crate::tokens::{CountedTexts, TokenCounter};
 use crate::window::Window;
 
 mod diff;
+mod number;
 mod page;
 mod usage;
 
@@ -30,7 +31,7 @@ use page::Page;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(super) struct Args {
-    /// Recorded session
+    /// Recorded session; with `--cell` the folder of a run
     #[arg(group = "source")]
     session: Option<PathBuf>,
     /// Synthetic session, as in `code-review:7:40`
@@ -61,6 +62,14 @@ pub(super) struct Args {
     /// Characters of each block that are shown; 0 for all
     #[arg(long, value_name = "N", default_value_t = 160)]
     chars: usize,
+    /// Explain a number of this cell of a run, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, with
+    /// `--metric`
+    #[arg(long, value_name = "KEY", requires = "metric", conflicts_with_all = ["strategy", "at", "diff", "synthetic"])]
+    cell: Option<String>,
+    /// The metric to explain: completion, token_savings, cost_savings, cost_savings_edge, survival,
+    /// action_support or strategy_calls
+    #[arg(long, value_name = "NAME", requires = "cell")]
+    metric: Option<String>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -83,6 +92,9 @@ struct Bench {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if let (Some(folder), Some(cell), Some(metric)) = (&args.session, &args.cell, &args.metric) {
+        return number::explain(folder, cell, metric, args.json);
+    }
     let views = args.views()?;
     let bench = Bench::new(args, &views)?;
     if let [left, right] = &views[..] {

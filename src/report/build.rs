@@ -340,6 +340,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let is_unasked = !is_empty && has_items && !is_asked;
     let mut banners: Vec<Banner> = [
         invalid,
+        nothing_to_choose(material),
         note(is_searched, NO_MODEL),
         warning(reader == Scripted, SCRIPTED),
         warning(summariser == Scripted, SCRIPTED_SUMMARIES),
@@ -380,6 +381,41 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     ];
     banners.extend(rest.into_iter().flatten());
     banners
+}
+
+/// Says that the strategies differ in nothing worth knowing: none fits, or none changed anything.
+fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
+    let of_strategies = material
+        .strategies
+        .iter()
+        .filter(|(arm, _)| *arm == Arm::Strategy);
+    let ran: Vec<&StrategySummary> = of_strategies
+        .map(|(_, strategy)| strategy)
+        .filter(|strategy| strategy.cells > 0)
+        .collect();
+    let window = &material.manifest.window;
+    let text = if ran.is_empty() {
+        return None;
+    } else if ran.iter().all(|it| it.broken().is_some()) {
+        let first = ran.iter().filter_map(|it| it.deaths.first()).min();
+        let first = first.map(|call| format!(", the first at call {call}"));
+        format!(
+            "nothing fits: under every strategy some session breaks in the window of {window}{}; use a larger \
+             one",
+            first.unwrap_or_default()
+        )
+    } else if ran.iter().all(|it| it.fired == 0) {
+        format!(
+            "nothing fires: no strategy changed anything in the window of {window}; a smaller one shows \
+             what they do"
+        )
+    } else {
+        return None;
+    };
+    Some(Banner {
+        level: BannerLevel::Invalid,
+        text,
+    })
 }
 
 fn invalid(failures: &[ControlFailure]) -> Banner {

@@ -7,6 +7,7 @@
     reason = "tests find the shared data through the environment, say what they skipped, and fail loudly"
 )]
 
+mod answer;
 mod architecture;
 mod ci;
 mod cli;

@@ -36,6 +36,13 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
         parts.push(format!("counted, head unknown ({})", of_sessions(unknown)));
     }
     let mut banners = vec![Banner::note(format!("sizes: {}", parts.join("; ")))];
+    if billed.is_empty() && known == 0 && unknown > 0 {
+        banners.push(Banner::warning(
+            "sizes are unknown: no session says how large its system prompt and tools are, so that prompts are \
+             smaller here than they were billed (`window.head_tokens` sets a size)"
+                .to_owned(),
+        ));
+    }
     if !billed.is_empty() && !counted.is_empty() {
         banners.push(Banner::warning(format!(
                 "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",

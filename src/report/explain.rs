@@ -1,0 +1,358 @@
+//! One number of one cell, explained: its formula, numerator and denominator, and the calls or facts that
+//! they are sums of. It is computed from the records again, not taken from the metrics.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
+use crate::metric::calls::is_on_the_bill;
+use crate::metric::metric;
+use crate::metric::survival::is_planted;
+use crate::model::price::Placement;
+use crate::record::{CacheRecord, CellKey, CellRecord};
+use crate::units::Tokens;
+
+/// The metrics that can be explained.
+pub const EXPLAINED: [&str; 7] = [
+    "completion",
+    "token_savings",
+    "cost_savings",
+    "cost_savings_edge",
+    "survival",
+    "action_support",
+    "strategy_calls",
+];
+
+/// A number and what it is made of.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Explanation {
+    /// The cell: `session/strategy/repeat`.
+    pub cell: String,
+    /// The metric.
+    pub metric: &'static str,
+    /// Its formula, as in `docs/metrics.md`.
+    pub formula: &'static str,
+    /// The numerator: of savings what was spent, C or S.
+    pub numerator: f64,
+    /// The denominator: of savings what the full history spent; 1 for a count.
+    pub denominator: f64,
+    /// The value; `None` where the denominator is 0.
+    pub value: Option<f64>,
+    /// The terms, one row each.
+    pub terms: Section,
+}
+
+/// Why there is no explanation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// No such cell.
+    #[error("the run has no cell `{0}`")]
+    Cell(String),
+    /// The metric is not one of [`EXPLAINED`].
+    #[error("`{0}` is not explained")]
+    Metric(String),
+    /// The run did not measure it.
+    #[error("`{metric}` was not measured in cell `{cell}`")]
+    NotMeasured {
+        /// The metric.
+        metric: &'static str,
+        /// The cell.
+        cell: String,
+    },
+}
+
+/// What a value is computed from.
+struct Terms {
+    numerator: f64,
+    denominator: f64,
+    /// Whether the value is `1 − numerator/denominator`.
+    is_saving: bool,
+    columns: &'static [&'static str],
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+/// Explains a metric of a cell.
+pub fn explain(
+    cells: &[CellRecord],
+    key: &CellKey,
+    name: &str,
+) -> Result<Explanation, ExplainError> {
+    let find = |strategy: &str, repeat| {
+        let mut cells = cells.iter();
+        cells.find(|it| it.session == key.session && it.strategy == strategy && it.repeat == repeat)
+    };
+    let cell = find(&key.strategy, key.repeat);
+    let cell = cell.ok_or_else(|| ExplainError::Cell(key.to_string()))?;
+    let full = find("full", key.repeat).or_else(|| find("full", 0));
+    let mut known = EXPLAINED.into_iter();
+    let known = known.find(|it| *it == name).and_then(metric);
+    let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
+    let terms = match metric.name {
+        "completion" => Some(completion(cell)),
+        "token_savings" => full.map(|full| tokens(cell, full)),
+        "cost_savings" => full.and_then(|full| cost(cell, full, None)),
+        "cost_savings_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
+        "survival" => Some(survival(cell)),
+        "action_support" => Some(actions(cell, full)),
+        _ => Some(own_calls(cell)),
+    };
+    let terms = terms.ok_or_else(|| ExplainError::NotMeasured {
+        metric: metric.name,
+        cell: key.to_string(),
+    })?;
+    let share = (terms.denominator > 0.0).then(|| terms.numerator / terms.denominator);
+    let columns = terms.columns.iter().skip(1);
+    let columns = columns.map(|label| Column::new(label, *label, 0));
+    let first = terms.columns.first().copied().unwrap_or("term");
+    let mut section = Section::new("explained", terms.rows)
+        .fill("metric", metric.label)
+        .fill("cell", &key.to_string())
+        .fill("doc", metric.doc)
+        .more_columns(columns)
+        .with_notes([format!("formula: {}", metric.formula)])
+        .with_notes(terms.notes);
+    section.table.columns[0] = Column::new("term", first, 0);
+    Ok(Explanation {
+        cell: key.to_string(),
+        metric: metric.name,
+        formula: metric.formula,
+        numerator: terms.numerator,
+        denominator: terms.denominator,
+        value: share.map(|share| if terms.is_saving { 1.0 - share } else { share }),
+        terms: section,
+    })
+}
+
+impl Explanation {
+    /// Numerator, denominator and value in words.
+    pub fn in_words(&self) -> String {
+        let number = |value: f64| {
+            if value.fract() == 0.0 {
+                format!("{value:.0}")
+            } else {
+                format!("{value:.3}")
+            }
+        };
+        let (numerator, denominator) = (number(self.numerator), number(self.denominator));
+        match self.value {
+            None => format!("{numerator} of 0: there is nothing to measure"),
+            Some(value) if self.metric.ends_with("calls") => format!("{value:.0}"),
+            Some(value) if self.metric.contains("savings") => {
+                let value = display::percent(value);
+                format!("1 − {numerator} / {denominator} = {value}")
+            }
+            Some(value) => format!("{numerator} / {denominator} = {}", display::percent(value)),
+        }
+    }
+}
+
+fn row(name: impl ToString, cells: Vec<Cell>) -> Row {
+    sections::row(&name.to_string(), Role::Other, cells)
+}
+
+fn completion(cell: &CellRecord) -> Terms {
+    let cells = vec![
+        Cell::count(cell.reached_calls),
+        Cell::count(cell.planned_calls),
+    ];
+    Terms {
+        numerator: cell.reached_calls as f64,
+        denominator: cell.planned_calls as f64,
+        is_saving: false,
+        columns: &["cell", "calls reached", "calls planned"],
+        rows: vec![row(cell.key(), cells)],
+        notes: Vec::new(),
+    }
+}
+
+/// Calls that both reached, and whether the strategy's own calls at a call are on the bill: those at the
+/// call of a death are.
+fn compared(cell: &CellRecord, full: &CellRecord) -> (usize, impl Fn(usize) -> bool) {
+    let reached = cell.prompt_tokens.len();
+    let calls = reached.min(full.prompt_tokens.len());
+    (calls, move |call: usize| call < calls || calls == reached)
+}
+
+fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
+    let (calls, is_compared) = compared(cell, full);
+    let own_calls = |at: &dyn Fn(usize) -> bool| -> Tokens {
+        let asked = cell.model_calls.iter();
+        let asked = asked.filter(|it| is_on_the_bill(it.purpose) && is_compared(it.call));
+        asked
+            .filter(|it| at(it.call))
+            .map(|it| it.usage.total())
+            .sum()
+    };
+    let rows = (0..calls).map(|call| {
+        let last = call + 1 == calls;
+        let own = own_calls(&|at| at == call || (last && at > call));
+        let cells = [cell.prompt_tokens[call], own, full.prompt_tokens[call]];
+        row(call, cells.map(Cell::tokens).into())
+    });
+    let sum = |series: &[Tokens]| series[..calls].iter().copied().sum::<Tokens>();
+    Terms {
+        numerator: (sum(&cell.prompt_tokens) + own_calls(&|_| true)).0 as f64,
+        denominator: sum(&full.prompt_tokens).0 as f64,
+        is_saving: true,
+        columns: &["call", "prompt", "own calls", "full history"],
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// The cost under the first scheme of the cell, in input tokens.
+fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<Terms> {
+    let shown = cell.prompt_cache.first()?;
+    let own: &CacheRecord = match placement {
+        Some(placement) => cell.cache_under(&shown.scheme, placement)?,
+        None => shown,
+    };
+    let other = full.cache_under(&own.scheme, own.placement)?;
+    let (calls, is_compared) = compared(cell, full);
+    // What the strategy's own calls cost, by the call of the agent at which they were made.
+    let mut asked = vec![0_u64; calls + 1];
+    for (number, call) in cell.model_calls.iter().enumerate() {
+        if is_on_the_bill(call.purpose) && is_compared(call.call) {
+            let price = match own.other_models.get(&number) {
+                Some(price) => (*price)?.cost(&call.usage),
+                None => own.rates.cost(&own.of_strategy(number, &call.usage)),
+            };
+            asked[call.call.min(calls)] += price;
+        }
+    }
+    let tokens = |thousandths: u64| Cell::tokens(Tokens(thousandths / 1_000));
+    let (mut spent, mut reference) = (asked[calls], 0);
+    let mut rows = Vec::new();
+    for call in 0..calls {
+        let prompt = own.of_call(call, cell.prompt_tokens[call]);
+        let full_cost = other
+            .rates
+            .cost(&other.of_call(call, full.prompt_tokens[call]));
+        let prompt_cost = own.rates.cost(&prompt);
+        spent += prompt_cost + asked[call];
+        reference += full_cost;
+        let cells = vec![
+            Cell::tokens(prompt.input_uncached),
+            Cell::tokens(prompt.cache_write_5m + prompt.cache_write_1h),
+            Cell::tokens(prompt.cache_read),
+            tokens(prompt_cost),
+            tokens(asked[call]),
+            tokens(full_cost),
+        ];
+        rows.push(row(call, cells));
+    }
+    if asked[calls] > 0 {
+        let mut cells = vec![Cell::NOT_APPLICABLE; 6];
+        cells[4] = tokens(asked[calls]);
+        rows.push(row("at the end", cells));
+    }
+    let rates = serde_json::to_string(&own.rates).unwrap_or_default();
+    Some(Terms {
+        numerator: spent as f64 / 1_000.0,
+        denominator: reference as f64 / 1_000.0,
+        is_saving: true,
+        columns: &[
+            "call",
+            "uncached",
+            "written",
+            "read",
+            "prompt, in input tokens",
+            "own calls, in input tokens",
+            "full history, in input tokens",
+        ],
+        rows,
+        notes: vec![format!(
+            "scheme `{}`, {} breakpoints; prices relative to input: {rates}",
+            own.scheme,
+            own.placement.name()
+        )],
+    })
+}
+
+fn survival(cell: &CellRecord) -> Terms {
+    let texts = probe_texts([cell]);
+    let items = cell.probes.iter();
+    let items = items.filter(|item| is_planted(item.kind) && item.kind.is_searched());
+    let (mut found, mut asked) = (0.0, 0.0);
+    let mut rows = Vec::new();
+    for item in items {
+        found += item.survival.score;
+        asked += 1.0;
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        let words = |of: Option<&String>| Cell::text(of.map_or("", String::as_str));
+        let lost = item.survival.lost_at.as_ref();
+        let lost = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
+        let cells = vec![
+            Cell::exact(Value::Percent(item.survival.score)),
+            words(text.map(|text| &text.question)),
+            words(text.map(|text| &text.gold)),
+            Cell::text(lost.unwrap_or_default()),
+        ];
+        rows.push(row(format!("{}@{}", item.probe, item.percent), cells));
+    }
+    Terms {
+        numerator: found,
+        denominator: asked,
+        is_saving: false,
+        columns: &["fact", "score", "question", "value", "lost"],
+        rows,
+        notes: vec![
+            "the table of the report corrects the mean over sessions for what is found by chance (decoys)"
+                .to_owned(),
+        ],
+    }
+}
+
+fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
+    let (own, all) = (
+        &cell.action_support,
+        &full.unwrap_or(cell).action_support.wanted,
+    );
+    let (mut present, mut wanted) = (0, 0);
+    let mut rows = Vec::new();
+    for call in 0..all.len().max(own.wanted.len()) {
+        let count = |series: &[u32]| series.get(call).copied().unwrap_or_default();
+        // What a session that died would have needed later is needed and not there.
+        let needs = own.wanted.get(call).copied().unwrap_or_else(|| count(all));
+        present += count(&own.present);
+        wanted += needs;
+        if needs > 0 {
+            let cells = [count(&own.present), needs].map(|it| Cell::count(it as usize));
+            rows.push(row(call, cells.into()));
+        }
+    }
+    Terms {
+        numerator: f64::from(present),
+        denominator: f64::from(wanted),
+        is_saving: false,
+        columns: &["call", "present", "needed"],
+        rows,
+        notes: Vec::new(),
+    }
+}
+
+fn own_calls(cell: &CellRecord) -> Terms {
+    let asked = cell.model_calls.iter();
+    let asked = asked.filter(|it| is_on_the_bill(it.purpose));
+    let rows: Vec<Row> = asked
+        .map(|it| {
+            let cells = vec![
+                Cell::text(display::name_of(&it.purpose)),
+                Cell::tokens(it.usage.prompt()),
+                Cell::tokens(it.usage.output),
+                Cell::text(it.failure.clone().unwrap_or_default()),
+            ];
+            row(it.call, cells)
+        })
+        .collect();
+    Terms {
+        numerator: rows.len() as f64,
+        denominator: 1.0,
+        is_saving: false,
+        columns: &["call", "purpose", "prompt", "answer", "failure"],
+        rows,
+        notes: Vec::new(),
+    }
+}

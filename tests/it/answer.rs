@@ -1,0 +1,166 @@
+//! The answer of a run: one screen, its verdict, and each number explained from the records.
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use proctor::metric::CellSummary;
+use proctor::record::journal::{Journal, Run};
+use proctor::record::{Arm, CellRecord};
+use proctor::report::explain::{EXPLAINED, ExplainError, explain};
+use proctor::report::screen::{LINES, ScreenOptions, SortBy};
+use proctor::report::terminal::Terminal;
+use proctor::report::{Report, Value};
+use proctor::runner::{self, Plan, Progress, Workers};
+use proctor::scenario::Scenario;
+use proctor::settings::Table;
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+fn run(scenario: &str) -> Run {
+    let table = Table::parse("answer.toml", scenario).unwrap();
+    let scenario = Scenario::read(&table, Path::new("")).unwrap();
+    let plan = Plan::new(scenario.with_controls()).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
+    let workers = Workers {
+        threads: 2,
+        stop: &AtomicBool::new(false),
+    };
+    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
+    drop(journal);
+    Run::read(out.path()).unwrap()
+}
+
+/// The strategies of the quick start on smaller sessions.
+static SMALL: LazyLock<Run> = LazyLock::new(|| {
+    let quick_start = proctor::scenario::QUICK_START;
+    let smaller = quick_start
+        .replace("tokens = 80_000", "tokens = 12_000")
+        .replace("tokens = 100_000", "tokens = 16_000")
+        .replace("count = 4", "count = 2")
+        .replace("tail@20000", "tail@4000");
+    run(&smaller)
+});
+
+fn report() -> Report {
+    Report::of(&SMALL.manifest, &SMALL.cells)
+}
+
+#[test]
+fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
+    let report = report();
+    let mut compared = 0;
+    for summary in report.cells.iter().filter(|cell| cell.arm == Arm::Strategy) {
+        let mut cells = SMALL.cells.iter();
+        let cell = cells.find(|it| it.session == summary.session && it.strategy == summary.strategy);
+        let key = cell.unwrap().key();
+        for metric in EXPLAINED {
+            let explained = match explain(&SMALL.cells, &key, metric) {
+                Ok(explained) => explained.value,
+                Err(ExplainError::NotMeasured { .. }) => None,
+                Err(error) => panic!("{key}: {error}"),
+            };
+            let wanted = measured(summary, metric);
+            match (explained, wanted) {
+                (Some(ours), Some(theirs)) => {
+                    compared += 1;
+                    assert!((ours - theirs).abs() < 1e-12, "{key} {metric}: {ours} {theirs}");
+                }
+                (ours, theirs) => assert_eq!(ours, theirs, "{key} {metric}"),
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
+    let edge = || {
+        let shown = cell.costs.first()?;
+        let mut own = cell.costs.iter().filter(|cost| cost.scheme == shown.scheme);
+        own.find(|cost| cost.placement.name() == "edge").or(Some(shown))?.share()
+    };
+    match metric {
+        "completion" => Some(cell.completion.reached as f64 / cell.completion.planned as f64),
+        "token_savings" => cell.savings?.share(),
+        "cost_savings" => cell.costs.first()?.share(),
+        "cost_savings_edge" => edge(),
+        "survival" => cell.survival.planted().mean(),
+        "action_support" => cell.support.share(),
+        "strategy_calls" => Some(cell.model_calls.total().calls as f64),
+        other => panic!("{other}"),
+    }
+}
+
+/// A column of the comparison is the mean over sessions of what explains its cells.
+#[test]
+fn a_column_is_the_mean_of_its_explained_cells() {
+    let report = report();
+    let comparison = report.section("comparison").unwrap();
+    for row in comparison.table.rows.iter().filter(|row| row.marks.is_empty()) {
+        for metric in ["token_savings", "cost_savings", "action_support"] {
+            let cells = SMALL.cells.iter().filter(|cell| cell.strategy == row.name);
+            let values = cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok()?.value);
+            let values: Vec<f64> = values.collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let at = comparison.table.columns.iter().position(|column| column.id == metric);
+            let Value::Percent(shown) = row.cells[at.unwrap() - 1].value else {
+                panic!("{} {metric}", row.name);
+            };
+            assert!((shown - mean).abs() < 1e-12, "{} {metric}: {shown} {mean}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_run_is_one_screen_at_every_width_and_in_every_order() {
+    let report = report();
+    for width in [60, 80, 120, 200] {
+        for sort in SortBy::ALL {
+            let options = ScreenOptions { sort, took: None };
+            let screen = Terminal::plain(width).screen(&report, options);
+            let lines: Vec<&str> = screen.lines().collect();
+            assert!(lines.len() <= LINES, "{} lines at {width}:\n{screen}", lines.len());
+            for line in lines {
+                assert!(line.chars().count() <= width, "{line}");
+            }
+            for part in ["Verdict", "Trust", "More", "codex"] {
+                assert!(screen.contains(part), "no {part} at {width}:\n{screen}");
+            }
+        }
+    }
+    println!("{}", Terminal::plain(80).screen(&report, ScreenOptions::default()));
+}
+
+#[test]
+fn controls_have_no_row_and_every_strategy_that_fires_has_one() {
+    let report = report();
+    let rows = &report.section("comparison").unwrap().table.rows;
+    assert!(rows.iter().all(|row| !row.name.starts_with("tail@o")), "{rows:?}");
+    let verdict = report.verdict.as_ref().unwrap();
+    for contender in &verdict.contenders {
+        assert_eq!(contender.control, format!("tail@{}", contender.strategy));
+    }
+    assert_eq!(verdict.contenders.len(), 6, "{verdict:#?}");
+}
+
+#[test]
+fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
+    let scenario = |window: &str| {
+        format!(
+            "[window]\ntokens = {window}\n[[sessions]]\nsynthetic = {{ family = 'code-review', seed = 1, \
+             rounds = 8 }}\n[[strategies]]\npreset = 'codex'\n"
+        )
+    };
+    for (window, says) in [("10", "!! nothing fits"), ("999_999_999", "!! nothing fires")] {
+        let run = run(&scenario(window));
+        let report = Report::of(&run.manifest, &run.cells);
+        let screen = Terminal::plain(80).screen(&report, ScreenOptions::default());
+        assert!(screen.contains(says), "{screen}");
+    }
+}
