@@ -27,7 +27,7 @@ pub mod verdict;
 
 pub use sample::{ProbeSample, Sample, SessionSample};
 pub use slices::Slice;
-pub use source::{Mismatch, Source};
+pub use source::{FactText, Mismatch, Source};
 
 /// How the values of a metric are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -220,6 +220,9 @@ pub struct ChangedProbe {
     pub repeats: usize,
     /// Where the candidate lost it: `call 57 by clear_results`.
     pub lost_at: Option<String>,
+    /// Its question and value; `None` where neither side is a run that recorded them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<FactText>,
 }
 
 /// A rule of level `rejected` that only the candidate breaks.
@@ -314,6 +317,17 @@ impl Comparison {
     /// Compares `candidate` with `baseline`, over the sessions of the baseline.
     pub fn of(baseline: &Sample, candidate: &Sample, settings: Settings) -> Self {
         difference::compare(baseline, candidate, settings)
+    }
+
+    /// Adds question and value to each changed probe, from the first of these sources that knows them.
+    #[must_use]
+    pub fn with_texts(mut self, sources: &[&Source]) -> Self {
+        for probe in &mut self.changed {
+            let item = (probe.session.clone(), probe.probe.clone());
+            let mut known = sources.iter().filter_map(|source| source.texts.get(&item));
+            probe.text = known.next().cloned();
+        }
+        self
     }
 
     /// The difference in this metric.

@@ -116,6 +116,9 @@ pub enum Subject {
 /// A probe item, with its cell.
 pub(crate) type Item<'a> = (&'a CellRecord, &'a ProbeRecord);
 
+/// A probe item with its question and value; older records hold neither.
+pub(crate) type AskedItem<'a> = (Item<'a>, Option<&'a ProbeText>);
+
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Run {
@@ -236,6 +239,17 @@ impl Report {
         let cells = self.records.iter();
         let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
         items.collect()
+    }
+
+    /// Every probe item with its cell, its question and its value.
+    pub(crate) fn asked_items(&self) -> Vec<AskedItem<'_>> {
+        let texts = probe_texts(&self.records);
+        let with_text = |(cell, item): Item<'_>| {
+            let key = (&*cell.session, &*item.probe, item.percent);
+            texts.get(&key).copied()
+        };
+        let items = self.items().into_iter();
+        items.map(|item| (item, with_text(item))).collect()
     }
 
     /// The first repeat of each cell under full history or a strategy.

@@ -288,7 +288,7 @@ pub(super) fn compare(
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
             gated: None,
-            comparison: Comparison::of(sample, other, settings),
+            comparison: Comparison::of(sample, other, settings).with_texts(&[&new, &old]),
         })
         .collect();
     if comparisons.is_empty() {

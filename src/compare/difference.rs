@@ -340,6 +340,7 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                     lost: before.iter().all(right) && after.iter().all(wrong),
                     repeats: before.len().min(after.len()),
                     lost_at: other.lost_at.clone().filter(|_| candidate < baseline),
+                    text: None,
                 });
             }
         }

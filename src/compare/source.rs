@@ -40,6 +40,19 @@ pub struct Source {
     /// their ratio; empty where nothing depends on chance.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub noise: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Question and value of each probe item, by session and item (`fact-3@50`). Only a run knows them:
+    /// a baseline's file holds no text of a session.
+    #[serde(skip)]
+    pub texts: BTreeMap<(String, String), FactText>,
+}
+
+/// Question and value of a probe item, in words.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct FactText {
+    /// The question.
+    pub question: String,
+    /// The right answer at that point.
+    pub value: String,
 }
 
 /// The conditions of the measurement.
@@ -184,6 +197,7 @@ impl Source {
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
             noise: BTreeMap::new(),
+            texts: texts(cells),
         }
     }
 
@@ -363,6 +377,19 @@ impl Conditions {
     }
 }
 
+/// Questions and values of probe items; the records of full history hold them.
+fn texts(cells: &[CellRecord]) -> BTreeMap<(String, String), FactText> {
+    let of_cell = |cell: &CellRecord| -> Vec<((String, String), FactText)> {
+        let texts = cell.probe_texts.iter().map(|text| {
+            let item = format!("{}@{}", text.probe, text.percent);
+            let (question, value) = (text.question.clone(), text.gold.clone());
+            ((cell.session.clone(), item), FactText { question, value })
+        });
+        texts.collect()
+    };
+    cells.iter().flat_map(of_cell).collect()
+}
+
 /// The name of a strategy without its overrides.
 fn base(name: &str) -> &str {
     name.split('[').next().unwrap_or_default()
@@ -437,6 +464,7 @@ mod tests {
                     })
                     .collect(),
                 noise: BTreeMap::new(),
+                texts: BTreeMap::new(),
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

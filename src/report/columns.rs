@@ -3,7 +3,7 @@
 //! A column is a name and how it is read, so that the values under a name are of one kind in every
 //! format. Shares are fractions of 1.
 
-use super::{Item, display};
+use super::{AskedItem, display};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CELL_COLUMNS, CellSummary, Formula, METRICS, Mark, Metric};
@@ -32,7 +32,7 @@ pub(crate) enum ValueReader<T> {
 }
 
 type Cell = Column<CellSummary>;
-type Probe<'a> = Column<Item<'a>>;
+type Probe<'a> = Column<AskedItem<'a>>;
 
 impl<T> Column<T> {
     fn text(name: &'static str, read: impl Fn(&T) -> Option<String> + 'static) -> Self {
@@ -133,30 +133,43 @@ pub(crate) fn cells() -> Vec<Cell> {
 /// One row per probe item of each cell.
 pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
     vec![
-        Probe::text("session", |(cell, _)| Some(cell.session.clone())),
-        Probe::text("strategy", |(cell, _)| Some(cell.strategy.clone())),
-        Probe::count("repeat", |(cell, _)| Some(cell.repeat)),
-        Probe::text("arm", |(cell, _)| Some(display::name_of(&cell.arm))),
-        Probe::text("probe", |(_, it)| Some(it.probe.clone())),
-        Probe::text("kind", |(_, it)| Some(it.kind.name().to_owned())),
-        Probe::count("percent", |(_, it)| Some(it.percent)),
-        Probe::count("call", |(_, it)| Some(it.call)),
-        Probe::text("fate", |(_, it)| Some(display::name_of(&it.survival.fate))),
-        Probe::number("survival", |(_, it)| Some(it.survival.score)),
-        Probe::number("survival_compacted", |(_, it)| it.survival.compacted_score),
-        Probe::count("lost_at_call", |(_, it)| Some(lost(it)?.call)),
-        Probe::text("lost_by_stage", |(_, it)| Some(lost(it)?.stage.clone())),
-        Probe::text("lost_because", |(_, it)| Some(lost(it)?.reason.clone())),
-        Probe::text("answer", |(_, it)| {
+        Probe::text("session", |((cell, _), _)| Some(cell.session.clone())),
+        Probe::text("strategy", |((cell, _), _)| Some(cell.strategy.clone())),
+        Probe::count("repeat", |((cell, _), _)| Some(cell.repeat)),
+        Probe::text("arm", |((cell, _), _)| Some(display::name_of(&cell.arm))),
+        Probe::text("probe", |((_, it), _)| Some(it.probe.clone())),
+        Probe::text("kind", |((_, it), _)| Some(it.kind.name().to_owned())),
+        Probe::count("percent", |((_, it), _)| Some(it.percent)),
+        Probe::count("call", |((_, it), _)| Some(it.call)),
+        Probe::text("fate", |((_, it), _)| {
+            Some(display::name_of(&it.survival.fate))
+        }),
+        Probe::number("survival", |((_, it), _)| Some(it.survival.score)),
+        Probe::number("survival_compacted", |((_, it), _)| {
+            it.survival.compacted_score
+        }),
+        Probe::count("lost_at_call", |((_, it), _)| Some(lost(it)?.call)),
+        Probe::text("lost_by_stage", |((_, it), _)| {
+            Some(lost(it)?.stage.clone())
+        }),
+        Probe::text("lost_because", |((_, it), _)| {
+            Some(lost(it)?.reason.clone())
+        }),
+        Probe::text("answer", |((_, it), _)| {
             Some(it.answer.as_ref()?.text.as_deref()?.to_owned())
         }),
-        Probe::text("outcome", |(_, it)| {
+        Probe::text("outcome", |((_, it), _)| {
             let scored = it.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
                 display::name_of(&outcome)
             }))
         }),
-        Probe::number("score", |(_, it)| Some(it.verdict()?.scored()?.0)),
+        Probe::number("score", |((_, it), _)| Some(it.verdict()?.scored()?.0)),
+        Probe::text("importance", |((_, it), _)| {
+            Some(display::name_of(&it.importance))
+        }),
+        Probe::text("question", |(_, text)| Some((*text)?.question.clone())),
+        Probe::text("value", |(_, text)| Some((*text)?.gold.clone())),
     ]
 }
 

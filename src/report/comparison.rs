@@ -5,12 +5,13 @@ use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
 use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
-use crate::compare::gate::{CONFIRM, Ending, GateResult, GatedMetric};
-use crate::compare::{Comparison, MetricDifference, Mismatch, NewDeath};
+use crate::compare::gate::{Ending, GateResult, GatedMetric};
+use crate::compare::{Comparison, MetricDifference, Mismatch};
 use crate::record::{OWN_MECHANISM, schema_of};
 use crate::stats::gate::Verdict;
 
 mod difference;
+mod hard_breaks;
 
 use difference::{basis, level, margin, paired, warnings};
 pub(crate) use difference::{change, ends, interval, signed};
@@ -119,7 +120,7 @@ impl Comparisons {
     /// The reason for the verdict, in one line: the first hard break, or the metric that decided.
     pub fn why(&self) -> Option<String> {
         let mut hard = self.comparisons.iter().flat_map(|one| {
-            let lines = one.gated.iter().flat_map(hard_breaks);
+            let lines = one.gated.iter().flat_map(hard_breaks::lines);
             lines.map(move |line| format!("{}: {line}", one.title()))
         });
         if let Some(first) = hard.next() {
@@ -140,27 +141,30 @@ impl Comparisons {
         ))
     }
 
-    /// The metric whose verdict decided: the worst, and of these the first.
+    /// The metric whose verdict decided: the first that has the verdict over everything, else the worst.
     pub(crate) fn deciding(&self) -> Option<(&GatedComparison, &GatedMetric)> {
         let all = self.comparisons.iter().flat_map(|one| {
             let metrics = one.gated.iter().flat_map(|gated| &gated.metrics);
             metrics.map(move |metric| (one, metric))
         });
-        all.rev().max_by_key(|(_, metric)| metric.verdict)
+        // What improved decides only where nothing is worse.
+        let verdict = self.verdict();
+        let same = all.clone().find(|(_, it)| Some(it.verdict) == verdict);
+        same.or_else(|| all.rev().max_by_key(|(_, metric)| metric.verdict))
     }
 
     /// Each comparison as a suite of tests: one for what may never happen, and one per gated metric.
     pub(crate) fn suites(&self) -> Vec<Suite> {
         let suite = |one: &GatedComparison| {
             let gated = one.gated.as_ref()?;
-            let broken = hard_breaks(gated);
+            let broken = hard_breaks::lines(gated);
             let kept = ["nothing of high importance was lost".to_owned()];
             let mut cases = vec![if broken.is_empty() {
                 self.case("hard breaks", Verdict::NonInferior, kept.into())
             } else {
                 self.case("hard breaks", Verdict::Regressed, broken)
             }];
-            let unconfirmed = unconfirmed(gated);
+            let unconfirmed = hard_breaks::unconfirmed(gated);
             if !unconfirmed.is_empty() {
                 cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
             }
@@ -263,14 +267,14 @@ impl GatedComparison {
             ));
         }
         if let Some(gated) = &self.gated {
-            let broken = hard_breaks(gated);
+            let broken = hard_breaks::lines(gated);
             let shown = broken.iter().take(MOST_BREAKS);
             notes.extend(shown.map(|line| format!("hard break: {line}")));
             if broken.len() > MOST_BREAKS {
                 let more = broken.len() - MOST_BREAKS;
                 notes.push(format!("… and {more} more hard breaks"));
             }
-            notes.extend(unconfirmed(gated));
+            notes.extend(hard_breaks::unconfirmed(gated));
             notes.extend(self.correction());
         }
         notes.extend(comparison.metrics.iter().flat_map(warnings));
@@ -321,21 +325,25 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         row(metric.metric, cells.map(Cell::text).into())
     });
     let changed = comparison.changed.iter().map(|probe| {
-        let importance = if probe.high_importance {
-            " (high importance)"
-        } else {
-            ""
-        };
+        let (id, percent) = hard_breaks::probe_and_percent(&probe.probe);
+        let text = probe.text.as_ref();
+        let in_short = |text: &String| display::short_fact(text);
         let cells = [
-            probe.session.clone(),
-            probe.kind.clone(),
+            text.map_or_else(|| "–".to_owned(), |text| in_short(&text.value)),
             probe.metric.to_owned(),
             format!("{:.2}", probe.baseline),
             format!("{:.2}", probe.candidate),
             probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),
+            probe.session.clone(),
+            format!("{percent} %"),
+            probe.kind.clone(),
+            id.to_owned(),
         ];
-        let name = format!("{}{importance}", probe.probe);
-        row(&name, cells.map(Cell::text).into())
+        let name = text.map_or_else(|| probe.probe.clone(), |text| in_short(&text.question));
+        let mut row = row(&name, cells.map(Cell::text).into());
+        let mark = probe.high_importance.then(|| "high importance".to_owned());
+        row.marks.extend(mark);
+        row
     });
     let title = one.title();
     let named = |section: Section| section.fill("strategy", &title);
@@ -350,53 +358,4 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
     ];
     sections.retain(|section| !section.table.rows.is_empty());
     sections
-}
-
-fn death(death: &NewDeath) -> String {
-    let at = death.at.as_deref().unwrap_or("a call that is not known");
-    let ((before, old), (after, new)) = (death.baseline, death.candidate);
-    if (old, new) == (1, 1) {
-        return format!(
-            "session {} died at {at}, under the candidate only",
-            death.session
-        );
-    }
-    format!(
-        "session {} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}",
-        death.session
-    )
-}
-
-/// Possible hard breaks that may be chance: only repeats would show.
-fn unconfirmed(gated: &GateResult) -> Vec<String> {
-    let deaths = gated.unconfirmed_deaths.iter().map(death);
-    let lost = gated.unconfirmed.iter().map(|probe| {
-        format!(
-            "lost {} probe {} of session {} ({})",
-            probe.kind, probe.probe, probe.session, probe.metric
-        )
-    });
-    let why = format!("not confirmed: {CONFIRM} repeats on each side would tell it from chance");
-    let lines = deaths.chain(lost);
-    lines.map(|line| format!("{line}; {why}")).collect()
-}
-
-/// One line per hard break, the probe named with where it was lost.
-fn hard_breaks(gated: &GateResult) -> Vec<String> {
-    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
-    lines.extend(gated.lost.iter().map(|probe| {
-        let place = probe.lost_at.as_deref().unwrap_or("an unknown place");
-        format!(
-            "lost {} probe {} of session {} ({}): {} under the baseline, {} now; lost at {place}",
-            probe.kind, probe.probe, probe.session, probe.metric, probe.baseline, probe.candidate
-        )
-    }));
-    lines.extend(gated.broken_rules.iter().map(|rule| {
-        format!(
-            "broke rule {} in session {}, which the baseline keeps: the provider would refuse the prompt",
-            rule.rule, rule.session
-        )
-    }));
-    lines.extend(gated.coverage.clone());
-    lines
 }

@@ -13,7 +13,7 @@ const NOT_MEASURED: &str = "NA";
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     Ok([
         table(&columns::cells(), &report.cells)?,
-        table(&columns::items(), &report.items())?,
+        table(&columns::items(), &report.asked_items())?,
     ])
 }
 

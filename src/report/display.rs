@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::report::{Cell, Range, Value};
+use crate::report::{Cell, Range, Value, escape};
 use crate::stats::{Estimate, SampleSize, wilson};
 
 /// The sign of negative numbers.
@@ -52,6 +52,20 @@ pub(crate) fn value(value: &Value) -> String {
 /// `1 session`, `6 sessions`.
 pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
+}
+
+/// The most characters of a question or a value in a line.
+const LONGEST_FACT: usize = 80;
+
+/// A question or a value on one line, cut where it is long.
+pub(crate) fn short_fact(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    escape::short(&words.join(" "), LONGEST_FACT)
+}
+
+/// A fact by its question and value: `"Which port does the gateway use?" (48213)`.
+pub(crate) fn fact(question: &str, value: &str) -> String {
+    format!("\"{}\" ({})", short_fact(question), short_fact(value))
 }
 
 /// `±3.1`, in points; `0.0–18.5` where the value is not in the middle: cut where a share ends, or Wilson's.

@@ -23,7 +23,7 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells);
-    let items = table("items", &columns::items(), &report.items());
+    let items = table("items", &columns::items(), &report.asked_items());
     Ok([
         cells.map_err(RenderError::Parquet)?,
         items.map_err(RenderError::Parquet)?,

@@ -1,81 +1,118 @@
 //! Lost items and where they were lost: call, stage and reason.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::prelude::*;
 use super::row;
-use crate::record::{Importance, LostAt};
+use crate::metric::survival::is_planted;
+use crate::record::{Importance, LostAt, ProbeRecord};
+use crate::report::probe_texts;
 
-/// Items shown: a look at what goes, not the whole list.
+/// The most items that are listed: a look at what goes, not the whole list.
+const MOST: usize = 30;
+
+/// Of these, items on a terminal.
 const SHOWN: usize = 6;
 
 /// Where one cell lost an item.
 struct Loss<'a> {
     strategy: &'a str,
-    /// Whether the strategy is broken: its losses are expected.
-    is_broken: bool,
+    /// The point of the session at which it was asked for, in percent.
+    percent: u8,
     at: &'a LostAt,
 }
 
-/// The most frequently lost items of high importance.
+/// The fate of an item under all strategies that are not broken.
+#[derive(Default)]
+struct LostItem<'a> {
+    /// Cells that were asked for it.
+    cells: usize,
+    /// Their strategies.
+    strategies: BTreeSet<&'a str>,
+    lost: Vec<Loss<'a>>,
+}
+
+impl LostItem<'_> {
+    /// The strategies that keep it in every repeat: a few names, or how many.
+    fn kept_by(&self) -> String {
+        let lost: BTreeSet<&str> = self.lost.iter().map(|loss| loss.strategy).collect();
+        let kept: Vec<&str> = self.strategies.difference(&lost).copied().collect();
+        match kept.len() {
+            0 => "no strategy".to_owned(),
+            1..=2 => kept.join(", "),
+            more => format!("{more} strategies"),
+        }
+    }
+}
+
+/// The lost items of high importance: first those that some strategies keep, for these show which one to
+/// choose.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    // For each item the cells that were asked for it, and where those that lost it did.
-    let mut items: BTreeMap<(&str, &str), (usize, Vec<Loss<'_>>)> = BTreeMap::new();
+    let mut items: BTreeMap<(&str, &str), LostItem<'_>> = BTreeMap::new();
     let strategies = material.strategies.iter();
-    for (_, strategy) in strategies.filter(|(kind, _)| *kind == Arm::Strategy) {
-        let is_broken = strategy.broken().is_some();
+    // The losses of a broken strategy are expected, and say nothing about the item.
+    let sound = strategies.filter(|(kind, it)| *kind == Arm::Strategy && it.broken().is_none());
+    for (_, strategy) in sound {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
-            let mut asked: BTreeMap<&str, Option<&LostAt>> = BTreeMap::new();
-            let probes = cell.probes.iter();
-            for probe in probes.filter(|probe| probe.importance == Importance::High) {
-                let at = asked.entry(&probe.probe).or_default();
-                let lost = at.iter().copied().chain(&probe.survival.lost_at);
-                *at = lost.min_by_key(|lost| lost.call);
-            }
-            for (probe, at) in asked {
-                let (cells, lost) = items.entry((&cell.session, probe)).or_default();
-                *cells += 1;
-                let strategy = &cell.strategy;
-                lost.extend(at.map(|at| Loss {
-                    strategy,
-                    is_broken,
+            let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
+            let is_shown = |probe: &&ProbeRecord| {
+                probe.importance == Importance::High && is_planted(probe.kind)
+            };
+            for probe in cell.probes.iter().filter(is_shown) {
+                let found = probe.survival.lost_at.as_ref().map(|at| Loss {
+                    strategy: &cell.strategy,
+                    percent: probe.percent,
                     at,
-                }));
+                });
+                let known = asked.entry(&probe.probe).or_default();
+                let losses = known.take().into_iter().chain(found);
+                *known = losses.min_by_key(|loss| loss.at.call);
+            }
+            for (probe, loss) in asked {
+                let item = items.entry((&cell.session, probe)).or_default();
+                item.cells += 1;
+                item.strategies.insert(&cell.strategy);
+                item.lost.extend(loss);
             }
         }
     }
     let mut lost: Vec<_> = items
         .into_iter()
-        .filter(|(_, (_, lost))| !lost.is_empty())
+        .filter(|(_, item)| !item.lost.is_empty())
         .collect();
-    // Most often first; the order of sessions and probes decides among equals.
-    lost.sort_by_key(|(_, (_, lost))| {
-        let sound = lost.iter().filter(|loss| !loss.is_broken).count();
-        Reverse((sound, lost.len()))
-    });
-    let rest = lost.len().saturating_sub(SHOWN);
+    // The order of sessions and probes decides among equals.
+    lost.sort_by_key(|(_, item)| (item.lost.len() == item.cells, Reverse(item.lost.len())));
+    let texts = probe_texts(material.cells.iter().copied());
     let rows = lost
         .iter()
-        .take(SHOWN)
-        .filter_map(|((session, probe), (cells, lost))| {
-            // The earliest under a strategy that is not broken, if there is one.
-            let first = lost
-                .iter()
-                .min_by_key(|loss| (loss.is_broken, loss.at.call))?;
+        .take(MOST)
+        .filter_map(|((session, probe), item)| {
+            let first = item.lost.iter().min_by_key(|loss| loss.at.call)?;
+            let text = texts.get(&(*session, *probe, first.percent));
+            let value = text.map_or_else(|| "–".to_owned(), |text| display::short_fact(&text.gold));
+            let question = text.map(|text| display::short_fact(&text.question));
             let cells = vec![
-                Cell::text(*session),
-                Cell::of(lost.len(), *cells),
+                Cell::text(value),
+                Cell::of(item.lost.len(), item.cells),
+                Cell::text(item.kept_by()),
                 Cell::count(first.at.call),
                 Cell::text(first.strategy),
                 Cell::text(first.at.stage.as_str()),
+                Cell::text(*session),
+                Cell::text(*probe),
                 Cell::text(first.at.reason.as_str()),
             ];
-            Some(row(probe, Role::Other, cells))
+            let name = question.unwrap_or_else(|| (*probe).to_owned());
+            Some(row(&name, Role::Other, cells))
         });
-    Section::new("lost", rows).with_notes((rest > 0).then(|| {
-        format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
-    }))
+    let rest = lost.len().saturating_sub(MOST);
+    Section::new("lost", rows)
+        .at_most(SHOWN)
+        .with_notes((rest > 0).then(|| {
+            format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
+        }))
 }
 
 /// Lost items of strategies that summarise: those their summariser had been sent, and those that

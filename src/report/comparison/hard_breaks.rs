@@ -1,0 +1,85 @@
+//! Hard breaks in words: each lost fact by its question and value, where a run knows them.
+
+use std::collections::BTreeMap;
+
+use crate::compare::gate::{CONFIRM, GateResult};
+use crate::compare::{ChangedProbe, NewDeath};
+use crate::report::display;
+
+/// One line per hard break; a fact that is lost at several points of a session has one line.
+pub(super) fn lines(gated: &GateResult) -> Vec<String> {
+    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
+    lines.extend(facts(&gated.lost));
+    lines.extend(gated.broken_rules.iter().map(|rule| {
+        format!(
+            "broke rule {} in session {}, which the baseline keeps: the provider would refuse the prompt",
+            rule.rule, rule.session
+        )
+    }));
+    lines.extend(gated.coverage.clone());
+    lines
+}
+
+/// Possible hard breaks that may be chance: only repeats would show.
+pub(super) fn unconfirmed(gated: &GateResult) -> Vec<String> {
+    let why = format!("not confirmed: {CONFIRM} repeats on each side would tell it from chance");
+    let deaths = gated.unconfirmed_deaths.iter().map(death);
+    let lines = deaths.chain(facts(&gated.unconfirmed));
+    lines.map(|line| format!("{line}; {why}")).collect()
+}
+
+fn death(death: &NewDeath) -> String {
+    let at = death.at.as_deref().unwrap_or("a call that is not known");
+    let ((before, old), (after, new)) = (death.baseline, death.candidate);
+    if (old, new) == (1, 1) {
+        return format!(
+            "session {} died at {at}, under the candidate only",
+            death.session
+        );
+    }
+    format!(
+        "session {} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}",
+        death.session
+    )
+}
+
+/// The id of a probe item and the point of the session at which it is asked, in percent.
+pub(super) fn probe_and_percent(item: &str) -> (&str, &str) {
+    item.rsplit_once('@').unwrap_or((item, "100"))
+}
+
+/// Lost facts, in the order of their first losses.
+fn facts(lost: &[ChangedProbe]) -> Vec<String> {
+    let mut facts: Vec<(&ChangedProbe, Vec<&str>)> = Vec::new();
+    let mut places = BTreeMap::new();
+    for probe in lost {
+        let (id, percent) = probe_and_percent(&probe.probe);
+        let value = probe.text.as_ref().map(|text| &text.value);
+        let key = (&probe.session, id, probe.metric, value);
+        let at = *places.entry(key).or_insert(facts.len());
+        match facts.get_mut(at) {
+            Some((_, percents)) => percents.push(percent),
+            None => facts.push((probe, vec![percent])),
+        }
+    }
+    let line = |(probe, mut percents): (&ChangedProbe, Vec<&str>)| {
+        let (id, _) = probe_and_percent(&probe.probe);
+        let fact = match &probe.text {
+            Some(text) => display::fact(&text.question, &text.value),
+            None => format!("the {} probe {id}", probe.kind),
+        };
+        let what = match probe.metric {
+            "survival" => fact,
+            _ => format!("the answer to {fact}"),
+        };
+        let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));
+        percents.sort_by_key(|percent| (percent.len(), *percent));
+        format!(
+            "lost {what}{}: session {}, {id} asked at {} %",
+            place.unwrap_or_default(),
+            probe.session,
+            percents.join(", ")
+        )
+    };
+    facts.into_iter().map(line).collect()
+}
