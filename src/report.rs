@@ -20,6 +20,7 @@ use crate::stats::ConfidenceInterval;
 mod bmf;
 mod build;
 mod columns;
+pub mod comment;
 pub mod comparison;
 pub mod controls;
 pub mod cost;

@@ -13,7 +13,7 @@ use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
-use crate::report::{Kind, Report, github, markdown};
+use crate::report::{Kind, Report, comment, github};
 use crate::stats::gate::Target;
 
 /// The reason why a run cannot be a baseline: a comparison treats a baseline as complete and valid.
@@ -76,8 +76,8 @@ pub(super) struct ComparisonArgs {
     /// Print the comparison as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg for a
-    /// forest plot (repeatable)
+    /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
+    /// .bmf.json, or .svg for a forest plot (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Vec<PathBuf>,
 }
@@ -85,8 +85,8 @@ pub(super) struct ComparisonArgs {
 /// Where a comparison goes.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
-    /// Also write the comparison to this file; the ending sets the format: .md, .json, .txt,
-    /// .junit.xml, .bmf.json, or .svg for a forest plot (repeatable)
+    /// Also write the comparison to this file; the ending sets the format: .md for a comment,
+    /// .full.md, .json, .txt, .junit.xml, .bmf.json, or .svg for a forest plot (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
 }
@@ -400,7 +400,7 @@ pub(super) fn show(
     }
     report::write(Kind::Comparison, &report, files)?;
     if let Some((outputs, annotations)) = told {
-        append_to("GITHUB_STEP_SUMMARY", &markdown::render(&report))?;
+        append_to("GITHUB_STEP_SUMMARY", &comment::render(&report))?;
         append_to("GITHUB_OUTPUT", &outputs)?;
         // The runner obeys such lines on either stream; standard output is for results.
         annotations.lines().for_each(say);
@@ -433,10 +433,7 @@ pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
     if environment("GITHUB_ACTIONS").is_none() {
         return Ok(());
     }
-    append_to(
-        "GITHUB_STEP_SUMMARY",
-        &markdown::cut(markdown::render(report)),
-    )
+    append_to("GITHUB_STEP_SUMMARY", &comment::render(report))
 }
 
 /// Appends to the file that a variable of the workflow names.

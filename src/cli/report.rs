@@ -78,8 +78,8 @@ impl Printed {
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Also write the report to this file; the ending sets the format: .html, .md, .json, .jsonl,
-    /// .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a
+    /// Also write the report to this file; the ending sets the format: .html, .md for a comment,
+    /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a
     /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,

@@ -1,7 +1,7 @@
 //! The formats that reports are written in, by the endings of their files.
 
 use super::plot::{Scene, cache, curves, forest, front, heat, pareto, savings, svg, tokens};
-use super::{Report, Subject, bmf, csv, html, json, junit, markdown, terminal};
+use super::{Report, Subject, bmf, comment, csv, html, json, junit, markdown, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -78,7 +78,8 @@ const FORMATS: &[Format] = &[
     Format::new("json", &[Run, Comparison, Sweep], Document(json::render)),
     Format::new("jsonl", &[Run], Document(json::lines)),
     Format::new("junit.xml", &[Run, Comparison], Text(junit::render)),
-    Format::new("md", &[Run, Comparison], Text(markdown::render)),
+    Format::new("md", &[Run, Comparison], Text(comment::render)),
+    Format::new("full.md", &[Run, Comparison], Text(markdown::render)),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
     Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),

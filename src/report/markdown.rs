@@ -1,10 +1,10 @@
-//! Markdown: every section, as tables GitHub shows in the width of a pull request.
+//! Markdown in full: every section, as tables GitHub shows in the width of a pull request.
 
 use std::fmt::Write as _;
 
 use crate::report::layout::{self, ColumnSpec};
 use crate::report::{
-    Audience, BannerLevel, Cell, Column, Report, Section, Subject, Table, Value, display, escape,
+    Audience, Banner, BannerLevel, Cell, Column, Report, Section, Table, Value, display, escape,
 };
 use crate::stats::SampleSize;
 
@@ -19,62 +19,33 @@ const WIDTH: usize = 120;
 /// Prose wraps: it asks for no more.
 const PROSE: usize = 24;
 
-/// GitHub refuses comments of 65,536 characters.
-const MOST_CHARACTERS: usize = 65_000;
-
-/// The last line of a comment that was cut.
-const CUT: &str =
-    "\n*The rest is left out: a comment holds 65,000 characters. The JSON has everything.*\n";
-
 /// Writes the report as GitHub Markdown: every section.
 ///
 /// Columns that do not fit 120 characters are in folded tables of their own, and sections for files
-/// are folded. Metrics that were not measured take no column: they are named. A comparison is never
-/// longer than a comment may be.
+/// are folded. Metrics that were not measured take no column: they are named.
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
-    for banner in &report.banners {
-        let kind = match banner.level {
-            BannerLevel::Invalid => "CAUTION",
-            BannerLevel::Warning => "WARNING",
-            BannerLevel::Note => "NOTE",
-        };
-        let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
-    }
+    report.banners.iter().for_each(|it| banner(&mut out, it));
     for line in &report.lines {
         let _ = writeln!(out, "- {}", escape::markdown(line));
     }
     for section in &report.sections {
         write_section(&mut out, section);
     }
-    match report.subject {
-        Subject::Comparison(_) => cut(out),
-        Subject::Run | Subject::Sweep(_) => out,
-    }
+    out
 }
 
-/// Cuts a text that is longer than a comment may be at the end of a line, and closes an open fold.
-pub(crate) fn cut(text: String) -> String {
-    if text.chars().count() <= MOST_CHARACTERS {
-        return text;
-    }
-    let room = MOST_CHARACTERS - CUT.chars().count() - "\n</details>\n".len();
-    let mut kept = String::new();
-    let mut used = 0;
-    for line in text.split_inclusive('\n') {
-        used += line.chars().count();
-        if used > room {
-            break;
-        }
-        kept.push_str(line);
-    }
-    if kept.matches("<details>").count() > kept.matches("</details>").count() {
-        kept.push_str("\n</details>\n");
-    }
-    kept + CUT
+/// Writes a banner as GitHub shows an alert.
+pub(super) fn banner(out: &mut String, banner: &Banner) {
+    let kind = match banner.level {
+        BannerLevel::Invalid => "CAUTION",
+        BannerLevel::Warning => "WARNING",
+        BannerLevel::Note => "NOTE",
+    };
+    let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
 }
 
-fn write_section(out: &mut String, section: &Section) {
+pub(super) fn write_section(out: &mut String, section: &Section) {
     let title = escape::markdown(&section.title);
     let _ = write!(out, "\n## {title}\n\n");
     if !section.about.is_empty() {
@@ -188,7 +159,7 @@ fn spec(table: &Table, at: usize) -> ColumnSpec {
     }
 }
 
-fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
+pub(super) fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
     let label = |at: usize| {
         let column = table.columns.get(at);
         escape::markdown(column.map_or("", |column| &column.label))
@@ -240,18 +211,4 @@ fn lines(cell: &Cell, head: Option<SampleSize>) -> Vec<String> {
     }
     lines.extend(cell.n.filter(|n| Some(*n) != head).map(display::n));
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_comment_is_never_too_long_and_closes_what_it_opens() {
-        let line = "<details>| ein | zwei | drei | ∆ |\n";
-        let text = cut(line.to_owned() + &"| ein | zwei | drei | ∆ |\n".repeat(5_000));
-        assert!(text.chars().count() <= MOST_CHARACTERS);
-        assert!(text.contains("</details>") && text.ends_with(CUT));
-        assert_eq!(cut("short\n".to_owned()), "short\n");
-    }
 }

@@ -20,12 +20,12 @@ use proctor::record::{
     UnseenResults, Violation,
 };
 use proctor::report::json;
-use proctor::report::markdown;
 use proctor::report::strategy_summary::{
     Anchors, StrategyAccuracy, StrategyAnswers, StrategySummary,
 };
 use proctor::report::terminal::Terminal;
 use proctor::report::{self, BannerLevel, Cell, Controls, Kind, Report, Value};
+use proctor::report::{comment, markdown};
 use proctor::session::ground_truth::Importance;
 use proctor::stats::SampleSize;
 use proctor::units::{Tokens, Usage};
@@ -720,6 +720,7 @@ fn a_run_whose_controls_are_off_is_invalid() {
         for shown in [
             Terminal::plain(80).render(&report),
             markdown::render(&report),
+            comment::render(&report),
         ] {
             assert!(shown.contains("INVALID"));
         }
@@ -787,6 +788,7 @@ fn scripted_answers_are_watermarked_in_every_format() {
     for shown in [
         Terminal::plain(80).render(&report),
         markdown::render(&report),
+        comment::render(&report),
         json::render(&report).unwrap(),
     ] {
         assert!(shown.contains("answers scripted, not a result of a model"));
@@ -819,13 +821,18 @@ fn nothing_that_was_recorded_is_obeyed() {
                 lost.reason = evil.repeat(30);
             }
         }
+        for text in &mut cell.probe_texts {
+            evil.clone_into(&mut text.probe);
+            evil.clone_into(&mut text.question);
+            evil.clone_into(&mut text.gold);
+        }
         for violation in &mut cell.violations {
             evil.clone_into(&mut violation.subject);
         }
     }
     let report = Report::of(&manifest, &cells);
     let json = json::render(&report).unwrap();
-    let markdown = markdown::render(&report);
+    let markdown = markdown::render(&report) + &comment::render(&report);
     let terminal = Terminal::plain(80).render(&report);
     for (format, shown) in [("json", &json), ("md", &markdown), ("txt", &terminal)] {
         assert!(
@@ -857,6 +864,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
     for shown in [
         Terminal::plain(1).render(&nothing),
         markdown::render(&nothing),
+        comment::render(&nothing),
         json::render(&nothing).unwrap(),
     ] {
         assert!(!shown.contains("NaN"));
@@ -946,36 +954,23 @@ fn refused_prompts_are_shown_whether_recovered_or_not() {
 }
 
 #[test]
-fn broken_strategies_do_not_lead_the_list_of_losses() {
-    let (mut manifest, mut cells) = run();
-    manifest
-        .strategies
-        .retain(|strategy| strategy.name != "none");
-    cells.retain(|cell| cell.strategy != "none");
+fn lost_facts_that_tell_strategies_apart_come_first_and_broken_strategies_do_not_count() {
+    let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
     let table = &report.section("lost").unwrap().table;
-    let under = table
-        .columns
-        .iter()
-        .position(|column| column.id == "strategy")
-        .unwrap();
-    assert!(table.rows.len() <= 6);
-    for row in &table.rows {
-        assert_eq!(
-            row.cells[under - 1].value,
-            Value::Text("observation-masking".to_owned())
-        );
-    }
-    let shown = Terminal::plain(80).render(&report);
-    let list = shown
-        .split("\nLost\n")
-        .nth(1)
-        .unwrap()
-        .split("\n\n")
-        .nth(1)
-        .unwrap();
-    // Two lines of heading, a rule, and one line per item.
-    assert_eq!(list.lines().count(), 3 + table.rows.len(), "{list}");
+    let at = |id: &str| table.columns.iter().position(|it| it.id == id).unwrap() - 1;
+    let broken = report.section("comparison").unwrap().table.rows.iter();
+    let broken = broken.filter(|row| row.marks.iter().any(|mark| mark.starts_with("broken")));
+    let broken: Vec<Value> = broken.map(|row| Value::Text(row.name.clone())).collect();
+    assert!(!broken.is_empty() && !table.rows.is_empty());
+    let all_lose = |value: &Value| match value {
+        Value::Fraction(part, whole) => part == whole,
+        other => panic!("{other:?}"),
+    };
+    let mut rows = table.rows.iter();
+    assert!(rows.all(|row| !broken.contains(&row.cells[at("strategy")].value)));
+    let lost = table.rows.iter().map(|row| &row.cells[at("lost")].value);
+    assert!(lost.map(all_lose).is_sorted());
 }
 
 #[test]
@@ -1027,6 +1022,7 @@ fn files_hold_everything() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
     insta::assert_snapshot!("markdown", markdown::render(&report));
+    insta::assert_snapshot!("comment", comment::render(&report));
     insta::assert_snapshot!("json", json::render(&report).unwrap());
     for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
         for ending in report::endings(kind) {

@@ -443,7 +443,7 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     let folder = small();
     let run = proctor(
         folder.path(),
-        &["run", "small.toml", "--out", "run", "-o", "one.md"],
+        &["run", "small.toml", "--out", "run", "-o", "one.full.md"],
     );
     assert!(run.status.success(), "{run:?}");
     let report = |arguments: &[&str]| {
@@ -454,12 +454,12 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     };
     let title = "Measured time of the strategies' own code";
     assert!(!report(&[]).contains(title));
-    let timed = report(&["--timings", "-o", "two.md"]);
+    let timed = report(&["--timings", "-o", "two.full.md"]);
     assert!(timed.contains(title), "{timed}");
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     for part in [title, "CPU p50", "CPU p95", "CPU total"] {
-        assert!(read("two.md").contains(part), "{part}");
-        assert!(!read("one.md").contains(part), "{part}");
+        assert!(read("two.full.md").contains(part), "{part}");
+        assert!(!read("one.full.md").contains(part), "{part}");
     }
     assert!(
         !timed.contains("modelled time "),

@@ -111,6 +111,14 @@ const FEATURES: &[Feature] = &[
             ("metric/noise", "survival"),
             // Columns of probe items.
             ("report/columns", "survival survival_compacted"),
+            // The few columns of a comment.
+            (
+                "report/comment",
+                "accuracy action_support completion cost_savings cost_savings_edge strategy_calls survival \
+                 token_savings",
+            ),
+            // What is still in the prompt is lost; anything else is an answer to it.
+            ("report/comparison/hard_breaks", "survival"),
             // What is drawn.
             ("report/plot/pareto", "cost_savings survival"),
             ("report/plot/savings", "cost_savings token_savings"),
@@ -133,7 +141,9 @@ const FEATURES: &[Feature] = &[
         named_in: &[
             // The terminal and the summary of a job are written without being asked for.
             ("cli", "terminal"),
-            ("cli/comparison", "markdown"),
+            ("cli/comparison", "comment"),
+            // A comment is Markdown of few tables.
+            ("report/comment", "markdown"),
             // The schema of a report is that of its JSON, and the writer escapes as it does.
             ("cli/report", "json"),
             ("cli/schema", "json"),

@@ -1,0 +1,246 @@
+//! A comment on a pull request: the verdict, few columns and what was lost, in a bounded size.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::markdown::{banner, write_section, write_table};
+use super::{
+    BannerLevel, Cell, Column, Controls, Report, Role, Row, Section, Subject, Value, display,
+    escape,
+};
+
+/// GitHub refuses comments of more than 65,535 characters; other servers count bytes.
+pub const MOST_BYTES: usize = 60_000;
+
+/// The last line of a comment that was cut.
+const CUT: &str =
+    "\n*The rest is left out: a comment holds 60,000 bytes. `-o report.full.md` has everything.*\n";
+
+/// Closes a fold that a cut left open.
+const CLOSED: &str = "\n</details>\n";
+
+/// The columns of the comparison that a comment shows, where they were measured, with their headings.
+const COLUMNS: [(&str, &str); 10] = [
+    ("completion", "completed"),
+    ("fired", "fired"),
+    ("cost_savings", "cost saved"),
+    ("cost_savings_edge", "cost saved, edge"),
+    ("token_savings", "tokens saved"),
+    ("survival", "facts kept"),
+    ("accuracy", "answers right"),
+    ("action_support", "actions supported"),
+    ("strategy_calls", "own calls"),
+    (WAIT, "latency"),
+];
+
+/// The modelled time of the agent's calls and of those it waits for: a column of the costs.
+const WAIT: &str = "blocking_seconds";
+
+/// The most strategies that a comment shows.
+const MOST_STRATEGIES: usize = 30;
+
+/// The most lost facts that a comment shows, and the columns of their table.
+const MOST_LOST: usize = 10;
+const LOST: [&str; 6] = ["value", "lost", "kept", "strategy", "stage", "call"];
+
+/// The most changed probes that a comment on a comparison shows.
+const MOST_CHANGED: usize = 20;
+
+/// Writes the report as a comment in GitHub Markdown, of at most 60,000 bytes.
+pub fn render(report: &Report) -> String {
+    let mut out = format!("# {}\n\n", escape::markdown(&report.title));
+    let (notes, warnings): (Vec<_>, Vec<_>) = report
+        .banners
+        .iter()
+        .partition(|it| it.level == BannerLevel::Note);
+    warnings.iter().for_each(|it| banner(&mut out, it));
+    // The verdict belongs here: after the warnings, before the numbers.
+    match &report.subject {
+        Subject::Comparison(_) => of_comparison(&mut out, report),
+        Subject::Run | Subject::Sweep(_) => of_run(&mut out, report),
+    }
+    if !(notes.is_empty() && report.lines.is_empty()) {
+        out.push_str("\n## How far to trust this\n\n");
+    }
+    let notes = notes.iter().map(|note| &note.text);
+    for line in notes.chain(&report.lines) {
+        let _ = writeln!(out, "- {}", escape::markdown(line));
+    }
+    out.push_str("\nEvery table: `-o report.full.md`.\n");
+    cut(out)
+}
+
+fn of_run(out: &mut String, report: &Report) {
+    if let Some(comparison) = report.section("comparison") {
+        let section = few_columns(report, comparison);
+        let all: Vec<usize> = (1..section.table.columns.len()).collect();
+        write_table(out, &section.table, &all);
+        for note in &section.notes {
+            let _ = write!(out, "\n{}\n", escape::markdown(note));
+        }
+    }
+    if let Some(lost) = report.section("lost") {
+        let (table, all) = (&lost.table, lost.table.rows.len());
+        let at = |id: &&str| table.columns.iter().position(|column| column.id == *id);
+        let columns: Vec<usize> = LOST.iter().filter_map(at).collect();
+        let mut shown = table.clone();
+        shown.rows.truncate(MOST_LOST);
+        let _ = write!(out, "\n## {}\n\n", escape::markdown(&lost.title));
+        let _ = write!(out, "{}\n\n", escape::markdown(&lost.about));
+        write_table(out, &shown, &columns);
+        if all > MOST_LOST {
+            let _ = write!(out, "\n… and {} more\n", all - MOST_LOST);
+        }
+    }
+}
+
+/// The comparison of a run in the columns of a comment, the best bill first; controls only where one
+/// failed.
+fn few_columns(report: &Report, comparison: &Section) -> Section {
+    let table = &comparison.table;
+    let value = |row: &Row, id: &str| -> Option<Cell> {
+        let found = if id == WAIT {
+            let costs = &report.section("cost_by_scheme")?.table;
+            let of_strategy = costs.rows.iter().find(|it| it.name == row.name)?;
+            let cell = costs.cell(of_strategy, id)?;
+            (cell.value != Value::Text("unknown".to_owned())).then(|| cell.clone())
+        } else {
+            table.cell(row, id).cloned()
+        };
+        found.filter(|cell| cell.value != Value::NotMeasured)
+    };
+    let shows_controls = matches!(report.controls, Controls::Failed { .. });
+    let is_shown = |row: &&Row| row.role == Role::Strategy || shows_controls;
+    let mut rows: Vec<&Row> = table.rows.iter().filter(is_shown).collect();
+    let savings = |row: &Row| match value(row, "cost_savings").map(|cell| cell.value) {
+        Some(Value::Percent(share)) => share,
+        Some(_) | None => f64::NEG_INFINITY,
+    };
+    let is_broken = |row: &Row| row.marks.iter().any(|mark| mark.starts_with("broken"));
+    rows.sort_by(|left, right| {
+        let by_savings = savings(right).total_cmp(&savings(left));
+        is_broken(left).cmp(&is_broken(right)).then(by_savings)
+    });
+    let more = rows.len().saturating_sub(MOST_STRATEGIES);
+    rows.truncate(MOST_STRATEGIES);
+    let is_known = |(id, _): &(&str, &str)| {
+        let mut cells = rows.iter().filter_map(|row| value(row, id));
+        // An edge that no strategy names repeats the usual bill.
+        let column = table.columns.iter().find(|column| column.id == *id);
+        let is_hidden = column.is_some_and(|column| column.priority == Column::FILES_ONLY);
+        !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
+    };
+    let mut columns = COLUMNS.to_vec();
+    columns.retain(is_known);
+    let cells = |row: &Row| -> Vec<Cell> {
+        let cells = columns.iter().map(|(id, _)| value(row, id));
+        cells
+            .map(|cell| cell.unwrap_or(Cell::NOT_MEASURED))
+            .collect()
+    };
+    let rows = rows.into_iter().map(|row| Row {
+        cells: cells(row),
+        ..row.clone()
+    });
+    let note = "Savings and losses in percent of full history; bold: best, or not shown to differ; ± is half \
+                of the 95 % interval over sessions; n is sessions/items.";
+    let more = (more > 0).then(|| {
+        format!(
+            "and {}: `-o report.full.md`",
+            display::many(more, "more strategy", "more strategies")
+        )
+    });
+    let head = columns
+        .iter()
+        .map(|(id, label)| Column::new(id, *label, 0))
+        .collect::<Vec<_>>();
+    Section::new("comparison", rows)
+        .more_columns(head)
+        .with_notes([note.to_owned()])
+        .with_notes(more)
+}
+
+/// The differences of all comparisons, then, folded, the probes that changed most.
+fn of_comparison(out: &mut String, report: &Report) {
+    let of = |id: &'static str| {
+        let sections = report.sections.iter();
+        sections.filter(move |section| section.id == id)
+    };
+    for section in of("differences") {
+        write_section(out, section);
+    }
+    for section in of("changed_probes") {
+        let mut shown = section.clone();
+        shown.most_rows = 0;
+        // A fact has one row, however often it is asked for and scored.
+        let mut seen = BTreeSet::new();
+        let session = shown.table.columns.iter().position(|it| it.id == "session");
+        shown.table.rows.retain(|row| {
+            let session = session.and_then(|at| row.cells.get(at - 1));
+            let cells = [row.cells.first(), session];
+            let cells = cells.map(|cell| cell.map(|cell| display::value(&cell.value)));
+            seen.insert((row.name.clone(), cells))
+        });
+        let more = shown.table.rows.len().saturating_sub(MOST_CHANGED);
+        shown.table.rows.truncate(MOST_CHANGED);
+        let more = (more > 0).then(|| format!("… and {more} more"));
+        write_section(out, &shown.with_notes(more));
+    }
+}
+
+/// Cuts a text that is longer than a comment may be at the end of a line, and closes an open fold.
+fn cut(text: String) -> String {
+    if text.len() <= MOST_BYTES {
+        return text;
+    }
+    let room = MOST_BYTES - CUT.len() - CLOSED.len();
+    let room = text.floor_char_boundary(room);
+    // A line that is too long by itself is cut inside.
+    let end = text[..room].rfind('\n').map_or(room, |at| at + 1);
+    let mut kept = text[..end].to_owned();
+    if kept.matches("<details>").count() > kept.matches("</details>").count() {
+        kept.push_str(CLOSED);
+    }
+    kept + CUT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_cut_closes_what_it_opened() {
+        let line = "<details>| ein | zwei | drei | ∆ |\n";
+        let text = cut(line.to_owned() + &"| ein | zwei | drei | ∆ |\n".repeat(5_000));
+        assert!(text.len() <= MOST_BYTES);
+        assert!(text.contains("</details>") && text.ends_with(CUT));
+        assert_eq!(cut("short\n".to_owned()), "short\n");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn no_names_make_a_comment_too_long(
+            title in "\\PC{0,40}", name in "[@_|∆\u{1b}💥]{0,60}", times in 1_usize..3_000,
+        ) {
+            let rows = (0..times).map(|_| Row {
+                name: name.repeat(8),
+                role: Role::Strategy,
+                marks: vec![name.repeat(20)],
+                ranked: false,
+                cells: vec![Cell::text(name.clone())],
+            });
+            let rows: Vec<Row> = rows.collect();
+            let section = |id| Section::new(id, rows.clone());
+            let report = Report {
+                title: title.repeat(times),
+                sections: vec![section("comparison"), section("lost")],
+                lines: vec![name.clone(); times],
+                ..Report::default()
+            };
+            prop_assert!(render(&report).len() <= MOST_BYTES);
+        }
+    }
+}
