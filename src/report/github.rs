@@ -8,23 +8,40 @@ use super::junit::Outcome;
 use crate::compare::Kind;
 use crate::stats::gate::Verdict;
 
+/// The most annotations: GitHub shows ten of a step.
+const MOST: usize = 10;
+
 /// Workflow commands, one line each: an error per hard break and regressed metric, a warning per
-/// inconclusive one.
+/// inconclusive one, the most important first. Where there are more than ten the last one counts the rest.
 pub(crate) fn annotations(comparisons: &Comparisons) -> String {
-    let mut out = String::new();
-    for suite in comparisons.suites() {
-        let title = property(&suite.name);
+    let suites = comparisons.suites();
+    let mut found = Vec::new();
+    for suite in &suites {
         for case in &suite.cases {
             let level = match case.outcome {
                 Outcome::Passed => continue,
                 Outcome::Failed(_) => "error",
                 Outcome::Skipped => "warning",
             };
-            for message in &case.messages {
-                let message = data(&format!("{}: {message}", case.name));
-                let _ = writeln!(out, "::{level} title={title}::{message}");
-            }
+            let messages = case.messages.iter().enumerate();
+            // Every check shows its first finding before one shows its second.
+            found.extend(messages.map(|(at, message)| (level, at, suite, case, message)));
         }
+    }
+    found.sort_by_key(|(level, at, ..)| (*level, *at));
+    let shown = if found.len() > MOST { MOST - 1 } else { MOST };
+    let mut out = String::new();
+    for (level, _, suite, case, message) in found.iter().take(shown) {
+        let title = property(&suite.name);
+        let message = data(&format!("{}: {message}", case.name));
+        let _ = writeln!(out, "::{level} title={title}::{message}");
+    }
+    if let Some((level, ..)) = found.get(shown) {
+        let more = found.len() - shown;
+        let _ = writeln!(
+            out,
+            "::{level} title=Proctor::and {more} more findings: the step's summary names the worst"
+        );
     }
     out
 }
