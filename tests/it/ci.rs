@@ -137,6 +137,7 @@ impl Repository {
             .envs(environment)
             .env("PATH", path)
             .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_BASE_REF", "main")
             .env("GITHUB_OUTPUT", self.path("outputs"))
             .env("GITHUB_STEP_SUMMARY", self.path("summary"))
             .env_remove("COLUMNS")
@@ -162,10 +163,7 @@ impl Repository {
         );
         for step in steps {
             let Some(script) = step.keys.get("run") else {
-                assert!(
-                    step.keys["uses"].starts_with("actions/checkout@"),
-                    "{step:?}"
-                );
+                assert!(step.keys["uses"].starts_with("actions/"), "{step:?}");
                 continue;
             };
             let always = step.keys.get("if").is_some_and(|when| when == "always()");
@@ -185,7 +183,7 @@ impl Repository {
 }
 
 fn regressing() -> String {
-    example("ours.toml").replace("keep_last = 10", "keep_last = 1")
+    example("ours.toml").replace("keep_last = 3", "keep_last = 1")
 }
 
 #[test]
@@ -202,7 +200,12 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     assert_eq!(repository.workflow(&example("workflow.yml")), 100);
     let comment = repository.read("comment.md");
     assert!(comment.starts_with("# ❌ Proctor: regressed"), "{comment}");
-    assert!(comment.chars().count() < 65_000);
+    assert!(comment.len() <= 60_000);
+    // Each lost fact is named by what was asked and what was right.
+    assert!(
+        comment.contains("hard break: lost \"What is the "),
+        "{comment}"
+    );
     assert_eq!(
         repository.read("gh-arguments").trim(),
         "pr comment 7 --body-file comment.md --edit-last --create-if-none"
@@ -216,15 +219,62 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     let (_, after) = rest.split_once("<!-- end -->").unwrap();
     let shown: Vec<String> = comment
         .lines()
-        .take_while(|line| !line.starts_with("## ours: what"))
+        .take_while(|line| !line.starts_with("## ours: probes"))
         .map(|line| format!("> {line}").trim_end().to_owned())
         .collect();
     let made = format!(
-        "{before}<!-- comment: made by a test -->\n{}\n>\n> … and what each number rests on and, folded, every \
-         probe that changed.\n<!-- end -->{after}",
+        "{before}<!-- comment: made by a test -->\n{}\n>\n> … and, folded, the facts that changed.\n<!-- end \
+         -->{after}",
         shown.join("\n").trim_end_matches("\n>")
     );
     support::golden("docs/ci.md", &made);
+}
+
+/// Saves every edit of the context for itself: fewer tokens, and a larger bill.
+fn at_every_call() -> String {
+    example("ours.toml").replace("every = 10", "every = 1")
+}
+
+#[test]
+fn the_example_gate_asks_for_money_and_facts_and_not_for_tokens() {
+    let repository = Repository::new();
+    let run = "proctor run compaction/suite.toml --strategy compaction/ours.toml --gate \
+               --baselines compaction/baselines --comparison-output c.json --out";
+    let verdict = |metric: &str| {
+        let json: serde_json::Value = serde_json::from_str(&repository.read("c.json")).unwrap();
+        let metrics = json["comparisons"][0]["gated"]["metrics"].clone();
+        let metrics = metrics.as_array().unwrap().clone();
+        let found = metrics.into_iter().find(|it| it["metric"] == metric);
+        found.map(|it| it["verdict"].as_str().unwrap().to_owned())
+    };
+    repository.write("compaction/ours.toml", &at_every_call());
+    let (code, said, _) = repository.sh(&format!("{run} dearer"), &BTreeMap::new());
+    assert_eq!(code, 100, "{said}");
+    assert_eq!(verdict("cost").as_deref(), Some("regressed"));
+    assert_eq!(verdict("token_savings"), None);
+    // And back again.
+    let save = format!("{run} again --save-baseline main").replace("--gate ", "");
+    let save = save.replace("--comparison-output c.json ", "");
+    let (code, said, _) = repository.sh(&save, &BTreeMap::new());
+    assert_eq!(code, 0, "{said}");
+    repository.write("compaction/ours.toml", &example("ours.toml"));
+    let (code, said, _) = repository.sh(&format!("{run} cheaper"), &BTreeMap::new());
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(verdict("cost").as_deref(), Some("improved"));
+}
+
+#[test]
+fn the_example_of_a_base_branch_needs_no_stored_baseline() {
+    let repository = Repository::new();
+    let commit = "rm -r compaction/baselines main-run && git init -q && git add compaction && \
+                  git -c user.name=a -c user.email=a@b commit -q -m a && \
+                  git update-ref refs/remotes/origin/main HEAD";
+    let (code, said, _) = repository.sh(commit, &BTreeMap::new());
+    assert_eq!(code, 0, "{said}");
+    repository.write("compaction/ours.toml", &regressing());
+    assert_eq!(repository.workflow(&example("base-branch.yml")), 100);
+    let comment = repository.read("comment.md");
+    assert!(comment.starts_with("# ❌ Proctor: regressed"), "{comment}");
 }
 
 #[test]
@@ -282,7 +332,7 @@ fn the_action_gates_and_sets_its_outputs() {
     assert_eq!(environment.len(), given.len());
     let (code, said, outputs) = repository.sh(&step.keys["run"], &environment);
     assert_eq!(code, 100, "{said}");
-    for name in ["verdict", "delta", "ci_low"] {
+    for name in ["verdict", "metric", "delta", "ci_low"] {
         assert!(
             text.contains(&format!("steps.gate.outputs.{name} ")),
             "{name}"
