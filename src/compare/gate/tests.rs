@@ -1,0 +1,295 @@
+//! Tests of the gate.
+
+use super::*;
+use crate::compare::{Chance, ProbeSample, Sample, SessionSample, Settings};
+use crate::record::Importance;
+
+/// Twenty sessions of ten probes, all right; each session weighs a little less than the one before.
+fn sample() -> Sample {
+    let probe = || ProbeSample {
+        kind: "recall".to_owned(),
+        importance: Importance::High,
+        survival: vec![1.0],
+        extract: Vec::new(),
+        accuracy: vec![1.0],
+        answers: Vec::new(),
+        lost_at: None,
+    };
+    let session = |at: u32| SessionSample {
+        metrics: BTreeMap::from([
+            ("completion".to_owned(), vec![1.0]),
+            ("tokens".to_owned(), vec![1_000.0 + f64::from(at)]),
+        ]),
+        probes: (0..10).map(|at| (format!("p{at}@50"), probe())).collect(),
+        ..SessionSample::default()
+    };
+    Sample {
+        sessions: (0..20)
+            .map(|at| (format!("s{at:02}"), session(at)))
+            .collect(),
+        ..Sample::default()
+    }
+}
+
+fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Comparison, GateResult) {
+    let baseline = sample();
+    let mut candidate = sample();
+    alter(&mut candidate);
+    let settings = Settings {
+        target: Target::Population,
+        chance,
+        seed: 1,
+    };
+    let comparison = Comparison::of(&baseline, &candidate, settings);
+    let gated = judge(&comparison, rules, &|_| 0.0, 1);
+    (comparison, gated)
+}
+
+fn dies(sample: &mut Sample) {
+    let session = sample.sessions.get_mut("s07").unwrap();
+    session.metrics.insert("completion".to_owned(), vec![0.5]);
+    session.dead = 1;
+    session.died_at = Some("call 31".to_owned());
+}
+
+#[test]
+fn one_session_of_twenty_that_newly_dies_breaks_the_gate_though_no_mean_is_sure() {
+    let (_, broken) = gated(dies, Chance::Answers, &Rules::default());
+    let completion = broken.metrics.iter().find(|m| m.metric == "completion");
+    assert_eq!(completion.unwrap().verdict, Verdict::Inconclusive);
+    assert_eq!(broken.verdict, Verdict::Regressed);
+    assert_eq!(broken.deaths[0].session, "s07");
+    assert_eq!(broken.deaths[0].at.as_deref(), Some("call 31"));
+    // By chance once: the report says so, and nothing is as good as before.
+    let (_, unsure) = gated(dies, Chance::Everywhere, &Rules::default());
+    assert_eq!(
+        (unsure.deaths.len(), unsure.unconfirmed_deaths.len()),
+        (0, 1)
+    );
+    assert_eq!(unsure.verdict, Verdict::Inconclusive);
+    let (_, same) = gated(|_| {}, Chance::Everywhere, &Rules::default());
+    assert_eq!(same.verdict, Verdict::NonInferior);
+}
+
+#[test]
+fn one_draw_of_a_live_summariser_loses_no_probe_for_sure() {
+    let lose = |sample: &mut Sample| {
+        let session = sample.sessions.get_mut("s03").unwrap();
+        session.probes.get_mut("p4@50").unwrap().survival = vec![0.0];
+    };
+    let (_, exact) = gated(lose, Chance::Answers, &Rules::default());
+    assert_eq!((exact.lost.len(), exact.unconfirmed.len()), (1, 0));
+    assert_eq!(exact.verdict, Verdict::Regressed);
+    let (_, by_chance) = gated(lose, Chance::Everywhere, &Rules::default());
+    assert_eq!((by_chance.lost.len(), by_chance.unconfirmed.len()), (0, 1));
+    assert_ne!(by_chance.verdict, Verdict::Regressed);
+}
+
+#[test]
+fn what_is_always_scored_does_not_hide_the_answers_that_are_missing() {
+    // Eight answers of 200: 96 % of them, and 98 % of all items.
+    let silent = |sample: &mut Sample| {
+        for session in sample.sessions.values_mut().take(8) {
+            session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+        }
+    };
+    let (comparison, gated) = gated(silent, Chance::Answers, &Rules::default());
+    assert!((comparison.coverage.share() - 0.96).abs() < 1e-12);
+    let says = gated.coverage.unwrap();
+    assert!(
+        says.starts_with("accuracy: scored 192 of the baseline's 200 items"),
+        "{says}"
+    );
+    assert_eq!(gated.verdict, Verdict::Regressed);
+}
+
+/// The verdict on one metric without a rule for coverage.
+fn said(alter: impl Fn(&mut Sample), metric: &str) -> (Verdict, String) {
+    let rules = Rules {
+        coverage: 0.0,
+        ..Rules::default()
+    };
+    let (_, gated) = gated(alter, Chance::Nowhere, &rules);
+    let mut metrics = gated.metrics.into_iter();
+    let found = metrics.find(|found| found.metric == metric).unwrap();
+    (found.verdict, found.reason.unwrap_or_default())
+}
+
+#[test]
+fn what_is_missing_is_never_as_good_as_before() {
+    use Verdict::{Inconclusive, NonInferior, Regressed};
+    let (verdict, reason) = said(|_| {}, "completion");
+    assert_eq!((verdict, &*reason), (NonInferior, ""));
+    let gone = |sample: &mut Sample| {
+        sample.sessions.remove("s07");
+    };
+    let (verdict, reason) = said(gone, "completion");
+    assert_eq!(
+        (verdict, &*reason),
+        (Inconclusive, "1 sessions are missing")
+    );
+    // A tenth of the answers, by which the margin of a twentieth could be missed.
+    let silent = |sample: &mut Sample| {
+        for session in sample.sessions.values_mut() {
+            session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+        }
+    };
+    let (verdict, reason) = said(silent, "accuracy");
+    let turns = "20 pairs were not scored, and could turn the verdict";
+    assert_eq!((verdict, &*reason), (Inconclusive, turns));
+    // It does not make a sure loss unsure.
+    let worse = |sample: &mut Sample| {
+        silent(sample);
+        for session in sample.sessions.values_mut() {
+            for at in 1..6 {
+                let probe = session.probes.get_mut(&format!("p{at}@50")).unwrap();
+                probe.accuracy = vec![0.0];
+            }
+        }
+    };
+    assert_eq!(said(worse, "accuracy").0, Regressed);
+}
+
+#[test]
+fn a_probe_is_lost_where_no_repeat_has_it_and_unscored_where_one_side_does_not_ask_it() {
+    let changed = |survival: &[f64]| {
+        let lose = |sample: &mut Sample| {
+            let session = sample.sessions.get_mut("s03").unwrap();
+            session.probes.get_mut("p4@50").unwrap().survival = survival.to_vec();
+        };
+        let (comparison, _) = gated(lose, Chance::Nowhere, &Rules::default());
+        comparison.changed[0].lost
+    };
+    assert!(changed(&[0.0; 3]));
+    assert!(!changed(&[1.0, 0.0, 0.0]));
+    let more = |sample: &mut Sample| {
+        let session = sample.sessions.get_mut("s03").unwrap();
+        let probe = session.probes["p4@50"].clone();
+        session.probes.insert("p99@50".to_owned(), probe);
+    };
+    let (comparison, _) = gated(more, Chance::Nowhere, &Rules::default());
+    assert_eq!(comparison.metric("survival").unwrap().paired.unscored, 1);
+}
+
+#[test]
+fn an_amount_of_nothing_has_no_margin_and_says_so() {
+    let mut rules = Rules::default();
+    rules.set_margin("tokens", 0.02).unwrap();
+    let tokens = |gated: &GateResult| {
+        let found = gated.metrics.iter().find(|m| m.metric == "tokens");
+        found.unwrap().clone()
+    };
+    let dearer = |sample: &mut Sample| {
+        for session in sample.sessions.values_mut() {
+            session.metrics.get_mut("tokens").unwrap()[0] *= 1.5;
+        }
+    };
+    let (comparison, more) = gated(dearer, Chance::Everywhere, &rules);
+    assert_eq!(tokens(&more).verdict, Verdict::Regressed);
+    // The test flips the signs of what the interval is of: logarithms.
+    let found = comparison.metric("tokens").unwrap();
+    assert!((found.by_session[3].1 - 1.5_f64.ln()).abs() < 1e-12);
+    assert!((found.bounds.unwrap().difference + 1.5_f64.ln()).abs() < 1e-12);
+    let free = |sample: &mut Sample| {
+        sample
+            .sessions
+            .get_mut("s05")
+            .unwrap()
+            .metrics
+            .insert("tokens".to_owned(), vec![0.0]);
+    };
+    let (_, nothing) = gated(free, Chance::Everywhere, &rules);
+    assert_eq!(tokens(&nothing).verdict, Verdict::Inconclusive);
+    assert!(tokens(&nothing).reason.unwrap().contains("an amount is 0"));
+}
+
+#[test]
+fn a_session_that_died_earlier_has_saved_nothing() {
+    let mut rules = Rules::default();
+    rules.set_margin("tokens", 0.02).unwrap();
+    let dies_cheaply = |sample: &mut Sample| {
+        dies(sample);
+        let session = sample.sessions.get_mut("s07").unwrap();
+        session.metrics.insert("tokens".to_owned(), vec![1.0]);
+    };
+    let (comparison, one) = gated(dies_cheaply, Chance::Everywhere, &rules);
+    let tokens = comparison.metric("tokens").unwrap();
+    assert_eq!(tokens.missing_sessions, 1);
+    assert_eq!(tokens.paired.by_session.n.sessions, 19);
+    assert!((tokens.ratio.unwrap().of_totals - 1.0).abs() < 1e-12);
+    let told = one.metrics.iter().find(|m| m.metric == "tokens").unwrap();
+    assert_eq!(told.verdict, Verdict::Inconclusive);
+    assert!(told.reason.as_deref().unwrap().contains("different calls"));
+    // Two that end at the same call made the same calls.
+    let mut both = sample();
+    dies(&mut both);
+    let settings = Settings {
+        target: Target::Population,
+        chance: Chance::Everywhere,
+        seed: 1,
+    };
+    let comparison = Comparison::of(&both, &both, settings);
+    assert_eq!(comparison.metric("tokens").unwrap().missing_sessions, 0);
+}
+
+#[test]
+fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
+    // Session s00 alone has noise: its answers come out either way.
+    let repeated = |flip: &[f64]| {
+        let mut sample = sample();
+        for (id, session) in &mut sample.sessions {
+            for values in session.metrics.values_mut() {
+                *values = vec![values[0]; 3];
+            }
+            for probe in session.probes.values_mut() {
+                probe.survival = vec![1.0; 3];
+                probe.accuracy = if id == "s00" {
+                    flip.to_vec()
+                } else {
+                    vec![1.0; 3]
+                };
+            }
+        }
+        sample
+    };
+    let settings = Settings {
+        target: Target::Suite,
+        chance: Chance::Answers,
+        seed: 1,
+    };
+    let mut rules = Rules::default();
+    rules.set_margin("accuracy", 0.01).unwrap();
+    let (old, new) = (repeated(&[1.0, 1.0, 0.0]), repeated(&[1.0, 0.0, 0.0]));
+    let comparison = Comparison::of(&old, &new, settings);
+    assert_eq!(comparison.target, Target::Suite);
+    let accuracy = comparison.metric("accuracy").unwrap();
+    let suite = accuracy.suite.unwrap();
+    assert_eq!((suite.freedom, suite.repeats), (4, 3));
+    assert_eq!(accuracy.p(), Some(suite.p));
+    let judged = judge(&comparison, &rules, &|_| 0.0, 1);
+    let found = judged
+        .metrics
+        .iter()
+        .find(|m| m.metric == "accuracy")
+        .unwrap();
+    let reason = found.reason.clone().unwrap();
+    assert!(
+        reason.starts_with("3 repeats are too few: about "),
+        "{reason}"
+    );
+    // Where a score is missing, worst and best are relabelled for themselves.
+    assert_eq!(accuracy.worst, None);
+    let mut silent = new.clone();
+    let session = silent.sessions.get_mut("s00").unwrap();
+    session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+    let unscored = Comparison::of(&old, &silent, settings);
+    let accuracy = unscored.metric("accuracy").unwrap();
+    let ((low, high), (worst, best)) = (accuracy.paired.bounds.unwrap(), accuracy.worst.unwrap());
+    assert!((worst.difference - low).abs() < 1e-12, "{worst:?}");
+    assert!((best.difference - high).abs() < 1e-12, "{best:?}");
+    assert!(worst.permuted < best.permuted, "{worst:?} {best:?}");
+    // Metrics without a model are exact on the same suite.
+    let survival = comparison.metric("survival").unwrap();
+    assert_eq!(survival.bounds.unwrap().deviation, None);
+    assert!(survival.suite.is_none());
+}
