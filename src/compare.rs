@@ -114,6 +114,8 @@ pub struct Comparison {
     pub deaths: Vec<NewDeath>,
     /// How much of what the baseline scored the candidate scored too.
     pub coverage: Coverage,
+    /// Sessions whose prices are not the same on both sides: what they cost is not compared.
+    pub unpriced_sessions: usize,
     /// Survival by kind of probe: explored, never gated.
     pub slices: Vec<Slice>,
     /// The subject of the verdicts.

@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
-use crate::compare::{Mismatch, Source};
+use crate::compare::{Comparison, MetricDifference, Settings, Source};
 use crate::record::journal::write_whole;
+use crate::report::comparison::change;
+use crate::report::display::many;
+use crate::stats::gate::Target;
 
 /// Arguments of `proctor baseline`.
 #[derive(Debug, clap::Args)]
@@ -20,6 +23,12 @@ pub(super) struct Args {
 enum Action {
     /// Save the scores of a run under a name, in place of an older baseline of that name
     Save(SaveArgs),
+    /// Measure a baseline again, after new prices, defaults or evaluators
+    ///
+    /// RUN is a run, by this version of Proctor, of the commit that the baseline was saved from. It is
+    /// refused if its strategies, sessions or probes are not those of the baseline: then more than the
+    /// measurement has changed.
+    Refresh(RefreshArgs),
     /// List the baselines of the folder
     List {
         /// Print JSON
@@ -67,6 +76,20 @@ struct SaveArgs {
 }
 
 #[derive(Debug, clap::Args)]
+struct RefreshArgs {
+    /// Name of the baseline, or its file
+    name: String,
+    /// Folder of a run, by this version, of the commit that the baseline was saved from
+    #[arg(long)]
+    run: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Debug, clap::Args)]
 struct Folder {
     /// Folder of the named baselines
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
@@ -76,6 +99,7 @@ struct Folder {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Save(args) => save_run(args),
+        Action::Refresh(args) => refresh(args),
         Action::List { json, folder } => list(&folder.baselines, *json),
         Action::Show { name, json, folder } => show_one(name, &folder.baselines, *json),
         Action::Rm { name, folder } => {
@@ -122,6 +146,78 @@ fn save_run(args: &SaveArgs) -> anyhow::Result<Exit> {
     show(true, "proctor-baseline-saved", saved, "")
 }
 
+/// Writes a baseline again from a run of the same, as this version measures it.
+fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
+    let (name, baselines) = (&args.name, &args.folder.baselines);
+    let old = read_baseline(name, baselines)?;
+    let shown = args.run.display().to_string();
+    let run = read_run(&args.run)?;
+    if let Some((exit, why)) = comparison::unfit(&run) {
+        return stop(
+            exit,
+            format!("`{name}` is not refreshed from `{shown}`: {why}"),
+        );
+    }
+    let source = Side::of_run(&shown, &run).source.with_noise(None);
+    let mut mismatches = old.definition_mismatches(&source);
+    mismatches.extend(old.subject_mismatches(&source));
+    if let [first, ..] = mismatches.as_slice() {
+        let problem = format!(
+            "`{shown}` is not a run of what `{name}` was saved from: {}: {} in the baseline, {} in the run ({})",
+            first.what,
+            first.baseline,
+            first.candidate,
+            many(mismatches.len(), "difference", "differences")
+        );
+        let hint = "run the commit that the baseline was saved from; `proctor baseline save` saves another";
+        return stop_with(Exit::Baseline, problem, hint);
+    }
+    let noise = if source.noise.is_empty() {
+        // It was measured by a second run, which is not there.
+        old.noise.clone()
+    } else {
+        source.noise.clone()
+    };
+    let source = Source { noise, ..source };
+    write(&source, name, baselines)?;
+    let settings = Settings {
+        target: Target::Population,
+        chance: source.chance(),
+        seed: 1,
+    };
+    let pairs = old.samples().filter_map(|sample| {
+        let again = source.strategy(&sample.strategy)?;
+        Some(Comparison::of(sample, again, settings))
+    });
+    let mut moved = Vec::new();
+    for pair in pairs {
+        let counts = |metric: &MetricDifference| metric.paired.counts;
+        let metrics = pair.metrics.iter();
+        for metric in metrics.filter(|it| counts(it).wins + counts(it).losses > 0) {
+            moved.push(json!({
+                "strategy": pair.candidate,
+                "metric": metric.metric,
+                "baseline": metric.baseline,
+                "candidate": metric.candidate,
+                "change": change(metric),
+            }));
+        }
+    }
+    let facts = json!({
+        "file": baseline_path(name, baselines).display().to_string(),
+        "proctor": source.conditions.proctor,
+        "conditions": old.conditions.mismatches(&source.conditions),
+        "repriced_sessions": old.repriced(&source),
+        "moved": moved,
+    });
+    show(
+        args.json,
+        "proctor-baseline-refreshed",
+        facts,
+        include_str!("text/refreshed.txt"),
+    )
+}
+
 /// The folder of a side, where it is a run.
 fn folder(typed: &str) -> Option<&Path> {
     let place = Path::new(typed.split("::").next().unwrap_or(typed));
@@ -155,17 +251,7 @@ fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
         return stop_with(Exit::Usage, problem, hint);
     }
     let mut mismatches = first.source.mismatches(&second.source);
-    for strategy in first.source.samples() {
-        let name = &strategy.strategy;
-        let other = second.source.strategy(name).map(|other| &other.definition);
-        if other != Some(&strategy.definition) {
-            mismatches.push(Mismatch {
-                what: format!("strategy {name}"),
-                baseline: strategy.definition.clone(),
-                candidate: other.map_or_else(|| "not there".to_owned(), String::clone),
-            });
-        }
-    }
+    mismatches.extend(first.source.definition_mismatches(&second.source));
     if mismatches.is_empty() {
         return Ok(());
     }
@@ -179,13 +265,19 @@ pub(super) fn save(
     name: &str,
     baselines: &Path,
 ) -> anyhow::Result<()> {
+    write(&source.with_noise(again), name, baselines)?;
     let path = baseline_path(name, baselines);
-    let text = source.with_noise(again).to_text()?;
+    say(&format!("saved baseline `{}`", path.display()));
+    Ok(())
+}
+
+fn write(source: &Source, name: &str, baselines: &Path) -> anyhow::Result<()> {
+    let path = baseline_path(name, baselines);
+    let text = source.to_text()?;
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
     write_whole(&path, text.as_bytes())?;
-    say(&format!("saved baseline `{}`", path.display()));
     Ok(())
 }
 

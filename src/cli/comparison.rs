@@ -13,6 +13,7 @@ use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
+use crate::report::display::many;
 use crate::report::{Kind, Report, comment, github};
 use crate::stats::gate::Target;
 
@@ -228,6 +229,18 @@ pub(super) fn compare(
             return stop(Exit::Baseline, problem);
         }
     }
+    let repriced = old.repriced(&new);
+    if !repriced.is_empty() && !options.allow_different {
+        old.forget_costs(&repriced);
+        new.forget_costs(&repriced);
+        say(&format!(
+            "note: the prices of {} are not the same in `{}` and `{}`: their cost is not compared; `proctor \
+             baseline refresh` measures a baseline again with today's prices",
+            many(repriced.len(), "session", "sessions"),
+            baseline.name,
+            candidate.name
+        ));
+    }
     if let Err(mixed) = old.same_reader(&new) {
         old.forget_answers();
         new.forget_answers();
@@ -281,6 +294,15 @@ pub(super) fn compare(
             ));
         }
     }
+    let unpriced_sessions = if options.allow_different {
+        0
+    } else {
+        repriced.len()
+    };
+    let compared = |sample, other| Comparison {
+        unpriced_sessions,
+        ..Comparison::of(sample, other, settings).with_texts(&[&new, &old])
+    };
     let comparisons: Vec<GatedComparison> = pairs
         .pairs
         .iter()
@@ -288,7 +310,7 @@ pub(super) fn compare(
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
             gated: None,
-            comparison: Comparison::of(sample, other, settings).with_texts(&[&new, &old]),
+            comparison: compared(*sample, *other),
         })
         .collect();
     if comparisons.is_empty() {
@@ -352,7 +374,10 @@ pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]
     }
     say(&format!("error: {problem}"));
     CliError::new(Exit::Baseline, "they were not measured by the same")
-        .with_hint("`--allow-different` compares all the same, on sessions of the same content")
+        .with_hint(
+            "if only Proctor changed, `proctor baseline refresh NAME --run RUN` measures the baseline again; \
+             `--allow-different` compares all the same, on sessions of the same content",
+        )
         .into()
 }
 

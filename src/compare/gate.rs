@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::source::PRICED;
 use super::{
     BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
     NewDeath,
@@ -138,7 +139,7 @@ pub fn judge(
             rules.coverage * 100.0
         )
     });
-    let metrics: Vec<GatedMetric> = comparison
+    let mut metrics: Vec<GatedMetric> = comparison
         .metrics
         .iter()
         .filter_map(|metric| {
@@ -146,6 +147,9 @@ pub fn judge(
             Some(one(metric, margin, noise(metric.metric), family))
         })
         .collect();
+    if comparison.unpriced_sessions > 0 {
+        doubt_costs(&mut metrics, comparison.unpriced_sessions, rules);
+    }
     let broken = !lost.is_empty()
         || !deaths.is_empty()
         || !comparison.broken_rules.is_empty()
@@ -175,6 +179,33 @@ pub fn judge(
         coverage,
         metrics,
         family,
+    }
+}
+
+/// Makes verdicts on costs inconclusive: of some sessions no cost was compared.
+fn doubt_costs(metrics: &mut Vec<GatedMetric>, sessions: usize, rules: &Rules) {
+    let margins = rules.margins.iter();
+    for (metric, margin) in margins.filter(|(metric, _)| PRICED.contains(metric)) {
+        let doubted = GatedMetric {
+            metric,
+            margin: *margin,
+            verdict: Verdict::Inconclusive,
+            reason: Some(format!(
+                "the prices of {} are not those of the baseline: \
+                 `proctor baseline refresh` measures it again",
+                if sessions == 1 {
+                    "1 session".to_owned()
+                } else {
+                    format!("{sessions} sessions")
+                }
+            )),
+            sessions_needed: None,
+        };
+        match metrics.iter_mut().find(|known| known.metric == *metric) {
+            Some(known) if known.verdict == Verdict::Regressed => {}
+            Some(known) => *known = doubted,
+            None => metrics.push(doubted),
+        }
     }
 }
 

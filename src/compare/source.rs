@@ -13,6 +13,9 @@ use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, StrategyEntry,
 };
 
+/// The metrics that rest on prices.
+pub(super) const PRICED: [&str; 2] = ["cost_savings", "cost"];
+
 /// How the manifest names a reader where none is asked.
 const NOBODY: &str = "none";
 
@@ -330,10 +333,66 @@ impl Source {
         }
     }
 
-    /// The differences between the two that decide results, apart from the strategies themselves.
+    /// The differences between the two that decide results, apart from the strategies themselves, and from
+    /// prices: see [`Self::repriced`].
     pub fn mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
-        let (old, new) = (&self.conditions, &candidate.conditions);
-        let pairs = old.named().into_iter().zip(new.named());
+        let mut found = self.conditions.mismatches(&candidate.conditions);
+        found.extend(self.subject_mismatches(candidate));
+        found
+    }
+
+    /// Sessions, and what is asked of them, that are not the same in both.
+    pub fn subject_mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
+        let sessions = [&self.sessions, &candidate.sessions];
+        let probes = [&self.probes, &candidate.probes];
+        // The same questions, or nothing that is paired means the same.
+        let is_same = |id: &str| sessions[0].get(id) == sessions[1].get(id);
+        let mut found = mismatches("session", sessions, &|_| true);
+        found.extend(mismatches("probes of", probes, &is_same));
+        found
+    }
+
+    /// Strategies that only one of them has, or that are defined in another way.
+    pub fn definition_mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
+        let definitions = |side: &Self| -> BTreeMap<String, String> {
+            let samples = side.samples();
+            samples
+                .map(|sample| (sample.strategy.clone(), sample.definition.clone()))
+                .collect()
+        };
+        let sides = [self, candidate].map(definitions);
+        mismatches("strategy", sides.each_ref(), &|_| true)
+    }
+
+    /// The sessions of both whose prices differ.
+    pub fn repriced(&self, candidate: &Self) -> Vec<String> {
+        let prices = [&self.conditions.prices, &candidate.conditions.prices];
+        let both = self.sessions.keys();
+        let both = both.filter(|id| candidate.sessions.contains_key(*id));
+        both.filter(|id| prices[0].get(*id) != prices[1].get(*id))
+            .cloned()
+            .collect()
+    }
+
+    /// Leaves out what these sessions cost: a change of prices is no change of a strategy.
+    pub fn forget_costs(&mut self, sessions: &[String]) {
+        for sample in self.strategies.values_mut() {
+            for id in sessions {
+                let Some(session) = sample.sessions.get_mut(id) else {
+                    continue;
+                };
+                session
+                    .metrics
+                    .retain(|name, _| !PRICED.contains(&name.as_str()));
+            }
+        }
+    }
+}
+
+impl Conditions {
+    /// The conditions that differ, prices left out.
+    pub fn mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
+        let pairs = self.named().into_iter().zip(candidate.named());
         let mut found: Vec<Mismatch> = pairs
             .filter(|((_, baseline), (_, candidate))| baseline != candidate)
             .map(|((what, baseline), (_, candidate))| Mismatch {
@@ -342,26 +401,15 @@ impl Source {
                 candidate,
             })
             .collect();
-        let settings = [&old.settings, &new.settings];
-        let sessions = [&self.sessions, &candidate.sessions];
-        let probes = [&self.probes, &candidate.probes];
-        let prices = [&old.prices, &new.prices];
+        let settings = [&self.settings, &candidate.settings];
         let is_decided = |key: &str| !is_optional(key);
         let is_known =
             |key: &str| is_optional(key) && settings.iter().all(|side| side.contains_key(key));
-        // The same questions, or nothing that is paired means the same.
-        let is_same = |id: &str| sessions[0].get(id) == sessions[1].get(id);
-        let is_in_both = |id: &str| sessions.iter().all(|side| side.contains_key(id));
         found.extend(mismatches("setting", settings, &is_decided));
         found.extend(mismatches("setting", settings, &is_known));
-        found.extend(mismatches("session", sessions, &|_| true));
-        found.extend(mismatches("probes of", probes, &is_same));
-        found.extend(mismatches("prices of", prices, &is_in_both));
         found
     }
-}
 
-impl Conditions {
     /// The conditions that are always there, by name.
     fn named(&self) -> [(&'static str, String); 6] {
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());

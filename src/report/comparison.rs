@@ -130,14 +130,19 @@ impl Comparisons {
             });
         }
         let (one, gated) = self.deciding()?;
-        let metric = one.comparison.metric(gated.metric)?;
+        let Some(metric) = one.comparison.metric(gated.metric) else {
+            let reason = gated.reason.as_deref().unwrap_or("not measured");
+            return Some(format!("{}: {}: {reason}", one.title(), gated.metric));
+        };
+        let reason = gated.reason.iter().map(|reason| format!(": {reason}"));
         Some(format!(
-            "{}: {} {} {}, margin {}",
+            "{}: {} {} {}, margin {}{}",
             one.title(),
             gated.metric,
             change(metric),
             interval(metric, one.comparison.target),
-            margin(metric.kind, gated.margin)
+            margin(metric.kind, gated.margin),
+            reason.collect::<String>()
         ))
     }
 
@@ -168,8 +173,11 @@ impl Comparisons {
             if !unconfirmed.is_empty() {
                 cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
             }
-            cases.extend(gated.metrics.iter().filter_map(|gated| {
-                let metric = one.comparison.metric(gated.metric)?;
+            cases.extend(gated.metrics.iter().map(|gated| {
+                let Some(metric) = one.comparison.metric(gated.metric) else {
+                    let reason = gated.reason.iter().cloned().collect();
+                    return self.case(gated.metric, gated.verdict, reason);
+                };
                 let reason = gated.reason.iter().map(|reason| format!(" · {reason}"));
                 let says = format!(
                     "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
@@ -183,7 +191,7 @@ impl Comparisons {
                     one.comparison.seed,
                     reason.collect::<String>()
                 );
-                Some(self.case(gated.metric, gated.verdict, vec![says]))
+                self.case(gated.metric, gated.verdict, vec![says])
             }));
             let name = one.title();
             Some(Suite { name, cases })
@@ -275,6 +283,12 @@ impl GatedComparison {
                 notes.push(format!("… and {more} more hard breaks"));
             }
             notes.extend(hard_breaks::unconfirmed(gated));
+            let metrics = gated.metrics.iter();
+            let absent = metrics.filter(|it| comparison.metric(it.metric).is_none());
+            notes.extend(absent.map(|it| {
+                let reason = it.reason.as_deref().unwrap_or("not measured");
+                format!("{} is {}: {reason}", it.metric, it.verdict)
+            }));
             notes.extend(self.correction());
         }
         notes.extend(comparison.metrics.iter().flat_map(warnings));

@@ -1254,3 +1254,81 @@ fn a_run_alone_is_written_for_build_servers_too() {
             .contains("<failure message=\"broken (died ")
     );
 }
+
+/// The baseline `main` of a bench, altered as an older build might have written it.
+fn age(bench: &Bench, alter: impl Fn(&mut serde_json::Value)) {
+    let mut file: serde_json::Value =
+        serde_json::from_str(&bench.read("baselines/main.json")).unwrap();
+    alter(&mut file);
+    bench.write("baselines/main.json", &file.to_string());
+}
+
+#[test]
+fn a_baseline_is_refreshed_by_a_run_of_the_same_and_by_no_other() {
+    let bench = baselined(10);
+    let first = bench.read("baselines/main.json");
+    age(&bench, |file| {
+        file["conditions"]["proctor"] = "0.0.1".into();
+        let (_, strategy) = file["strategies"]
+            .as_object_mut()
+            .unwrap()
+            .iter_mut()
+            .next()
+            .unwrap();
+        let (_, session) = strategy["sessions"]
+            .as_object_mut()
+            .unwrap()
+            .iter_mut()
+            .next()
+            .unwrap();
+        session["metrics"]["cost"] = serde_json::json!([1.0]);
+    });
+    let refresh = ["baseline", "refresh", "main", "--run"];
+    let with = |run| [&refresh[..], &[run]].concat();
+    bench.check(
+        &with("old"),
+        0,
+        &["refreshed `baselines/main.json`", ": cost ×"],
+    );
+    assert_eq!(bench.read("baselines/main.json"), first);
+    bench.check(&with("old"), 0, &["no score moved"]);
+    bench.write("ci.toml", &scenario(3, 1, 8));
+    bench.check(&["run", "ci.toml", "--out", "other"], 0, &[]);
+    bench.check(
+        &with("other"),
+        106,
+        &["is not a run of what `main` was saved from: strategy ours"],
+    );
+    assert_eq!(bench.read("baselines/main.json"), first);
+}
+
+#[test]
+fn costs_at_other_prices_are_not_compared_and_never_pass_in_silence() {
+    let bench = baselined(10);
+    age(&bench, |file| {
+        let session = file["sessions"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .next()
+            .unwrap()
+            .clone();
+        file["conditions"]["prices"] = serde_json::json!({ session: "yesterday's" });
+    });
+    let gate = ["gate", "old", "--baseline", "main"];
+    let note = "the prices of 1 session are not the same";
+    bench.check(&gate, 0, &[note, "the gate passed"]);
+    let costs = [
+        &gate[..],
+        &["--margin", "cost=0.05", "--fail-on", "inconclusive"],
+    ]
+    .concat();
+    bench.check(
+        &costs,
+        103,
+        &[
+            note,
+            "inconclusive: the prices of 1 session are not those of the baseline",
+        ],
+    );
+}

@@ -471,9 +471,9 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     let run = ["run", "small.toml", "--out", "priced"];
     let run = proctor(folder.path(), &[&run[..], &own].concat());
     assert!(run.status.success(), "{run:?}");
-    let priced = ["report", "priced", "--timings", "-o", "priced.md"];
+    let priced = ["report", "priced", "--timings", "-o", "priced.full.md"];
     assert!(proctor(folder.path(), &priced).status.success());
-    let written = read("priced.md");
+    let written = read("priced.full.md");
     let (_, table) = written.split_once(title).unwrap();
     let line = table
         .lines()

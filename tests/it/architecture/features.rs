@@ -107,6 +107,8 @@ const FEATURES: &[Feature] = &[
             ("compare/difference", "accuracy survival"),
             ("compare/gate", "accuracy completion"),
             ("compare/slices", "survival"),
+            // What rests on prices is not compared where they changed.
+            ("compare/source", "cost_savings"),
             // The evaluator of that name.
             ("metric/noise", "survival"),
             // Columns of probe items.
@@ -114,8 +116,8 @@ const FEATURES: &[Feature] = &[
             // The few columns of a comment.
             (
                 "report/comment",
-                "accuracy action_support completion cost_savings cost_savings_edge strategy_calls survival \
-                 token_savings",
+                "accuracy action_support completion cost_savings cost_savings_edge fired strategy_calls \
+                 survival token_savings",
             ),
             // What is still in the prompt is lost; anything else is an answer to it.
             ("report/comparison/hard_breaks", "survival"),
@@ -191,6 +193,8 @@ const FEATURES: &[Feature] = &[
                 "cache.prices window.fraction window.mode window.tokens",
             ),
             ("cli/models", "base_url"),
+            // Options that the help of the gate shows.
+            ("cli/run", "fail_on"),
             ("cli/sweep", "models.reader"),
             // Named in advice.
             ("report/sections/noise", "models.answers models.judgements"),
