@@ -74,8 +74,10 @@ impl Args {
 
 /// Comparing with a baseline, and keeping one.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(folded))]
 struct AgainstBaseline {
-    /// Fail if anything got worse than the baseline
+    /// Fail if anything got worse than the baseline; `proctor gate --help` shows its other options, which
+    /// `run` takes as well
     #[arg(long)]
     gate: bool,
     /// Compare with this baseline, a name or a file; it must exist
@@ -93,6 +95,19 @@ struct AgainstBaseline {
     options: ComparisonOptions,
     #[command(flatten)]
     files: Files,
+}
+
+/// Leaves the options of the gate out of the help of `run`.
+fn folded(arg: clap::Arg) -> clap::Arg {
+    let is_of_gate = matches!(
+        arg.get_id().as_str(),
+        "margin" | "fail_on" | "anchor" | "target" | "allow_different"
+    );
+    if is_of_gate {
+        arg.hide_short_help(true).hide_long_help(true)
+    } else {
+        arg
+    }
 }
 
 impl AgainstBaseline {
