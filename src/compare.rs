@@ -160,9 +160,9 @@ pub struct MetricDifference {
     pub direction: Direction,
     /// Who measured it.
     pub evaluator: &'static str,
-    /// Mean over sessions under the baseline.
+    /// Mean over clusters under the baseline.
     pub baseline: f64,
-    /// Mean over sessions under the candidate.
+    /// Mean over clusters under the candidate.
     pub candidate: f64,
     /// Differences per session and per probe; a share or count has one value per session.
     pub paired: PairedDifference,
@@ -177,16 +177,16 @@ pub struct MetricDifference {
     /// The bounds that a verdict rests on, with the sign such that higher is better, of amounts on
     /// the log scale; `None` where the error is not known.
     pub bounds: Option<Bounds>,
-    /// p value of the test (sign flips of sessions; about a suite, permutation of repeats), adjusted for all
+    /// p value of the test (sign flips of clusters; about a suite, permutation of repeats), adjusted for all
     /// comparisons of the family.
     pub adjusted_p: Option<f64>,
     /// Sessions of the baseline that the candidate lacks, for this metric; of amounts also those of which one
     /// side died at another call than the other.
     pub missing_sessions: usize,
-    /// Each session's difference, of amounts the logarithm of the ratio, in the order of session ids: what
+    /// Each cluster's difference, of amounts the logarithm of the ratio, in the order of their names: what
     /// families of tests are made of.
     #[serde(skip)]
-    pub by_session: Vec<(String, f64)>,
+    pub by_cluster: Vec<(String, f64)>,
 }
 
 impl MetricDifference {

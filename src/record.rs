@@ -133,6 +133,31 @@ fn is_once(times: &u32) -> bool {
     *times == 1
 }
 
+impl Manifest {
+    /// The cluster of a session: the id of its main session, or its own.
+    ///
+    /// It looks through all sessions: to place many, use [`Manifest::clusters`].
+    pub fn cluster_of<'a>(&'a self, session: &'a str) -> &'a str {
+        let entry = self.sessions.iter().find(|entry| entry.id == session);
+        entry.map_or(session, SessionEntry::cluster)
+    }
+
+    /// The cluster of each session, by the session's id.
+    pub fn clusters(&self) -> BTreeMap<&str, &str> {
+        let sessions = self.sessions.iter();
+        sessions
+            .map(|entry| (entry.id.as_str(), entry.cluster()))
+            .collect()
+    }
+}
+
+impl SessionEntry {
+    /// The id of its main session, or its own.
+    pub fn cluster(&self) -> &str {
+        self.cluster.as_deref().unwrap_or(&self.id)
+    }
+}
+
 /// In [`Manifest::conditions`]: the rubric by which the judge's verdicts were given.
 pub const JUDGE_RUBRIC: &str = "judge rubric";
 
@@ -188,6 +213,10 @@ pub struct SessionEntry {
     pub id: String,
     /// Hash of its content.
     pub hash: String,
+    /// The id of the main session that it is a side chain of: both are one cluster, and count once.
+    /// `None` where it is a cluster of its own, and in older folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The format it was read from, or `synthetic`.
     pub format: String,
     /// Messages in the full history.

@@ -378,6 +378,12 @@ impl Session {
         &self.parts.id
     }
 
+    /// Whether it is the conversation of a sub-agent.
+    pub fn is_side_chain(&self) -> bool {
+        let first = self.parts.messages.first();
+        first.is_some_and(|message| message.has_tag(Tag::Sidechain))
+    }
+
     /// The system prompt, if it was recorded.
     pub fn system(&self) -> Option<&Arc<str>> {
         self.parts.system.as_ref()

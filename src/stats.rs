@@ -1,7 +1,8 @@
 //! Estimates: a number with its interval and the n it rests on.
 //!
-//! Sessions are the independent units; the probes inside one session are not. An [`Estimate`] is
-//! therefore a mean over sessions, and its interval counts sessions, however many items each has. A
+//! Sessions are the independent units; the probes inside one session are not, nor are the side chains
+//! of a session, which form one cluster with it. An [`Estimate`] is therefore a mean over clusters,
+//! here called sessions, and its interval counts them, however many items each has. A
 //! value that is exact on the sessions that were run (a peak, a count, a ratio of totals) is not an
 //! estimate and has no interval.
 
@@ -59,7 +60,7 @@ pub struct ConfidenceInterval {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleSize {
-    /// Sessions: the independent units.
+    /// The independent units: sessions, each with its side chains.
     pub sessions: usize,
     /// Observations in them: probe items, atoms, events; the sessions themselves where there is
     /// nothing smaller.

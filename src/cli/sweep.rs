@@ -1,6 +1,6 @@
 //! `proctor sweep`: many settings of one strategy, and the one that is worth having.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -333,16 +333,25 @@ fn points(
     Ok((points, window_runs))
 }
 
-/// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half.
+/// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half. Side chains
+/// stay with their main session.
 fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
-    let sessions = plan.manifest().sessions.iter();
-    let mut ids: Vec<String> = sessions.map(|session| session.id.clone()).collect();
-    ids.sort_by_cached_key(|id| {
+    let mut clusters: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for session in &plan.manifest().sessions {
+        let own = clusters.entry(session.cluster()).or_default();
+        own.push(session.id.clone());
+    }
+    let mut clusters: Vec<(&str, Vec<String>)> = clusters.into_iter().collect();
+    clusters.sort_by_cached_key(|(id, _)| {
         let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], id.as_bytes()]);
-        (hash.hex(16), id.clone())
+        (hash.hex(16), *id)
     });
-    let confirm = ids.split_off(ids.len().div_ceil(2));
-    (ids, confirm)
+    let confirm = clusters.split_off(clusters.len().div_ceil(2));
+    let [tune, confirm] = [clusters, confirm].map(|half| {
+        let sessions = half.into_iter().flat_map(|(_, sessions)| sessions);
+        sessions.collect()
+    });
+    (tune, confirm)
 }
 
 impl SweepRun<'_> {

@@ -65,6 +65,7 @@ impl Source {
                 for (name, sample) in &mut found.strategies {
                     sample.strategy.clone_from(name);
                 }
+                found.place_in_clusters();
                 Ok(found)
             }
         }

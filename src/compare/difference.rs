@@ -1,6 +1,6 @@
 //! From two samples to differences, metric by metric.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::slices;
 use super::{
@@ -77,6 +77,24 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
 /// A session of the baseline, and what the candidate has of it.
 pub(super) type Pair<'a> = (&'a str, &'a SessionSample, Option<&'a SessionSample>);
 
+/// The cluster of a pair: its main session, or the session itself. An older baseline knows of none.
+pub(super) fn cluster<'a>((id, old, new): &Pair<'a>) -> &'a str {
+    let known = [Some(*old), *new].into_iter().flatten();
+    let mut known = known.filter_map(|session| session.cluster.as_deref());
+    known.next().unwrap_or(id)
+}
+
+/// The items of each cluster, in the order of the clusters' names.
+pub(super) fn in_clusters<'a, T>(
+    items: impl Iterator<Item = (&'a str, T)>,
+) -> BTreeMap<&'a str, Vec<T>> {
+    let mut clusters: BTreeMap<&str, Vec<T>> = BTreeMap::new();
+    for (cluster, item) in items {
+        clusters.entry(cluster).or_default().push(item);
+    }
+    clusters
+}
+
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -111,15 +129,14 @@ fn metric_difference(
     pairs: &[Pair<'_>],
     settings: Settings,
 ) -> Option<MetricDifference> {
-    let (mut ids, mut sessions) = (Vec::new(), Vec::new());
     let comparable: Vec<Pair<'_>> = match metric.kind {
         Kind::Amount => pairs.iter().copied().filter(ended_alike).collect(),
         Kind::Probes | Kind::Share | Kind::Count => pairs.to_vec(),
     };
     let mut missing_sessions = pairs.len() - comparable.len();
     let pairs = &comparable[..];
-    for pair in pairs {
-        let (id, old, new) = pair;
+    let sessions = pairs.iter().map(|pair| {
+        let (_, old, new) = pair;
         let value = |session: &SessionSample| mean(session.metrics.get(metric.name)?);
         let mut session = PairedSession::default();
         if metric.kind == Kind::Probes {
@@ -131,39 +148,41 @@ fn metric_difference(
         } else if value(old).is_some() {
             missing_sessions += 1;
         }
-        ids.push(*id);
-        sessions.push(session);
-    }
-    let mut paired = PairedDifference::of(&sessions, settings.seed)?;
+        (cluster(pair), session)
+    });
+    let (names, clusters): (Vec<&str>, Vec<Vec<PairedSession>>) =
+        in_clusters(sessions).into_iter().unzip();
+    let mut paired = PairedDifference::of(&clusters, settings.seed)?;
     for estimate in [&mut paired.by_session, &mut paired.by_probe] {
         if estimate.point_estimate.abs() < NOTHING {
             estimate.point_estimate = 0.0;
         }
     }
-    let used = || sessions.iter().filter(|session| !session.pairs.is_empty());
-    let side = |pick: fn(&(f64, f64)) -> f64| {
-        let of_session = |s: &PairedSession| mean(&s.pairs.iter().map(pick).collect::<Vec<_>>());
-        mean(&used().filter_map(of_session).collect::<Vec<_>>()).unwrap_or(0.0)
+    // Over the sessions of a cluster, the mean of what each pair of a session gives.
+    let of_cluster = |own: &Vec<PairedSession>, of: fn(&(f64, f64)) -> f64| {
+        let of_session = |it: &PairedSession| mean(&it.pairs.iter().map(of).collect::<Vec<_>>());
+        mean(&own.iter().filter_map(of_session).collect::<Vec<_>>())
     };
-    let amounts: Vec<(f64, f64)> = used().flat_map(|s| s.pairs.clone()).collect();
+    let side = |of: fn(&(f64, f64)) -> f64| {
+        let means = clusters.iter().filter_map(|own| of_cluster(own, of));
+        mean(&means.collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    let amounts = |own: &Vec<PairedSession>| own.iter().flat_map(|it| it.pairs.clone()).collect();
+    let amounts: Vec<Vec<(f64, f64)>> = clusters.iter().map(amounts).collect();
     let is_amount = metric.kind == Kind::Amount;
     let ratio = is_amount.then(|| Ratio::of(&amounts)).flatten();
-    let by_session: Vec<(String, f64)> = ids
-        .iter()
-        .zip(&sessions)
-        .filter(|(_, session)| !session.pairs.is_empty())
-        .map(|(id, session)| {
-            let pairs = session.pairs.iter();
-            let sum: f64 = match ratio {
-                Some(_) => pairs.map(|(old, new)| libm::log(new / old)).sum(),
-                None => pairs.map(|(old, new)| new - old).sum(),
-            };
-            ((*id).to_owned(), sum / session.pairs.len() as f64)
-        })
+    let difference: fn(&(f64, f64)) -> f64 = match ratio {
+        Some(_) => |(old, new)| libm::log(new / old),
+        None => |(old, new)| new - old,
+    };
+    let by_cluster: Vec<(String, f64)> = names
+        .into_iter()
+        .zip(&clusters)
+        .filter_map(|(name, own)| Some((name.to_owned(), of_cluster(own, difference)?)))
         .collect();
     if ratio.is_some() {
         // The test must ask what the interval answers, and that is one of logarithms.
-        let logs: Vec<f64> = by_session.iter().map(|(_, log)| *log).collect();
+        let logs: Vec<f64> = by_cluster.iter().map(|(_, log)| *log).collect();
         paired.sign_flip = signflip::test(&logs, settings.seed);
     }
     let by_repeats = settings.target == Target::Suite && settings.chance.touches(metric.name);
@@ -188,7 +207,7 @@ fn metric_difference(
         suite,
         worst,
         missing_sessions,
-        by_session,
+        by_cluster,
     };
     difference.adjusted_p = difference.p();
     Some(difference)
@@ -249,8 +268,8 @@ fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// The difference of a metric on this suite by repeats, of amounts by their logarithms; `None`
-/// where a session was not scored in two repeats on both sides. Pairs without a score are left out,
+/// The difference of a metric on this suite by repeats, of amounts by their logarithms, each cluster
+/// weighing the same; `None` where a session was not scored in two repeats on both sides. Pairs without a score are left out,
 /// or get these in place of the score that the baseline or the candidate lacks.
 fn of_repeats(
     metric: &ComparableMetric,
@@ -264,7 +283,8 @@ fn of_repeats(
             Kind::Probes | Kind::Share | Kind::Count => values,
         }
     };
-    let of_pair = |(_, old, new): &Pair<'_>| {
+    let of_pair = |pair: &Pair<'_>| {
+        let (_, old, new) = pair;
         let new = (*new)?;
         let baseline = repeats(metric, old, new, fill.map(|fill| fill.0));
         let candidate = repeats(metric, new, old, fill.map(|fill| fill.1));
@@ -273,8 +293,26 @@ fn of_repeats(
             candidate: on_scale(candidate),
         })
     };
-    let repeats: Vec<Repeats> = pairs.iter().filter_map(of_pair).collect();
+    let of_pairs = pairs
+        .iter()
+        .filter_map(|pair| Some((cluster(pair), of_pair(pair)?)));
+    let clusters = in_clusters(of_pairs).into_values();
+    let repeats: Vec<Repeats> = clusters.map(|own| mean_repeats(&own)).collect();
     suite::compare(&repeats, seed)
+}
+
+/// The mean of a cluster's sessions, repeat by repeat, as far as all of them have it.
+fn mean_repeats(sessions: &[Repeats]) -> Repeats {
+    let side = |of: fn(&Repeats) -> &Vec<f64>| {
+        let fewest = sessions.iter().map(|it| of(it).len()).min().unwrap_or(0);
+        let of_repeat = |at: usize| sessions.iter().map(|it| of(it)[at]).sum::<f64>();
+        let repeats = (0..fewest).map(|at| of_repeat(at) / sessions.len() as f64);
+        repeats.collect()
+    };
+    Repeats {
+        baseline: side(|session| &session.baseline),
+        candidate: side(|session| &session.candidate),
+    }
 }
 
 /// A session's value in each repeat: of probes those that `other` scores as well, and with `fill`
@@ -419,4 +457,92 @@ fn coverage(pairs: &[Pair<'_>]) -> Coverage {
             .extend((of_metric.items > 0).then_some(of_metric));
     }
     coverage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight sessions of three repeats, each with its own level.
+    fn sample(shift: f64) -> Sample {
+        let session = |at: u32| {
+            let value = |repeat: u32| f64::from(at % 5 + repeat) / 10.0 + shift * f64::from(at);
+            let values: Vec<f64> = (0..3).map(value).collect();
+            let probe = ProbeSample {
+                kind: "recall".to_owned(),
+                importance: Importance::High,
+                survival: values.clone(),
+                extract: Vec::new(),
+                accuracy: Vec::new(),
+                answers: Vec::new(),
+                lost_at: None,
+            };
+            let amounts = values.iter().map(|value| 1_000.0 + value);
+            SessionSample {
+                metrics: BTreeMap::from([
+                    ("action_support".to_owned(), values.clone()),
+                    ("tokens".to_owned(), amounts.collect()),
+                ]),
+                probes: BTreeMap::from([("p@50".to_owned(), probe)]),
+                ..SessionSample::default()
+            }
+        };
+        Sample {
+            sessions: (0..8).map(|at| (format!("s{at}"), session(at))).collect(),
+            ..Sample::default()
+        }
+    }
+
+    /// With copies of three sessions, each a side chain of the session that it copies.
+    fn with_copies(mut sample: Sample) -> Sample {
+        for (main, copy) in [("s1", "s1-side-1"), ("s1", "s1-side-2"), ("s6", "a")] {
+            let mut session = sample.sessions[main].clone();
+            session.cluster = Some(main.to_owned());
+            sample.sessions.insert(copy.to_owned(), session);
+        }
+        sample
+    }
+
+    #[test]
+    fn a_session_copied_as_its_own_side_chain_changes_no_difference_and_no_interval() {
+        let close = |left: Option<f64>, right: Option<f64>, what: &str| {
+            let (left, right) = (left.unwrap_or(f64::NAN), right.unwrap_or(f64::NAN));
+            let both_unknown = left.is_nan() && right.is_nan();
+            assert!(both_unknown || (left - right).abs() < 1e-9, "{what}");
+        };
+        for (target, chance) in [
+            (Target::Population, Chance::Everywhere),
+            (Target::Suite, Chance::Everywhere),
+        ] {
+            let settings = Settings {
+                target,
+                chance,
+                seed: 1,
+            };
+            let of = |change: fn(Sample) -> Sample| {
+                compare(&change(sample(0.0)), &change(sample(0.01)), settings)
+            };
+            let (alone, copied) = (of(|sample| sample), of(with_copies));
+            assert_eq!(alone.metrics.len(), 3);
+            for (one, two) in alone.metrics.iter().zip(&copied.metrics) {
+                let what = one.metric;
+                close(Some(one.baseline), Some(two.baseline), what);
+                close(Some(one.candidate), Some(two.candidate), what);
+                let (left, right) = (one.paired.by_session, two.paired.by_session);
+                assert_eq!((left.n.sessions, right.n.sessions), (8, 8), "{what}");
+                close(Some(left.point_estimate), Some(right.point_estimate), what);
+                close(left.standard_error, right.standard_error, what);
+                let p = |it: &MetricDifference| it.paired.sign_flip.map(|test| test.p);
+                close(p(one), p(two), what);
+                close(one.suite.map(|it| it.p), two.suite.map(|it| it.p), what);
+                assert_eq!(one.suite.is_some(), target == Target::Suite, "{what}");
+                let lower = |it: &MetricDifference| it.bounds.map(|bounds| bounds.interval_lower);
+                assert!(one.bounds.is_some(), "{what}");
+                close(lower(one), lower(two), what);
+                let geometric = |it: &MetricDifference| it.ratio.map(|it| it.geometric);
+                let error = |it| geometric(it).and_then(|it| it.standard_error);
+                close(error(one), error(two), what);
+            }
+        }
+    }
 }

@@ -46,15 +46,15 @@ fn joint(
     metric: &str,
     seed: u64,
 ) -> Option<Vec<f64>> {
-    // Signs of sessions say nothing about a suite, whose error is that of repeats.
+    // Signs of clusters say nothing about a suite, whose error is that of repeats.
     let differences = |at: &usize| {
         let found = comparisons[*at].metric(metric)?;
-        let by_session = || found.by_session.iter().cloned().unzip();
-        found.suite.is_none().then(by_session)
+        let by_cluster = || found.by_cluster.iter().cloned().unzip();
+        found.suite.is_none().then(by_cluster)
     };
     let all: Vec<(Vec<String>, Vec<f64>)> = have.iter().map(differences).collect::<Option<_>>()?;
-    let (sessions, candidates): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-    if sessions.windows(2).any(|pair| pair[0] != pair[1]) {
+    let (clusters, candidates): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    if clusters.windows(2).any(|pair| pair[0] != pair[1]) {
         return None;
     }
     max_t(&candidates, DRAWN_PATTERNS, seed)

@@ -31,6 +31,11 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSample {
+    /// The main session that it is a side chain of; a file holds it in [`Source::clusters`].
+    ///
+    /// [`Source::clusters`]: super::Source::clusters
+    #[serde(skip)]
+    pub cluster: Option<String>,
     /// Metrics with one value per session, one entry per repeat.
     pub metrics: BTreeMap<String, Vec<f64>>,
     /// Cost savings with a breakpoint in front of what the strategy changes next, one entry per repeat that

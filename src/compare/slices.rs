@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::difference::{Pair, paired_probes};
+use super::difference::{Pair, cluster, in_clusters, paired_probes};
 use crate::stats::Estimate;
 use crate::stats::multiple::{EXPLORED, benjamini_hochberg};
 use crate::stats::paired::{Counts, PairedDifference, PairedSession};
@@ -15,7 +15,7 @@ use crate::stats::paired::{Counts, PairedDifference, PairedSession};
 pub struct Slice {
     /// The kind.
     pub kind: String,
-    /// Difference in survival, each session weighing the same.
+    /// Difference in survival, each cluster weighing the same.
     pub difference: Estimate,
     /// Wins, ties and losses.
     pub counts: Counts,
@@ -36,10 +36,9 @@ pub(super) fn by_kind(pairs: &[Pair<'_>], seed: u64) -> Vec<Slice> {
     let found: Vec<(&str, PairedDifference)> = kinds
         .into_iter()
         .filter_map(|kind| {
-            let sessions: Vec<PairedSession> = pairs
-                .iter()
-                .map(|pair| paired_probes(pair, "survival", |probe| probe.kind == kind))
-                .collect();
+            let of_pair = |pair| paired_probes(pair, "survival", |probe| probe.kind == kind);
+            let sessions = in_clusters(pairs.iter().map(|pair| (cluster(pair), of_pair(pair))));
+            let sessions: Vec<Vec<PairedSession>> = sessions.into_values().collect();
             Some((kind, PairedDifference::of(&sessions, seed)?))
         })
         .collect();

@@ -35,6 +35,9 @@ pub struct Source {
     /// The hash of what is asked of each session, where it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, String>,
+    /// The main session of each side chain: both count as one. Empty in older files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clusters: BTreeMap<String, String>,
     /// Names of the strategies, in the order of the run.
     pub order: Vec<String>,
     /// The strategies, by name.
@@ -167,7 +170,7 @@ impl Source {
             .strategies
             .iter()
             .filter(|entry| with_added || !entry.is_added);
-        Self {
+        let mut source = Self {
             format: FORMAT.to_owned(),
             version: VERSION,
             conditions: Conditions {
@@ -197,10 +200,23 @@ impl Source {
                 .iter()
                 .map(|session| (session.id.clone(), session.hash.clone()))
                 .collect(),
+            clusters: sessions
+                .iter()
+                .filter_map(|session| Some((session.id.clone(), session.cluster.clone()?)))
+                .collect(),
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
             noise: BTreeMap::new(),
             texts: texts(cells),
+        };
+        source.place_in_clusters();
+        source
+    }
+
+    /// Writes into each sample which cluster it belongs to.
+    pub(super) fn place_in_clusters(&mut self) {
+        for (id, session) in self.strategies.values_mut().flat_map(|it| &mut it.sessions) {
+            session.cluster = self.clusters.get(id).cloned();
         }
     }
 
@@ -326,6 +342,8 @@ impl Source {
     pub fn keep_sessions_of(&mut self, other: &Self) {
         self.sessions
             .retain(|id, hash| other.sessions.get(id) == Some(hash));
+        let sessions = &self.sessions;
+        self.clusters.retain(|id, _| sessions.contains_key(id));
         for sample in self.strategies.values_mut() {
             sample
                 .sessions
@@ -499,6 +517,7 @@ mod tests {
                 },
                 sessions: BTreeMap::new(),
                 probes: BTreeMap::new(),
+                clusters: BTreeMap::new(),
                 order: names.iter().map(|name| (*name).to_owned()).collect(),
                 strategies: names
                     .iter()

@@ -22,6 +22,10 @@ use crate::record::{Arm, ArtifactTrail, SummaryAtoms};
 pub struct CellSummary {
     /// The session's id.
     pub session: String,
+    /// The session's [cluster](crate::record::Manifest::cluster_of): side chains count with their
+    /// main session.
+    #[serde(skip)]
+    pub cluster: String,
     /// The strategy's name, or `full` or `empty`.
     pub strategy: String,
     /// Which repeat, from 0.
@@ -96,6 +100,7 @@ impl CellSummary {
         };
         Self {
             session: cell.session.clone(),
+            cluster: cell.session.clone(),
             strategy: cell.strategy.clone(),
             repeat: cell.repeat,
             arm: cell.arm,
@@ -122,6 +127,15 @@ impl CellSummary {
             retention: Retention::of(cell, reference),
             answers: asked.then(|| answers(Scope::Context)),
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
+        }
+    }
+
+    /// The same, of a session in this cluster.
+    #[must_use]
+    pub fn in_cluster(self, cluster: &str) -> Self {
+        Self {
+            cluster: cluster.to_owned(),
+            ..self
         }
     }
 

@@ -275,6 +275,7 @@ fn material<'a>(
     let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions
         .flat_map(|entry| of_session(&entry.id))
         .partition(|cell| cell.end.is_measured());
+    let clusters = manifest.clusters();
     let summaries: Vec<CellSummary> = cells
         .iter()
         .map(|cell| {
@@ -282,7 +283,11 @@ fn material<'a>(
                 full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
                 empty: of(cell, EMPTY, 0),
             };
-            CellSummary::with_controls(cell, controls, manifest.reader.kind)
+            let summary = CellSummary::with_controls(cell, controls, manifest.reader.kind);
+            match clusters.get(cell.session.as_str()) {
+                Some(cluster) => summary.in_cluster(cluster),
+                None => summary,
+            }
         })
         .collect();
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {

@@ -23,6 +23,8 @@ pub(super) struct LoadedSession {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
     pub(super) probes: Vec<Probe>,
+    /// The id of the main session of a side chain, where there is one.
+    cluster: Option<String>,
     /// How many of its items are about planted values.
     pub(super) planted: usize,
     /// The prepared session, where it is kept from run to run.
@@ -36,6 +38,7 @@ impl LoadedSession {
             session: Arc::new(session),
             counts,
             probes,
+            cluster: None,
             planted: 0,
             cached: None,
         }
@@ -88,6 +91,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
             all.passed_over.push(error.to_string());
             Vec::new()
         });
+        let mut main: Option<String> = None;
         for mut loaded in sessions {
             if let Some(repeated) = forks.repeated(&loaded.session) {
                 let session = Arc::unwrap_or_clone(loaded.session);
@@ -98,10 +102,23 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
             if !seen.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
             }
+            // A file may hold several main sessions; a side chain follows its own.
+            match &main {
+                Some(main) if loaded.session.is_side_chain() => {
+                    loaded.cluster = Some(main.clone());
+                }
+                Some(_) | None => main = Some(id),
+            }
             let selection = &scenario.selection;
             loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
             all.sessions.push(loaded);
         }
+    }
+    // `proctor import` writes each into a file of its own, with the id of its main session in its own.
+    for loaded in all.sessions.iter_mut().filter(|it| it.cluster.is_none()) {
+        let named = loaded.session.id().rsplit_once("-side-");
+        let main = named.map(|(main, _)| main.to_owned());
+        loaded.cluster = main.filter(|main| loaded.session.is_side_chain() && seen.contains(main));
     }
     facts.all_placed()?;
     if all.sessions.is_empty() {
@@ -160,6 +177,7 @@ fn entry_of(loaded: &LoadedSession, scenario: &Scenario, prices: &Prices) -> Ses
     SessionEntry {
         id: session.id().to_owned(),
         hash: ContentHash::of_written(|out| native::write(session, out)).to_string(),
+        cluster: loaded.cluster.clone(),
         format: session.source().format.clone(),
         messages: session.messages().len(),
         calls: session.calls().len(),

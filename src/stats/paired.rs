@@ -1,8 +1,8 @@
 //! Paired differences: the same sessions and the same probes under two strategies.
 //!
-//! A probe's difference is the candidate's score minus the baseline's. Sessions are the
-//! independent units: both estimates, by session and by probe, take their error from the spread
-//! between sessions.
+//! A probe's difference is the candidate's score minus the baseline's. Clusters are the independent
+//! units: a session, with its side chains where it has any. Both estimates, by session and by probe,
+//! take their error from the spread between clusters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,20 +27,21 @@ pub struct PairedSession {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairedDifference {
-    /// The headline: the mean over sessions of each session's mean difference.
+    /// The headline: the mean over clusters of the mean over sessions of each session's mean
+    /// difference. Its sessions are clusters.
     pub by_session: Estimate,
-    /// Every probe weighing the same; its error is clustered by session.
+    /// Every probe weighing the same; its error is clustered.
     pub by_probe: Estimate,
     /// Whether the two are more than one standard error apart: long sessions differ from short
     /// ones.
     pub weights_matter: bool,
     /// Pairs in which the candidate is better, equal, worse: a description, not a test.
     pub counts: Counts,
-    /// Sign-flip test over sessions; nothing below two.
+    /// Sign-flip test over clusters; nothing below two.
     pub sign_flip: Option<SignFlip>,
-    /// Percentile interval of the cluster bootstrap; from 30 sessions only.
+    /// Percentile interval of the cluster bootstrap; from 30 clusters only.
     pub bootstrap: Option<ConfidenceInterval>,
-    /// The smallest difference that this many sessions would have shown in 8 of 10 experiments.
+    /// The smallest difference that this many clusters would have shown in 8 of 10 experiments.
     pub detectable: Option<f64>,
     /// The point estimate if every pair without a score were as bad, and as good, as can be; `None`
     /// where all were scored.
@@ -79,33 +80,50 @@ impl Counts {
     }
 }
 
-/// Sums of one session: its difference `D` and its number of pairs `m`.
+/// Sums of one cluster: its difference `D` and its number of pairs `m`, and its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cluster {
-    /// `D_s`, the sum of the session's differences.
+    /// `D_s`, the sum of its differences.
     pub difference: f64,
     /// `m_s`, how many pairs.
     pub pairs: usize,
+    /// The mean over its sessions of their mean differences; not a number without pairs.
+    pub mean: f64,
 }
 
 impl Cluster {
-    /// `D_s / m_s`.
-    pub fn mean(self) -> f64 {
-        self.difference / self.pairs as f64
+    /// A session that is a cluster of its own: its mean is `D_s / m_s`.
+    pub fn of(difference: f64, pairs: usize) -> Self {
+        Self {
+            difference,
+            pairs,
+            mean: difference / pairs as f64,
+        }
+    }
+
+    /// Several sessions; those without pairs are left out.
+    fn of_sessions(sessions: &[PairedSession]) -> Self {
+        let used = sessions.iter().map(PairedSession::alone);
+        let used: Vec<Self> = used.filter(|session| session.pairs > 0).collect();
+        Self {
+            difference: used.iter().map(|session| session.difference).sum(),
+            pairs: used.iter().map(|session| session.pairs).sum(),
+            mean: used.iter().map(|session| session.mean).sum::<f64>() / used.len() as f64,
+        }
     }
 }
 
-/// Session-weighted difference `Δ_M = mean(D_s/m_s)` with `± t(1 − α/2, G − 1) · sd/√G`. Sessions
+/// Session-weighted difference `Δ_M = mean(D_s/m_s)` with `± t(1 − α/2, G − 1) · sd/√G`. Clusters
 /// without pairs are left out.
 pub fn session_weighted(clusters: &[Cluster]) -> Option<Estimate> {
     let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
-    let means: Vec<f64> = used.clone().map(|cluster| cluster.mean()).collect();
+    let means: Vec<f64> = used.clone().map(|cluster| cluster.mean).collect();
     Estimate::of_sessions(&means, used.map(|cluster| cluster.pairs).sum())
 }
 
-/// Probe-weighted difference `Δ = Σ D_s / n`, with the error clustered by session:
+/// Probe-weighted difference `Δ = Σ D_s / n`, with the clustered error:
 /// `SE² = G/(G − 1) · Σ (D_s − m_s Δ)² / n²` (Liang and Zeger, 1986, with the usual correction for few
-/// clusters) and `t(G − 1)`: a ratio of two sums over sessions.
+/// clusters) and `t(G − 1)`: a ratio of two sums over clusters.
 pub fn probe_weighted(clusters: &[Cluster]) -> Option<Estimate> {
     let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
     let sums: Vec<(f64, f64)> = used.map(|it| (it.difference, it.pairs as f64)).collect();
@@ -113,20 +131,22 @@ pub fn probe_weighted(clusters: &[Cluster]) -> Option<Estimate> {
 }
 
 impl PairedDifference {
-    /// Compares two strategies on the same sessions. `seed` orders the draws of the resampling
-    /// tests. `None` where no pair was scored.
-    pub fn of(sessions: &[PairedSession], seed: u64) -> Option<Self> {
-        let clusters: Vec<Cluster> = sessions.iter().map(PairedSession::cluster).collect();
+    /// Compares two strategies on the same sessions, given cluster by cluster. `seed` orders the
+    /// draws of the resampling tests. `None` where no pair was scored.
+    pub fn of(sessions: &[Vec<PairedSession>], seed: u64) -> Option<Self> {
+        let clusters = sessions.iter().map(|own| Cluster::of_sessions(own));
+        let clusters: Vec<Cluster> = clusters.collect();
         let by_session = session_weighted(&clusters)?;
         let by_probe = probe_weighted(&clusters)?;
         let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
-        let means: Vec<f64> = used.map(|cluster| cluster.mean()).collect();
+        let means: Vec<f64> = used.map(|cluster| cluster.mean).collect();
         let apart = (by_session.point_estimate - by_probe.point_estimate).abs();
         let spread = by_session.standard_error.unwrap_or(0.0);
-        let unscored = sessions.iter().map(|session| session.unscored.len()).sum();
+        let all = || sessions.iter().flatten();
+        let unscored = all().map(|session| session.unscored.len()).sum();
         Some(Self {
             weights_matter: spread > 0.0 && apart > spread,
-            counts: Counts::of(sessions.iter().flat_map(|s| s.pairs.iter().copied())),
+            counts: Counts::of(all().flat_map(|session| session.pairs.iter().copied())),
             sign_flip: signflip::test(&means, seed),
             bootstrap: (means.len() >= FEWEST_FOR_BOOTSTRAP)
                 .then(|| bootstrap::percentile(&means, seed))
@@ -143,30 +163,36 @@ impl PairedDifference {
 }
 
 impl PairedSession {
-    fn cluster(&self) -> Cluster {
-        Cluster {
-            difference: self.pairs.iter().map(|(old, new)| new - old).sum(),
-            pairs: self.pairs.len(),
-        }
+    fn alone(&self) -> Cluster {
+        let differences = self.pairs.iter().map(|(old, new)| new - old);
+        Cluster::of(differences.sum(), self.pairs.len())
     }
 }
 
 /// The session-weighted difference with every missing score at its worst and at its best for the
 /// candidate (Horowitz and Manski's bounds; scores lie between 0 and 1).
-fn bounds(sessions: &[PairedSession]) -> (f64, f64) {
+fn bounds(clusters: &[Vec<PairedSession>]) -> (f64, f64) {
     let of_session = |session: &PairedSession| {
         let count = session.pairs.len() + session.unscored.len();
-        let (mut low, mut high) = (session.cluster().difference, session.cluster().difference);
+        let difference = session.alone().difference;
+        let (mut low, mut high) = (difference, difference);
         for (old, new) in &session.unscored {
             low += new.unwrap_or(0.0) - old.unwrap_or(1.0);
             high += new.unwrap_or(1.0) - old.unwrap_or(0.0);
         }
         (count > 0).then(|| (low / count as f64, high / count as f64))
     };
-    let ends: Vec<(f64, f64)> = sessions.iter().filter_map(of_session).collect();
-    let mean =
-        |end: fn(&(f64, f64)) -> f64| ends.iter().map(end).sum::<f64>() / ends.len().max(1) as f64;
-    (mean(|ends| ends.0), mean(|ends| ends.1))
+    let mean = |ends: &[(f64, f64)]| {
+        let count = ends.len() as f64;
+        let sum = |end: fn(&(f64, f64)) -> f64| ends.iter().map(end).sum::<f64>();
+        (!ends.is_empty()).then(|| (sum(|ends| ends.0) / count, sum(|ends| ends.1) / count))
+    };
+    let of_cluster = |own: &Vec<PairedSession>| {
+        let ends: Vec<(f64, f64)> = own.iter().filter_map(of_session).collect();
+        mean(&ends)
+    };
+    let ends: Vec<(f64, f64)> = clusters.iter().filter_map(of_cluster).collect();
+    mean(&ends).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -194,7 +220,7 @@ mod tests {
     fn clusters() -> Vec<Cluster> {
         CLUSTERS
             .iter()
-            .map(|&(difference, pairs)| Cluster { difference, pairs })
+            .map(|&(difference, pairs)| Cluster::of(difference, pairs))
             .collect()
     }
 
@@ -237,7 +263,7 @@ mod tests {
             pairs: vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)],
             unscored: vec![(Some(1.0), None)],
         };
-        let difference = PairedDifference::of(&[scored.clone(), scored], 1).unwrap();
+        let difference = PairedDifference::of(&[vec![scored.clone()], vec![scored]], 1).unwrap();
         close(difference.by_session.point_estimate, 0.0);
         assert_eq!(difference.unscored, 2);
         assert_eq!(difference.by_probe.n.items, 6);
@@ -260,7 +286,7 @@ mod tests {
             pairs: vec![(1.0, 1.0); 2],
             unscored: Vec::new(),
         };
-        let sessions = [long, short.clone(), short.clone(), short];
+        let sessions = [long, short.clone(), short.clone(), short].map(|session| vec![session]);
         let difference = PairedDifference::of(&sessions, 1).unwrap();
         close(difference.by_session.point_estimate, -0.25);
         assert!(difference.by_probe.point_estimate < -0.9);

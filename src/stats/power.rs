@@ -138,10 +138,7 @@ mod tests {
         assert!((rho - 3.5 / 4.5).abs() < 1e-12);
         assert_eq!(correlation_within(&[vec![1.0]]), None);
         assert_eq!(correlation_within(&[vec![1.0, 1.0], vec![1.0, 1.0]]), None);
-        let clusters = [Cluster {
-            difference: 0.0,
-            pairs: 5,
-        }; 4];
+        let clusters = [Cluster::of(0.0, 5); 4];
         assert!((design_effect(&clusters, 0.5) - 3.0).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ use super::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    /// Geometric mean over sessions of candidate / baseline; its interval is that of the mean of
+    /// Geometric mean over clusters, and over the sessions of each, of candidate / baseline; its interval is that of the mean of
     /// logarithms, so it is not symmetric. The standard error is on the log scale.
     pub geometric: Estimate,
     /// Ratio of the totals: long sessions weigh more. Exact.
@@ -19,24 +19,25 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Compares amounts, `(baseline, candidate)` per session. `None` without sessions, or where an
-    /// amount is not above 0: a ratio to 0 is not a number.
-    pub fn of(amounts: &[(f64, f64)]) -> Option<Self> {
-        if amounts.iter().any(|(old, new)| !(*old > 0.0 && *new > 0.0)) {
+    /// Compares amounts, `(baseline, candidate)` per session, given cluster by cluster. `None`
+    /// without sessions, or where an amount is not above 0: a ratio to 0 is not a number.
+    pub fn of(clusters: &[Vec<(f64, f64)>]) -> Option<Self> {
+        let amounts = || clusters.iter().flatten();
+        if amounts().any(|(old, new)| !(*old > 0.0 && *new > 0.0)) {
             return None;
         }
-        let logs: Vec<f64> = amounts
-            .iter()
-            .map(|(old, new)| libm::log(new / old))
-            .collect();
-        let log = Estimate::of_sessions(&logs, logs.len())?;
+        let logs = clusters.iter().filter(|own| !own.is_empty()).map(|own| {
+            let logs = own.iter().map(|(old, new)| libm::log(new / old));
+            logs.sum::<f64>() / own.len() as f64
+        });
+        let log = Estimate::of_sessions(&logs.collect::<Vec<_>>(), amounts().count())?;
         let geometric = Estimate {
             point_estimate: libm::exp(log.point_estimate),
             confidence_interval: log.confidence_interval.map(|it| it.map(libm::exp)),
             ..log
         };
-        let old: f64 = amounts.iter().map(|(old, _)| old).sum();
-        let new: f64 = amounts.iter().map(|(_, new)| new).sum();
+        let old: f64 = amounts().map(|(old, _)| old).sum();
+        let new: f64 = amounts().map(|(_, new)| new).sum();
         let of_totals = new / old;
         Some(Self {
             contradict: (geometric.point_estimate - 1.0) * (of_totals - 1.0) < 0.0,
@@ -50,11 +51,16 @@ impl Ratio {
 mod tests {
     use super::*;
 
+    fn ratio(amounts: &[(f64, f64)]) -> Option<Ratio> {
+        let clusters: Vec<_> = amounts.iter().map(|amounts| vec![*amounts]).collect();
+        Ratio::of(&clusters)
+    }
+
     #[test]
     fn a_ratio_and_its_inverse_say_the_same() {
         let there: Vec<(f64, f64)> = vec![(10.0, 5.0), (20.0, 16.0), (40.0, 10.0), (5.0, 4.0)];
         let back: Vec<(f64, f64)> = there.iter().map(|(old, new)| (*new, *old)).collect();
-        let (there, back) = (Ratio::of(&there).unwrap(), Ratio::of(&back).unwrap());
+        let (there, back) = (ratio(&there).unwrap(), ratio(&back).unwrap());
         let product = there.geometric.point_estimate * back.geometric.point_estimate;
         assert!((product - 1.0).abs() < 1e-12);
         // Fourth root of ½ · ⅘ · ¼ · ⅘.
@@ -70,9 +76,9 @@ mod tests {
     #[test]
     fn totals_that_say_the_opposite_are_told() {
         // Two short sessions got cheaper, the long one dearer.
-        let ratio = Ratio::of(&[(10.0, 5.0), (10.0, 5.0), (1000.0, 1200.0)]).unwrap();
-        assert!(ratio.contradict);
-        assert_eq!(Ratio::of(&[(0.0, 1.0)]), None);
-        assert_eq!(Ratio::of(&[]), None);
+        let told = ratio(&[(10.0, 5.0), (10.0, 5.0), (1000.0, 1200.0)]).unwrap();
+        assert!(told.contradict);
+        assert_eq!(ratio(&[(0.0, 1.0)]), None);
+        assert_eq!(ratio(&[]), None);
     }
 }

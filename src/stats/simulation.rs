@@ -143,12 +143,9 @@ fn run(process: Process, sessions: usize) -> RejectionCounts {
         let seen = experiment(process, sessions, &normal, &heavy, &mut draws);
         let clusters: Vec<Cluster> = seen
             .iter()
-            .map(|(wins, losses, pairs)| Cluster {
-                difference: f64::from(*wins) - f64::from(*losses),
-                pairs: *pairs,
-            })
+            .map(|(wins, losses, pairs)| Cluster::of(f64::from(*wins) - f64::from(*losses), *pairs))
             .collect();
-        let means: Vec<f64> = clusters.iter().map(|cluster| cluster.mean()).collect();
+        let means: Vec<f64> = clusters.iter().map(|cluster| cluster.mean).collect();
         let wins: f64 = seen.iter().map(|(wins, ..)| f64::from(*wins)).sum();
         let losses: f64 = seen.iter().map(|(_, losses, _)| f64::from(*losses)).sum();
         let n: f64 = seen.iter().map(|(.., pairs)| *pairs as f64).sum();
@@ -317,7 +314,8 @@ fn ratios_and_joint_sign_flips_are_wrong_as_rarely_as_promised() {
         let one = |seed: u64| {
             let mut draws = Draws::new(seed, "amounts");
             let mut amount = || 1_000.0 * libm::exp(0.4 * heavy[draws.index(1_024)]);
-            let amounts: Vec<(f64, f64)> = (0..sessions).map(|_| (amount(), amount())).collect();
+            let amounts: Vec<Vec<(f64, f64)>> =
+                (0..sessions).map(|_| vec![(amount(), amount())]).collect();
             let interval = Ratio::of(&amounts)
                 .unwrap()
                 .geometric

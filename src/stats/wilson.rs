@@ -25,10 +25,7 @@ pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
 pub fn of_sessions(sessions: &[Vec<f64>]) -> Option<(ConfidenceInterval, f64)> {
     let clusters: Vec<Cluster> = sessions
         .iter()
-        .map(|values| Cluster {
-            difference: values.iter().sum(),
-            pairs: values.len(),
-        })
+        .map(|values| Cluster::of(values.iter().sum(), values.len()))
         .collect();
     let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
     let share = clusters.iter().map(|c| c.difference).sum::<f64>() / items as f64;

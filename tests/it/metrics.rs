@@ -242,6 +242,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
             .map(|id| SessionEntry {
                 id: (*id).to_owned(),
                 hash: "00".to_owned(),
+                cluster: None,
                 format: "synthetic".to_owned(),
                 messages: 2 * CALLS,
                 calls: CALLS,

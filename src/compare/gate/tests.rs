@@ -188,7 +188,7 @@ fn an_amount_of_nothing_has_no_margin_and_says_so() {
     assert_eq!(tokens(&more).verdict, Verdict::Regressed);
     // The test flips the signs of what the interval is of: logarithms.
     let found = comparison.metric("tokens").unwrap();
-    assert!((found.by_session[3].1 - 1.5_f64.ln()).abs() < 1e-12);
+    assert!((found.by_cluster[3].1 - 1.5_f64.ln()).abs() < 1e-12);
     assert!((found.bounds.unwrap().difference + 1.5_f64.ln()).abs() < 1e-12);
     let free = |sample: &mut Sample| {
         sample

@@ -11,29 +11,29 @@ use crate::record::{Ailment, PlaceInPrompt};
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
 
-/// The items of a strategy with their ages, session by session.
-type Sessions<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
+/// The items of a strategy with their ages, cluster by cluster.
+type Clusters<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
 
-fn by_session<'a>(material: &'a Material<'_>, strategy: &str) -> Sessions<'a> {
-    let mut sessions = Sessions::new();
+fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
+    let mut clusters = Clusters::new();
     for cell in material
         .summaries
         .iter()
         .filter(|cell| cell.strategy == strategy)
     {
-        let own = sessions.entry(&cell.session).or_default();
+        let own = clusters.entry(&cell.cluster).or_default();
         own.extend(&cell.retention.0);
     }
-    sessions
+    clusters
 }
 
 /// The share that survives of the items that are meant; where there is none, nothing is to be measured.
-fn rate(sessions: &Sessions<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
+fn rate(clusters: &Clusters<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
     let values = |own: &Vec<AgedItem>| {
         let meant = own.iter().filter(|item| is_meant(item));
         meant.map(|item| item.score).collect()
     };
-    let values: Vec<Vec<f64>> = sessions.values().map(values).collect();
+    let values: Vec<Vec<f64>> = clusters.values().map(values).collect();
     if values.iter().all(Vec::is_empty) {
         return Cell::NOT_APPLICABLE;
     }
@@ -43,8 +43,8 @@ fn rate(sessions: &Sessions<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
 /// By compactions survived, with half-life, cliff and drift.
 pub(super) fn by_age(material: &Material<'_>) -> Section {
     let rows = material.rows(|kind, strategy| {
-        let sessions = by_session(material, &strategy.name);
-        let items = Retention(sessions.values().flatten().copied().collect());
+        let clusters = by_cluster(material, &strategy.name);
+        let items = Retention(clusters.values().flatten().copied().collect());
         if kind != Arm::Strategy || items.0.is_empty() {
             return None;
         }
@@ -52,7 +52,7 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         let ages = 0..COMPACTIONS.len();
         let mut cells: Vec<Cell> = ages
             .map(|at| {
-                rate(&sessions, &|item| {
+                rate(&clusters, &|item| {
                     age_in_compactions(item.compactions) == at
                 })
             })
@@ -77,13 +77,13 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         if kind_of_arm != Arm::Strategy {
             return rows;
         }
-        let sessions = by_session(material, &strategy.name);
+        let clusters = by_cluster(material, &strategy.name);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
                 let is_meant = |item: &AgedItem| {
                     item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
                 };
-                let meant = || sessions.values().flatten().filter(|item| is_meant(item));
+                let meant = || clusters.values().flatten().filter(|item| is_meant(item));
                 let all = meant().count();
                 if all == 0 {
                     continue;
@@ -98,7 +98,7 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
                 let first = [
                     Cell::text(kind.name()),
                     Cell::text(*age),
-                    rate(&sessions, &is_meant),
+                    rate(&clusters, &is_meant),
                 ];
                 rows.push(
                     first
