@@ -3,6 +3,8 @@
 //! Nothing is tested over the grid: with 64 points something always looks better by chance. Points are
 //! chosen on one part of the sessions, and the choice is tried on the other.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,7 +102,7 @@ pub struct SweepPoint {
     pub broken: Option<String>,
     /// Whether nothing in the same window beats it in both.
     pub on_front: bool,
-    /// Share of jackknife rounds, one session left out in each, in which it is on the front; `None`
+    /// Share of jackknife rounds, one session with its side chains left out in each, in which it is on the front; `None`
     /// below two sessions.
     pub front_share: Option<f64>,
     /// Whether it is recommended: the knee of that part of the front that saves anything.
@@ -172,6 +174,18 @@ fn value(sample: &Sample, session: &str, metric: &str) -> Option<f64> {
     mean(&scores.collect::<Vec<_>>())
 }
 
+/// These sessions, cluster by cluster: side chains count with their main session.
+fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a String>> {
+    let mut clusters: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for session in sessions {
+        let known = tried.iter().find_map(|it| it.sample.sessions.get(*session));
+        let cluster = known.and_then(|known| known.cluster.as_deref());
+        let own = clusters.entry(cluster.unwrap_or(session)).or_default();
+        own.push(session);
+    }
+    clusters.into_values().collect()
+}
+
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
     let sessions = || sample.sessions.values();
@@ -203,12 +217,12 @@ pub fn judge(
         })
     };
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
+    let clusters = in_clusters(tried, &used);
     let estimate = |point: &Trial, metric: &str| {
-        let values: Vec<f64> = used
-            .iter()
-            .filter_map(|session| value(&point.sample, session, metric))
-            .collect();
-        Estimate::of_sessions(&values, values.len())
+        let of = |session: &&String| value(&point.sample, session, metric);
+        let of_cluster = |own: &Vec<_>| mean(&own.iter().filter_map(of).collect::<Vec<_>>());
+        let values: Vec<f64> = clusters.iter().filter_map(of_cluster).collect();
+        Estimate::of_sessions(&values, used.iter().filter_map(of).count())
     };
     let mut points: Vec<SweepPoint> = tried
         .iter()
@@ -228,16 +242,19 @@ pub fn judge(
         let own: Vec<usize> = (0..tried.len())
             .filter(|at| window_of(&tried[*at].values) == window)
             .collect();
-        let of_sessions: Vec<Vec<Point>> = own
+        let of_clusters: Vec<Vec<Point>> = own
             .iter()
             .map(|at| {
                 let of_point = |session: &&String| tried[*at].objectives(session, [cost, quality]);
-                used.iter().map(of_point).collect()
+                let means = |own: &Vec<&String>| {
+                    pareto::mean(&own.iter().map(of_point).collect::<Vec<_>>())
+                };
+                clusters.iter().map(means).collect()
             })
             .collect();
-        let means: Vec<Point> = of_sessions.iter().map(|it| pareto::mean(it)).collect();
+        let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
-        let shares = pareto::jackknife(&of_sessions);
+        let shares = pareto::jackknife(&of_clusters);
         // A setting that costs more than no compaction is not recommended, however much it keeps.
         let saving: Vec<bool> = means
             .iter()
