@@ -48,13 +48,19 @@ fn mode(typed: &str) -> Result<ReplayMode, String> {
 }
 
 impl ReplayOptions {
-    fn access(self, cassette: PathBuf) -> Access<'static> {
-        Access {
+    /// Access to the models; `scenario` is the mode of a scenario that the flag takes the place of.
+    fn access(self, cassette: PathBuf, scenario: ReplayMode) -> anyhow::Result<Access<'static>> {
+        if self.offline && self.replay.unwrap_or(scenario) == ReplayMode::Record {
+            let problem = "`record` asks models for all answers again, and `--offline` asks none";
+            let hint = "leave out `--offline`, or answer from the cassette with `--replay strict`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+        Ok(Access {
             variable: &environment,
             is_offline: self.offline,
             replay: self.replay,
             cassette,
-        }
+        })
     }
 }
 
@@ -82,7 +88,11 @@ impl ModelOptions {
     /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no
     /// other place.
     pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {
-        plan.connect(&self.recorded.access(folder.join("cassette.jsonl")))?;
+        let replay = plan.scenario().models.replay;
+        let access = self
+            .recorded
+            .access(folder.join("cassette.jsonl"), replay)?;
+        plan.connect(&access)?;
         let models = &plan.scenario().models;
         // A cassette that the scenario names may be shared already.
         if models.has_live()
@@ -195,7 +205,7 @@ impl JudgeOptions {
         let place = format!("--judge {}", typed.join(" --judge "));
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
-        let access = self.recorded.access(cassette.to_owned());
+        let access = self.recorded.access(cassette.to_owned(), models.replay)?;
         Ok(RunModels::new(&models, 1, &Prices::built_in()?, &access)?)
     }
 
@@ -339,6 +349,12 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
         spent.calls,
         spent.tokens + spent.batched_tokens
     ))
+}
+
+/// Reads a number of threads, of at least 1.
+pub(super) fn jobs(typed: &str) -> Result<usize, String> {
+    let number = typed.parse().ok().filter(|threads| *threads > 0);
+    number.ok_or_else(|| "it must be a whole number of at least 1".to_owned())
 }
 
 /// How many cells run at once: as many as `--jobs` says, as models may be asked, or as there are

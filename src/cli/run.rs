@@ -29,7 +29,7 @@ pub(super) struct Args {
     graded: GradedOptions,
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,

@@ -71,7 +71,7 @@ pub(super) struct Args {
     keeps: String,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
     /// may be under way (at most 64)
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     /// Folder for the runs, and for the recommended preset
     #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
