@@ -5,7 +5,7 @@
 //! interval where it is an estimate. Texts in a report are as they were recorded: they come from
 //! sessions, so each format escapes them (see [`escape`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -253,10 +253,14 @@ impl Report {
         items.map(|item| (item, with_text(item))).collect()
     }
 
-    /// The first repeat of each cell under full history or a strategy.
+    /// The first repeat of each cell under full history or a strategy of the comparison.
     pub(crate) fn first_cells(&self) -> impl Iterator<Item = &CellRecord> {
+        let names = self.compared().iter().map(|row| row.name.as_str());
+        let names: BTreeSet<&str> = names.collect();
         let cells = self.records.iter();
-        cells.filter(|cell| cell.arm != Arm::Floor && cell.repeat == 0)
+        cells.filter(move |cell| {
+            cell.arm != Arm::Floor && cell.repeat == 0 && names.contains(&*cell.strategy)
+        })
     }
 
     /// The rows of the comparison.
@@ -276,6 +280,26 @@ impl Report {
             Value::Percent(value) => Some((value, cell.interval)),
             _ => None,
         }
+    }
+
+    /// The column that says how much was kept, with its words: answers where they were graded, else
+    /// survival, and the agent's own needs where nothing was asked.
+    pub(crate) fn kept(&self) -> (&'static str, &'static str) {
+        const AXES: [(&str, &str); 4] = [
+            ("fidelity", "facts kept, by answers"),
+            ("accuracy", "facts kept, by answers"),
+            ("survival", "facts kept, by string search"),
+            ("action_support", "actions supported"),
+        ];
+        let is_measured = |column: &str| {
+            let mut rows = self
+                .compared()
+                .iter()
+                .filter(|row| row.role == Role::Strategy);
+            rows.any(|row| self.share(row, column).is_some())
+        };
+        let found = AXES.into_iter().find(|(column, _)| is_measured(column));
+        found.unwrap_or(AXES[2])
     }
 
     /// The comparisons that it is about; none in reports of runs and sweeps.

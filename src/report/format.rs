@@ -1,6 +1,10 @@
 //! The formats that reports are written in, by the endings of their files.
 
-use super::plot::{Scene, cache, curves, forest, front, heat, pareto, savings, svg, tokens};
+use super::plot::{
+    NARROW, Scene, WIDE, cache, curves, forest, front, heat, pareto, savings, svg, tokens,
+};
+use crate::compare::sweep;
+
 use super::{Report, Subject, bmf, comment, csv, html, json, junit, markdown, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
@@ -50,7 +54,8 @@ pub enum RenderError {
 enum Render {
     Text(fn(&Report) -> String),
     Document(fn(&Report) -> Result<String, RenderError>),
-    Picture(fn(&Report) -> Scene),
+    /// A picture of a width.
+    Picture(fn(&Report, f64) -> Scene),
     /// The tables of cells and of probe items.
     Tables(fn(&Report) -> Result<[Vec<u8>; 2], RenderError>),
 }
@@ -90,25 +95,29 @@ const FORMATS: &[Format] = &[
     Format::new(
         "retention.svg",
         &[Run],
-        Picture(|report| curves::scene(report, None)),
+        Picture(|report, width| curves::scene(report, None, width)),
     ),
     Format::new(
         "pareto.svg",
         &[Sweep],
-        Picture(|report| of_sweep(report, front::scene)),
+        Picture(|report, width| of_sweep(report, width, front::scene)),
     ),
     Format::new(
         "heat.svg",
         &[Sweep],
-        Picture(|report| of_sweep(report, heat::scene)),
+        Picture(|report, width| of_sweep(report, width, |sweep, _| heat::scene(sweep))),
     ),
-    Format::new("svg", &[Comparison], Picture(forest::scene)),
+    Format::new(
+        "svg",
+        &[Comparison],
+        Picture(|report, _| forest::scene(report)),
+    ),
 ];
 
-fn of_sweep(report: &Report, scene: fn(&crate::compare::sweep::Sweep) -> Scene) -> Scene {
+fn of_sweep(report: &Report, width: f64, scene: fn(&sweep::Sweep, f64) -> Scene) -> Scene {
     match &report.subject {
-        Subject::Sweep(sweep) => scene(sweep),
-        Subject::Run | Subject::Comparison(_) => Scene::new("no sweep"),
+        Subject::Sweep(sweep) => scene(sweep, width),
+        Subject::Run | Subject::Comparison(_) => Scene::new("no sweep", width),
     }
 }
 
@@ -136,13 +145,13 @@ pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
     formats.map(|format| format.ending)
 }
 
-/// The pictures of a report that its page shows without being asked.
-pub(super) fn pictures(report: &Report) -> impl Iterator<Item = Scene> {
+/// The pictures of a report that its page shows without being asked, each wide and narrow.
+pub(super) fn pictures(report: &Report) -> impl Iterator<Item = [Scene; 2]> {
     let formats = FORMATS
         .iter()
         .filter(|format| format.kinds.contains(&report.subject.kind()));
     formats.filter_map(move |format| match format.render {
-        Picture(scene) => Some(scene(report)),
+        Picture(scene) => Some([WIDE, NARROW].map(|width| scene(report, width))),
         Text(_) | Document(_) | Tables(_) => None,
     })
 }
@@ -176,7 +185,7 @@ impl Format {
         Ok(match self.render {
             Text(text) => vec![artifact(ending, text(report).into_bytes())],
             Document(text) => vec![artifact(ending, text(report)?.into_bytes())],
-            Picture(scene) => vec![artifact(ending, svg(&scene(report))?.into_bytes())],
+            Picture(scene) => vec![artifact(ending, svg(&scene(report, WIDE))?.into_bytes())],
             Tables(tables) => {
                 let [cells, items] = tables(report)?;
                 let beside = format!("probes.{ending}");

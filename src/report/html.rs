@@ -4,30 +4,34 @@
 //! no style but its own two, by their hashes. Templates escape everything that was recorded; the probe
 //! items are data that the script writes as text.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value as Json, json};
 
-use crate::metric::survival::is_planted;
-use crate::probe::Verdict;
-use crate::record::{CellRecord, ProbeRecord, ProbeText};
-use crate::report::plot::{Scene, cache, pareto, savings, svg, tokens};
+use crate::metric::metric;
+use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
 use crate::report::{
-    Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, display, format,
-    probe_texts,
+    BannerLevel, Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, display,
+    escape, format,
 };
 
+mod calls;
 mod compactions;
+mod evidence;
 mod retention;
 mod template;
-
-use template::InternedRows;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;
 
-/// Probe items that are part of the page.
-const ITEMS: usize = 20_000;
+/// The columns of the comparison that are shown at first, and the one of what was kept.
+const FIRST_COLUMNS: &[&str] = &[
+    "completion",
+    "fired",
+    "cost_savings",
+    "cost_savings_edge",
+    "token_savings",
+    "action_support",
+    "strategy_calls",
+];
 
 /// Sections that have a place of their own, and are not repeated among the tables.
 const PLACED: &[&str] = &["comparison", "findings", "metrics"];
@@ -38,13 +42,13 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         Subject::Run => template::render("run.html", of_run(report)?),
         Subject::Comparison(_) | Subject::Sweep(_) => {
             let pictures: Result<Vec<Json>, RenderError> = format::pictures(report)
-                .map(|scene| picture(&scene))
+                .map(|scenes| figure(&scenes))
                 .collect();
             let page = json!({
                 "title": report.title,
                 "lines": report.lines,
                 "pictures": pictures?,
-                "sections": report.sections.iter().map(view).collect::<Vec<_>>(),
+                "sections": report.sections.iter().map(|section| view(section, None)).collect::<Vec<_>>(),
             });
             template::render("report.html", page)
         }
@@ -52,60 +56,110 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
 }
 
 fn of_run(report: &Report) -> Result<Json, RenderError> {
-    let mut sessions: Vec<&str> = report.first_cells().map(|it| &*it.session).collect();
-    sessions.dedup();
-    let timelines = sessions.iter().take(TIMELINES).map(|session| {
-        let picture = picture(&tokens::of_session(report, session))?;
+    let evidence = evidence::Evidence::of(report);
+    let sessions = evidence.sessions();
+    let shown = &sessions[..sessions.len().min(TIMELINES)];
+    let timelines = shown.iter().map(|session| {
+        let picture = both(|width| tokens::of_session(report, session, width))?;
         Ok(json!({ "session": session, "picture": picture }))
     });
-    let pictures = [savings::scene, pareto::scene, cache::scene].map(|scene| scene(report));
-    let (items, texts) = (report.items(), probe_texts(&report.records));
-    let evidence = items.iter().take(ITEMS).map(|(cell, item)| {
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        columns_of(cell, item, text.copied())
-    });
-    let compactions = compactions::all(report);
+    let compactions = compactions::all(report, &sessions);
     let tables = report.sections.iter();
     let tables = tables.filter(|section| !PLACED.contains(&section.id));
-    let section = |id: &str| report.section(id).map(view);
+    let section = |id: &str| report.section(id).map(|section| view(section, None));
+    let (kept, _) = report.kept();
+    let is_first = |id: &str| id == kept || FIRST_COLUMNS.contains(&id);
+    let comparison = report.section("comparison");
+    let banners = |is_urgent: bool| {
+        let banners = report.banners.iter();
+        let banners = banners.filter(|it| (it.level != BannerLevel::Note) == is_urgent);
+        banners.collect::<Vec<_>>()
+    };
     Ok(json!({
         "title": report.title,
         "lines": report.lines,
-        "banners": report.banners,
-        "comparison": section("comparison"),
-        "pictures": pictures.iter().map(picture).collect::<Result<Vec<Json>, RenderError>>()?,
+        "urgent": banners(true),
+        "caveats": banners(false),
+        "headline": both(|width| pareto::scene(report, width))?,
+        "comparison": comparison.map(|section| view(section, Some(&is_first))),
+        "lost": evidence.lost(),
+        "pictures": [
+            both(|width| savings::scene(report, width))?,
+            both(|width| cache::scene(report, width))?,
+        ],
         "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
+        "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
-        "retention": retention::tables(report),
-        "items": items.len(),
-        "most_items": ITEMS,
-        "evidence": InternedRows::data(evidence)?,
+        "retention": retention::tables(report)?,
+        "items": evidence.items(),
+        "most_items": evidence::MOST,
+        "evidence": evidence.data()?,
         "compactions": compactions.len(),
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
         "findings": section("findings"),
-        "tables": tables.map(view).collect::<Vec<_>>(),
+        "tables": tables.map(|section| view(section, None)).collect::<Vec<_>>(),
         "metrics": section("metrics"),
     }))
 }
 
-/// A picture; its colours follow the page's by rules of the style.
-fn picture(scene: &Scene) -> Result<Json, RenderError> {
+/// A picture for every width of the page.
+fn both(scene: impl Fn(f64) -> Scene) -> Result<Json, RenderError> {
+    figure(&[WIDE, NARROW].map(scene))
+}
+
+/// A picture, drawn for wide and for narrow pages; its colours follow the page's by rules of the style.
+fn figure([wide, narrow]: &[Scene; 2]) -> Result<Json, RenderError> {
+    // A picture that has one width only is scrolled on a narrow page.
+    let drawings = if narrow.width < wide.width {
+        vec![drawing(wide, "wide")?, drawing(narrow, "narrow")?]
+    } else {
+        vec![drawing(wide, "only")?]
+    };
+    Ok(json!({ "title": wide.title, "drawings": drawings }))
+}
+
+fn drawing(scene: &Scene, class: &str) -> Result<Json, RenderError> {
     let svg = svg(scene)?;
     let inner = svg.strip_prefix("<svg ").unwrap_or(&svg).trim_end();
-    Ok(json!({ "title": scene.title, "inner": inner }))
+    // The boxes of the legend's entries, in percent of the picture.
+    let (width, height) = (scene.width / 100.0, scene.height() / 100.0);
+    let is_drawn = |name: &str| svg.contains(&format!("data-series=\"{}\"", escape::xml(name)));
+    let series = scene.series.iter().filter(|(name, _)| is_drawn(name));
+    let series = series.map(|(name, [left, upper, right, lower])| {
+        let (left, upper) = (left / width, upper / height);
+        let (wide, high) = (right / width - left, lower / height - upper);
+        json!({ "name": name, "box": format!("{left:.2} {upper:.3} {wide:.2} {high:.3}") })
+    });
+    let axis = scene.call_axis.map(|axis| {
+        let [left, upper, right, lower] = axis.edges;
+        let (from, to) = axis.calls;
+        format!("{left} {upper} {right} {lower} {from} {to} {}", axis.most)
+    });
+    Ok(json!({
+        "class": class, "inner": inner, "series": series.collect::<Vec<_>>(), "axis": axis,
+    }))
 }
 
 /// A section as the template of tables shows it, without columns in which nothing was measured.
-fn view(section: &Section) -> Json {
+///
+/// The columns that `is_first` names are shown at first, and a reader chooses among the others; without
+/// it all are shown.
+fn view(section: &Section, is_first: Option<&dyn Fn(&str) -> bool>) -> Json {
     let table = &section.table;
     let is_shown =
         |column: &Column| column.priority != Column::FILES_ONLY || section.id != "comparison";
     let columns = table.columns.iter().enumerate();
     let head = columns.filter(|(at, column)| *at == 0 || is_shown(column));
-    let head = head.map(
-        |(at, column)| json!({ "label": column.label, "is_text": at > 0 && table.is_text(at) }),
-    );
+    let is_hidden = |column: &Column| is_first.is_some_and(|is_first| !is_first(column.id));
+    let head = head.map(|(at, column)| {
+        json!({
+            "label": column.label,
+            "is_text": at > 0 && table.is_text(at),
+            "is_hidden": at > 0 && is_hidden(column),
+            "about": metric(column.id).map(|metric| metric.doc),
+        })
+    });
     // A row outside the ranking is greyed where others are ranked.
     let ranks = table.rows.iter().any(|row| row.ranked);
     let row = |row: &Row| {
@@ -116,7 +170,7 @@ fn view(section: &Section) -> Json {
             "is_control": matches!(row.role, Role::Reference | Role::Floor),
             "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,
             "marks": row.marks.join("; "),
-            "cells": cells.map(|(cell, _)| self::cell(cell)).collect::<Vec<_>>(),
+            "cells": cells.map(|(cell, column)| self::cell(cell, is_hidden(column))).collect::<Vec<_>>(),
         })
     };
     json!({
@@ -130,7 +184,7 @@ fn view(section: &Section) -> Json {
     })
 }
 
-fn cell(cell: &Cell) -> Json {
+fn cell(cell: &Cell, is_hidden: bool) -> Json {
     let number = match &cell.value {
         Value::Percent(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
@@ -138,6 +192,7 @@ fn cell(cell: &Cell) -> Json {
         Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
     };
     json!({
+        "is_hidden": is_hidden,
         "number": number.map(|number| number.to_string()),
         "is_text": matches!(cell.value, Value::Text(_)),
         "text": display::value(&cell.value),
@@ -145,57 +200,6 @@ fn cell(cell: &Cell) -> Json {
         "interval": display::interval(cell),
         "n": cell.n.map(display::n),
     })
-}
-
-/// One item as the texts of its columns.
-fn columns_of(cell: &CellRecord, probe: &ProbeRecord, text: Option<&ProbeText>) -> Vec<String> {
-    let of_text = |of: fn(&ProbeText) -> &String| {
-        text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
-    };
-    let mut left = display::name_of(&probe.survival.fate);
-    if let Some(place) = probe.survival.place {
-        let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
-    }
-    if let Some(lost) = &probe.survival.lost_at {
-        let _ = write!(left, "; lost at call {} by {}", lost.call, lost.stage);
-        if !lost.reason.is_empty() {
-            let _ = write!(left, " ({})", lost.reason);
-        }
-    }
-    let (said, verdict) = match &probe.answer {
-        None => ("–".to_owned(), "not asked".to_owned()),
-        Some(answer) => (
-            answer.text.clone().unwrap_or("no answer".to_owned()),
-            verdict(probe.verdict().unwrap_or(answer.typed)),
-        ),
-    };
-    let kind = if is_planted(probe.kind) {
-        probe.kind.name().to_owned()
-    } else {
-        format!("{} (never planted)", probe.kind.name())
-    };
-    vec![
-        cell.session.clone(),
-        cell.strategy.clone(),
-        kind,
-        format!("{} %, call {}", probe.percent, probe.call),
-        of_text(|text| &text.question),
-        of_text(|text| &text.gold),
-        left,
-        said,
-        verdict,
-        display::name_of(&probe.survival.fate),
-    ]
-}
-
-fn verdict(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Scored { score, outcome } => {
-            let word = display::name_of(&outcome);
-            format!("{word}, {score:.2}")
-        }
-        Verdict::Unscored { .. } => "not scored".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod scatter;
 mod scene;
 pub(crate) mod tokens;
 
-pub(crate) use scene::{Scene, svg};
+pub(crate) use scene::{NARROW, Scene, WIDE, svg};
 
 #[cfg(test)]
 mod tests;

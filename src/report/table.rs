@@ -251,6 +251,13 @@ impl Cell {
     }
 }
 
+impl Row {
+    /// Whether the provider would have refused its prompts, or it ended early: it is never compared.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.marks.iter().any(|mark| mark.starts_with("broken"))
+    }
+}
+
 impl Value {
     /// A share; `NotMeasured` where there is none, or it is not finite.
     pub(crate) fn percent(share: Option<f64>) -> Self {

@@ -58,7 +58,8 @@ fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
     let mut compared = 0;
     for summary in report.cells.iter().filter(|cell| cell.arm == Arm::Strategy) {
         let mut cells = SMALL.cells.iter();
-        let cell = cells.find(|it| it.session == summary.session && it.strategy == summary.strategy);
+        let cell =
+            cells.find(|it| it.session == summary.session && it.strategy == summary.strategy);
         let key = cell.unwrap().key();
         for metric in EXPLAINED {
             let explained = match explain(&SMALL.cells, &key, metric) {
@@ -70,7 +71,10 @@ fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
             match (explained, wanted) {
                 (Some(ours), Some(theirs)) => {
                     compared += 1;
-                    assert!((ours - theirs).abs() < 1e-12, "{key} {metric}: {ours} {theirs}");
+                    assert!(
+                        (ours - theirs).abs() < 1e-12,
+                        "{key} {metric}: {ours} {theirs}"
+                    );
                 }
                 (ours, theirs) => assert_eq!(ours, theirs, "{key} {metric}"),
             }
@@ -83,7 +87,9 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
     let edge = || {
         let shown = cell.costs.first()?;
         let mut own = cell.costs.iter().filter(|cost| cost.scheme == shown.scheme);
-        own.find(|cost| cost.placement.name() == "edge").or(Some(shown))?.share()
+        own.find(|cost| cost.placement.name() == "edge")
+            .or(Some(shown))?
+            .share()
     };
     match metric {
         "completion" => Some(cell.completion.reached as f64 / cell.completion.planned as f64),
@@ -102,17 +108,31 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
 fn a_column_is_the_mean_of_its_explained_cells() {
     let report = report();
     let comparison = report.section("comparison").unwrap();
-    for row in comparison.table.rows.iter().filter(|row| row.marks.is_empty()) {
+    for row in comparison
+        .table
+        .rows
+        .iter()
+        .filter(|row| row.marks.is_empty())
+    {
         for metric in ["token_savings", "cost_savings", "action_support"] {
             let cells = SMALL.cells.iter().filter(|cell| cell.strategy == row.name);
-            let values = cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok()?.value);
+            let values =
+                cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok()?.value);
             let values: Vec<f64> = values.collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let at = comparison.table.columns.iter().position(|column| column.id == metric);
+            let at = comparison
+                .table
+                .columns
+                .iter()
+                .position(|column| column.id == metric);
             let Value::Percent(shown) = row.cells[at.unwrap() - 1].value else {
                 panic!("{} {metric}", row.name);
             };
-            assert!((shown - mean).abs() < 1e-12, "{} {metric}: {shown} {mean}", row.name);
+            assert!(
+                (shown - mean).abs() < 1e-12,
+                "{} {metric}: {shown} {mean}",
+                row.name
+            );
         }
     }
 }
@@ -125,7 +145,11 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
             let options = ScreenOptions { sort, took: None };
             let screen = Terminal::plain(width).screen(&report, options);
             let lines: Vec<&str> = screen.lines().collect();
-            assert!(lines.len() <= LINES, "{} lines at {width}:\n{screen}", lines.len());
+            assert!(
+                lines.len() <= LINES,
+                "{} lines at {width}:\n{screen}",
+                lines.len()
+            );
             for line in lines {
                 assert!(line.chars().count() <= width, "{line}");
             }
@@ -134,14 +158,20 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
             }
         }
     }
-    println!("{}", Terminal::plain(80).screen(&report, ScreenOptions::default()));
+    println!(
+        "{}",
+        Terminal::plain(80).screen(&report, ScreenOptions::default())
+    );
 }
 
 #[test]
 fn controls_have_no_row_and_every_strategy_that_fires_has_one() {
     let report = report();
     let rows = &report.section("comparison").unwrap().table.rows;
-    assert!(rows.iter().all(|row| !row.name.starts_with("tail@o")), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| !row.name.starts_with("tail@o")),
+        "{rows:?}"
+    );
     let verdict = report.verdict.as_ref().unwrap();
     for contender in &verdict.contenders {
         assert_eq!(contender.control, format!("tail@{}", contender.strategy));
@@ -157,7 +187,10 @@ fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
              rounds = 8 }}\n[[strategies]]\npreset = 'codex'\n"
         )
     };
-    for (window, says) in [("10", "!! nothing fits"), ("999_999_999", "!! nothing fires")] {
+    for (window, says) in [
+        ("10", "!! nothing fits"),
+        ("999_999_999", "!! nothing fires"),
+    ] {
         let run = run(&scenario(window));
         let report = Report::of(&run.manifest, &run.cells);
         let screen = Terminal::plain(80).screen(&report, ScreenOptions::default());

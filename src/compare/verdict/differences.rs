@@ -67,10 +67,10 @@ fn flip(found: &MetricDifference, edge: Option<f64>) -> Option<Flip> {
     if let Some(edge) = edge.filter(|edge| is_other(*edge)) {
         return Some(Flip::Edge { edge });
     }
-    let sum: f64 = found.by_session.iter().map(|(_, value)| value).sum();
-    let rest = found.by_session.len().checked_sub(1).filter(|it| *it > 0)? as f64;
+    let sum: f64 = found.by_cluster.iter().map(|(_, value)| value).sum();
+    let rest = found.by_cluster.len().checked_sub(1).filter(|it| *it > 0)? as f64;
     let without = |(session, value): &(String, f64)| (session.clone(), (sum - value) / rest);
-    let mut others = found.by_session.iter().map(without);
+    let mut others = found.by_cluster.iter().map(without);
     let (session, without) = others.find(|(_, without)| is_other(*without))?;
     Some(Flip::LeftOut { session, without })
 }

@@ -18,8 +18,8 @@ pub(super) type Compaction<'a> = (
     Option<&'a CompactionChange>,
 );
 
-/// All compactions of the first repeat of each cell.
-pub(super) fn all(report: &Report) -> Vec<Compaction<'_>> {
+/// All compactions of the first repeat of each cell, session by session in this order.
+pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<Compaction<'a>> {
     let all = report.first_cells().flat_map(|cell| {
         let events = cell.compactions.iter().enumerate();
         events.map(move |(at, event)| {
@@ -27,7 +27,11 @@ pub(super) fn all(report: &Report) -> Vec<Compaction<'_>> {
             (cell, event, change)
         })
     });
-    all.collect()
+    let mut all: Vec<Compaction<'_>> = all.collect();
+    let places = sessions.iter().enumerate();
+    let places: BTreeMap<&str, usize> = places.map(|(at, session)| (*session, at)).collect();
+    all.sort_by_key(|(cell, ..)| places.get(&*cell.session));
+    all
 }
 
 pub(super) fn data(all: &[Compaction<'_>]) -> Result<String, RenderError> {
@@ -68,6 +72,7 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
         strategy.clone(),
         session.clone(),
         event.stage.clone(),
+        event.call.to_string(),
     ]
 }
 

@@ -1,17 +1,36 @@
 
 "use strict";
 (function () {
+  function list(found) { return Array.prototype.slice.call(found); }
+  function all(selector, within) { return list((within || document).querySelectorAll(selector)); }
+  // An element with a text; no text ever becomes markup.
+  function add(parent, name, text) {
+    var made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    parent.appendChild(made);
+    return made;
+  }
+  function option(select, text, value) { add(select, "option", text).value = value; }
+
+  // Data of the page: JSON, deflated, in Base64.
+  function unpack(script) {
+    var packed = atob(script.textContent), bytes = new Uint8Array(packed.length);
+    for (var at = 0; at < packed.length; at += 1) bytes[at] = packed.charCodeAt(at);
+    var stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(stream).json();
+  }
+
   // Tables whose headings sort them; controls stay first.
-  document.querySelectorAll("table.sortable").forEach(function (table) {
+  all("table.sortable").forEach(function (table) {
     var body = table.tBodies[0];
-    table.querySelectorAll("thead th").forEach(function (head, column) {
+    all("thead th", table).forEach(function (head, column) {
       var button = head.querySelector("button");
       if (!button) return;
       button.addEventListener("click", function () {
         var down = head.getAttribute("aria-sort") !== "descending";
-        table.querySelectorAll("thead th").forEach(function (other) { other.removeAttribute("aria-sort"); });
+        all("thead th", table).forEach(function (other) { other.removeAttribute("aria-sort"); });
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        var rows = Array.prototype.slice.call(body.rows);
+        var rows = list(body.rows);
         var pinned = rows.filter(function (row) { return row.hasAttribute("data-pinned"); });
         var others = rows.filter(function (row) { return !row.hasAttribute("data-pinned"); });
         others.sort(function (one, other) {
@@ -30,18 +49,57 @@
     });
   });
 
-  // Long tables, page by page; every text is set as text.
-  document.querySelectorAll(".paged").forEach(function (part) {
-    var packed = JSON.parse(part.querySelector("script").textContent);
-    var all = packed.rows.map(function (row) {
+  // The columns of the table below a picker.
+  all(".picker").forEach(function (picker) {
+    var form = picker.querySelector("form"), boxes = all("input", picker);
+    var rows = list(picker.parentNode.querySelector("table").rows);
+    function choose() {
+      boxes.forEach(function (box) {
+        rows.forEach(function (row) { row.cells[Number(box.value)].hidden = !box.checked; });
+      });
+    }
+    form.addEventListener("change", choose);
+    form.addEventListener("reset", function () { setTimeout(choose); });
+    form.addEventListener("submit", function (event) { event.preventDefault(); });
+    picker.querySelector(".every").addEventListener("click", function () {
+      boxes.forEach(function (box) { box.checked = true; });
+      choose();
+    });
+  });
+
+  // The legend's entries of a picture show and hide its lines.
+  all("figure").forEach(function (figure) {
+    var buttons = all(".series", figure), groups = all("g[data-series]", figure);
+    buttons.forEach(function (button) {
+      var sides = button.getAttribute("data-box").split(" ");
+      ["left", "top", "width", "height"].forEach(function (side, at) { button.style[side] = sides[at] + "%"; });
+      button.hidden = false;
+      button.addEventListener("click", function () {
+        var name = button.getAttribute("data-series");
+        var shown = button.getAttribute("aria-pressed") !== "true";
+        function is_same(other) { return other.getAttribute("data-series") === name; }
+        buttons.filter(is_same).forEach(function (other) { other.setAttribute("aria-pressed", shown); });
+        groups.filter(is_same).forEach(function (group) { group.style.display = shown ? "" : "none"; });
+      });
+    });
+  });
+
+  // Long tables, page by page, and their rows by the table's id.
+  var tables = {};
+  var unpacked = all(".paged").map(function (part) {
+    return unpack(part.querySelector("script")).then(function (packed) { page(part, packed); });
+  });
+  function page(part, packed) {
+    var rows = packed.rows.map(function (row) {
       return row.map(function (number) { return packed.texts[number]; });
     });
+    tables[part.id] = rows;
     var shown = Number(part.getAttribute("data-columns"));
     var folds = Number(part.getAttribute("data-folds"));
     var body = part.querySelector("tbody"), status = part.querySelector("[role=status]");
     var earlier = part.querySelector(".earlier"), later = part.querySelector(".later");
-    var selects = Array.prototype.slice.call(part.querySelectorAll("select"));
-    var size = 50, from = 0, found = all;
+    var search = part.querySelector("input"), selects = all("select", part);
+    var size = 50, from = 0, found = rows;
     function column(select) { return Number(select.getAttribute("data-column")); }
     function fill(cell, text, may_fold) {
       var end = text.indexOf("\n");
@@ -49,40 +107,21 @@
         cell.textContent = text;
         return;
       }
-      var folded = document.createElement("details");
-      var head = document.createElement("summary");
-      head.textContent = text.slice(0, end);
-      folded.appendChild(head);
+      var folded = add(cell, "details");
+      add(folded, "summary", text.slice(0, end));
       folded.appendChild(document.createTextNode(text.slice(end + 1)));
-      cell.appendChild(folded);
     }
-    function option(select, text, value) {
-      var made = document.createElement("option");
-      made.textContent = text;
-      made.value = value;
-      select.appendChild(made);
-    }
-    selects.forEach(function (select) {
-      var seen = new Set();
-      option(select, "all", "");
-      all.forEach(function (row) {
-        var text = row[column(select)];
-        if (!seen.has(text)) {
-          seen.add(text);
-          option(select, text, text);
-        }
-      });
-      select.addEventListener("change", function () {
-        from = 0;
-        choose();
-      });
-    });
     function choose() {
-      found = all.filter(function (row) {
-        return selects.every(function (select) {
+      var words = search.value.toLowerCase();
+      found = rows.filter(function (row) {
+        var is_chosen = selects.every(function (select) {
           return select.value === "" || row[column(select)] === select.value;
         });
+        return is_chosen && (words === "" || row.slice(0, shown).some(function (text) {
+          return text.toLowerCase().indexOf(words) >= 0;
+        }));
       });
+      from = 0;
       show();
     }
     function show() {
@@ -97,6 +136,14 @@
       earlier.disabled = from === 0;
       later.disabled = last >= found.length;
     }
+    selects.forEach(function (select) {
+      option(select, "all", "");
+      new Set(rows.map(function (row) { return row[column(select)]; })).forEach(function (text) {
+        option(select, text, text);
+      });
+      select.addEventListener("change", choose);
+    });
+    search.addEventListener("input", choose);
     earlier.addEventListener("click", function () {
       from = Math.max(0, from - size);
       show();
@@ -107,5 +154,97 @@
     });
     part.querySelector("form").addEventListener("submit", function (event) { event.preventDefault(); });
     choose();
+  }
+
+  // The prompt of one call of a timeline: its size, what was compacted there, and what that lost.
+  function tokens(count) { return count < 1000 ? String(count) : (count / 1000).toFixed(1) + "k"; }
+  function quoted(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
+  function inspect(part, calls) {
+    var session = part.getAttribute("data-session"), cells = calls[session] || [];
+    var form = part.querySelector("form"), out = part.querySelector(".prompt");
+    var select = form.querySelector("select"), input = form.querySelector("input");
+    cells.forEach(function (cell, at) { option(select, cell.strategy, at); });
+    if (cells.length > 1) select.value = 1;
+    function own(id, strategy, session_at, strategy_at) {
+      return (tables[id] || []).filter(function (row) {
+        return row[session_at] === session && row[strategy_at] === strategy;
+      });
+    }
+    function show() {
+      var cell = cells[Number(select.value)], call = Number(input.value);
+      out.textContent = "";
+      if (!cell || input.value === "") return;
+      input.max = cell.tokens.length - 1;
+      add(out, "h3", cell.strategy + ", call " + call);
+      if (!(call in cell.tokens)) {
+        add(out, "p", call === cell.ended_at ? "The session ended there: this prompt was not sent." :
+          "There is no such call; the last one is " + input.max + ".");
+        return;
+      }
+      var full = cells[0].tokens[call], cached = cell.cached[call];
+      add(out, "p", "Prompt of " + tokens(cell.tokens[call]) + " tokens" +
+        (cached === undefined ? "" : ", " + tokens(cached) + " of them read from the cache") +
+        (full === undefined ? "" : "; " + tokens(full) + " with full history") + ".");
+      var changes = own("compacted", cell.strategy, 5, 4), here = changes.filter(function (row) {
+        return Number(row[7]) === call;
+      });
+      here.forEach(function (row) {
+        add(out, "pre", row[1]);
+        [["Before", row[2]], ["After", row[3]]].forEach(function (side) {
+          if (side[1] === "–") return;
+          var folded = add(out, "details");
+          add(folded, "summary", side[0]);
+          add(folded, "pre", side[1]);
+        });
+      });
+      if (!here.length) {
+        var before = changes.filter(function (row) { return Number(row[7]) < call; }).pop();
+        add(out, "p", before ? "Nothing was compacted at this call; last at call " + before[7] + " by " + before[6] + "." :
+          "Nothing was compacted up to this call.");
+      }
+      var lost = own("items", cell.strategy, 4, 3).filter(function (row) { return row[10] === String(call); });
+      var seen = new Set();
+      lost = lost.filter(function (row) { return !seen.has(row[0]) && seen.add(row[0]); });
+      add(out, "p", lost.length === 0 ? "No fact was lost at this call." : "Lost at this call:");
+      if (lost.length) {
+        var items = add(out, "ul");
+        lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[2] + ")"); });
+      }
+      add(out, "p", "Every entry of this prompt, with its fate:").className = "quiet";
+      add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) + " --at " + call);
+    }
+    select.addEventListener("change", show);
+    input.addEventListener("change", show);
+    form.addEventListener("submit", function (event) {
+      event.preventDefault();
+      show();
+    });
+    all("[data-axis]", part).forEach(function (drawing) {
+      var axis = drawing.getAttribute("data-axis").split(" ").map(Number), svg = drawing.querySelector("svg");
+      svg.addEventListener("click", function (event) {
+        var box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+        var x = (event.clientX - box.left) * view.width / box.width;
+        var y = (event.clientY - box.top) * view.height / box.height;
+        if (x < axis[0] - 8 || x > axis[2] + 8 || y < axis[1] || y > axis[3]) return;
+        var call = Math.round(axis[4] + (x - axis[0]) / (axis[2] - axis[0]) * (axis[5] - axis[4]));
+        var height = (axis[3] - y) / (axis[3] - axis[1]) * axis[6], nearest = null;
+        cells.forEach(function (cell, at) {
+          if (!(call in cell.tokens)) return;
+          var far = Math.abs(cell.tokens[call] - height);
+          if (nearest === null || far < nearest.far) nearest = { at: at, far: far };
+        });
+        if (nearest === null) return;
+        select.value = nearest.at;
+        input.value = call;
+        show();
+      });
+    });
+  }
+  var timelines = all(".timeline");
+  Promise.all(unpacked).then(function () {
+    if (timelines.length) return unpack(document.getElementById("calls"));
+  }).then(function (calls) {
+    timelines.forEach(function (part) { inspect(part, calls); });
+    document.documentElement.setAttribute("data-ready", "");
   });
 }());

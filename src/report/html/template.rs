@@ -1,7 +1,10 @@
 //! Templates, and how texts are escaped in them.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, Error, context};
@@ -89,15 +92,14 @@ pub(super) struct InternedRows {
 }
 
 impl InternedRows {
-    /// The rows as data for the script. A browser reads it as text, and no text ends it early.
+    /// The rows as data for the script.
     pub(super) fn data(rows: impl Iterator<Item = Vec<String>>) -> Result<String, RenderError> {
         let mut packed = Self::default();
         for row in rows {
             let row = row.into_iter().map(|text| packed.number(text)).collect();
             packed.rows.push(row);
         }
-        let json = serde_json::to_string(&packed).map_err(RenderError::Json)?;
-        Ok(escape::json(&json).replace('<', "\\u003c"))
+        data(&packed)
     }
 
     fn number(&mut self, text: String) -> usize {
@@ -110,12 +112,26 @@ impl InternedRows {
     }
 }
 
+/// Data for the script: JSON, deflated, in Base64. A browser reads it as text, and no text ends it early.
+pub(super) fn data(value: &impl Serialize) -> Result<String, RenderError> {
+    let json = serde_json::to_string(value).map_err(RenderError::Json)?;
+    let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
+    let written = deflated.write_all(escape::json(&json).as_bytes());
+    let deflated = written.and_then(|()| deflated.finish());
+    Ok(base64(
+        &deflated.map_err(|error| RenderError::Html(error.to_string()))?,
+    ))
+}
+
 /// SHA-256 in Base64, as a Content-Security-Policy names a script.
 fn hash(text: &str) -> String {
+    base64(&Sha256::digest(text.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digest = Sha256::digest(text.as_bytes());
     let mut out = String::new();
-    for three in digest.chunks(3) {
+    for three in bytes.chunks(3) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4 {
@@ -128,6 +144,28 @@ fn hash(text: &str) -> String {
         }
     }
     out
+}
+
+/// The data as the script reads it.
+#[cfg(test)]
+pub(super) fn inflated(data: &str) -> serde_json::Value {
+    let value = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let (mut bits, mut held, mut bytes) = (0_u32, 0, Vec::new());
+    for letter in data.trim_end_matches('=').bytes() {
+        bits = bits << 6 | u32::from(value(letter));
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held & 255) as u8);
+        }
+    }
+    serde_json::from_reader(flate2::read::DeflateDecoder::new(&bytes[..])).unwrap()
 }
 
 #[cfg(test)]
@@ -146,8 +184,20 @@ mod tests {
         ] {
             assert_eq!(prose(text).to_string(), markup);
         }
-        let rows = [vec!["</script><script>alert(1)</script><!--".to_owned()]];
-        assert!(!InternedRows::data(rows.into_iter()).unwrap().contains('<'));
+    }
+
+    #[test]
+    fn data_is_one_word_and_holds_what_was_recorded() {
+        for text in ["", "a", "</script><script>alert(1)</script><!--"] {
+            let rows = [vec![text.to_owned(), "b".to_owned()]];
+            let data = InternedRows::data(rows.into_iter()).unwrap();
+            assert!(
+                data.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c))
+            );
+            let read = inflated(&data);
+            assert_eq!(read["texts"], serde_json::json!([text, "b"]));
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The page of a run whose names, reasons and answers were written by somebody hostile.
 
 use super::*;
-use crate::record::{CellRecord, Manifest};
+use crate::probe::ProbeKind;
+use crate::record::{CellRecord, Fate, Manifest, ProbeRecord};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";
 
@@ -18,6 +19,11 @@ fn names_in_our_sentences_are_set_as_code_in_tables_and_plain_in_pictures() {
 }
 
 fn page() -> String {
+    page_of(|_| ())
+}
+
+/// The page with every cell changed.
+fn page_of(change: impl Fn(&mut CellRecord)) -> String {
     let model = serde_json::json!({ "name": HOSTILE, "kind": "deterministic" });
     let manifest = serde_json::json!({
         "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": HOSTILE,
@@ -76,7 +82,9 @@ fn page() -> String {
         });
         serde_json::from_value(cell).unwrap()
     };
-    let report = Report::of(&manifest, &[cell("full"), cell(HOSTILE)]);
+    let mut cells = [cell("full"), cell(HOSTILE)];
+    cells.iter_mut().for_each(change);
+    let report = Report::of(&manifest, &cells);
     render(&report).unwrap()
 }
 
@@ -89,15 +97,14 @@ fn nothing_that_was_recorded_becomes_markup() {
         !page.contains('\u{202e}'),
         "the direction of text was turned round"
     );
-    // The data of the items and of the compactions, and the one script; each is closed once.
-    assert_eq!(page.matches("<script").count(), 3);
-    assert_eq!(page.matches("</script>").count(), 3);
+    // The data of calls, items and compactions, and the one script; each is closed once.
+    assert_eq!(page.matches("<script").count(), 4);
+    assert_eq!(page.matches("</script>").count(), 4);
     // Every text is there, escaped: in the table, the evidence, the violations.
     assert!(page.matches("&lt;/script&gt;").count() > 10);
-    assert!(page.contains("\\u003c/script>"));
-    let (_, compactions) = page.split_once("id=\"compacted\"").unwrap();
+    let compactions = data(&page, "compacted").to_string();
     for part in [
-        "[tool results, message 3, 9000 characters]\\n\\u003c/script>",
+        "[tool results, message 3, 9000 characters]\\n</script>",
         "[summary]\\n",
     ] {
         assert!(compactions.contains(part), "{part}");
@@ -123,6 +130,8 @@ fn every_part_has_its_place_and_its_heading() {
     let page = page();
     for id in [
         "comparison",
+        "lost",
+        "caveats",
         "pictures",
         "timelines",
         "retention",
@@ -144,4 +153,73 @@ fn every_part_has_its_place_and_its_heading() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn the_comparison_begins_with_a_few_columns_and_offers_the_others() {
+    let page = page();
+    let (_, comparison) = page.split_once("id=\"comparison\"").unwrap();
+    let (comparison, _) = comparison.split_once("</section>").unwrap();
+    let (head, _) = comparison.split_once("</thead>").unwrap();
+    let heads: Vec<&str> = head.split("<th scope=\"col\"").skip(1).collect();
+    let is_hidden = |head: &&&str| head.split_once('>').unwrap().0.ends_with(" hidden");
+    let hidden = heads.iter().filter(is_hidden).count();
+    assert!(hidden > 0 && heads.len() - hidden <= 10, "{head}");
+    let boxes = head.matches("type=\"checkbox\"").count();
+    let checked = head.matches(" checked").count();
+    assert_eq!(
+        [boxes, checked],
+        [heads.len() - 1, heads.len() - 1 - hidden]
+    );
+    let without_words = heads.iter().skip(1).find(|head| !head.contains("title=\""));
+    assert_eq!(without_words, None);
+}
+
+/// The data of a table.
+fn data(page: &str, id: &str) -> serde_json::Value {
+    let (_, data) = page.split_once(&format!("id=\"{id}\"")).unwrap();
+    let (_, data) = data.split_once("<script type=\"text/plain\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    template::inflated(data)
+}
+
+/// The texts of a column of the evidence, row by row.
+fn evidence(page: &str, column: usize) -> Vec<String> {
+    let data = data(page, "items");
+    let rows = data["rows"].as_array().unwrap().iter();
+    let number = |row: &serde_json::Value| row[column].as_u64().unwrap() as usize;
+    rows.map(|row| data["texts"][number(row)].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn lost_facts_come_first_and_a_decoy_is_never_lost() {
+    let lost = |probe: &mut ProbeRecord| probe.survival.fate = Fate::Lost;
+    let kept = |probe: &mut ProbeRecord| probe.survival.fate = Fate::Survived;
+    let decoy = |probe: &mut ProbeRecord| probe.kind = ProbeKind::Decoy;
+    let changes: [&[fn(&mut ProbeRecord)]; 4] = [&[lost, decoy], &[kept], &[lost], &[kept, decoy]];
+    let page = page_of(|cell| {
+        if cell.strategy == "full" {
+            cell.probes.clear();
+            return;
+        }
+        cell.violations.clear();
+        let probe = cell.probes[0].clone();
+        let made = changes.iter().zip(0_u8..).map(|(changes, at)| {
+            let mut probe = probe.clone();
+            probe.percent = at;
+            changes.iter().for_each(|change| change(&mut probe));
+            probe
+        });
+        cell.probes = made.collect();
+    });
+    let states = [
+        "lost",
+        "survived",
+        "decoy, found (wrong)",
+        "decoy, not there (right)",
+    ];
+    assert_eq!(evidence(&page, 9), states);
+    let (_, lost) = page.split_once("id=\"lost\"").unwrap();
+    assert!(lost.contains("<td>1 of 1</td>"));
 }

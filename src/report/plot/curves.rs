@@ -1,32 +1,61 @@
 //! Retention curves: survival by age.
 
 use super::axes::{Axis, Panel, percent};
-use super::scene::{INK, Scene, line_keys, line_of};
+use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
 use crate::probe::ProbeKind;
 use crate::report::{Report, Role};
 
+/// The opacity of the line of a broken strategy.
+const FAINT: f64 = 0.5;
+
+/// The curve of one strategy.
+struct Curve {
+    /// Its place among all strategies.
+    at: usize,
+    is_broken: bool,
+    title: String,
+    points: Vec<(f64, f64)>,
+}
+
 /// Survival by age, for every strategy: all planted items together, or those of one kind.
-pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
+pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Scene {
     let title = match kind {
         None => "What survives, by how old it is".to_owned(),
         Some(kind) => format!("What survives of {}, by how old it is", kind.name()),
     };
-    let mut scene = Scene::new(&title);
+    let mut scene = Scene::new(&title, width);
     let rows = report.compared().iter();
     let names = rows.filter(|row| row.role == Role::Strategy);
     let curves: Vec<_> = names
         .enumerate()
-        .map(|(at, row)| (at, row.name.as_str(), curve(report, &row.name, kind)))
-        .filter(|(.., points)| !points.is_empty())
+        .map(|(at, row)| Curve {
+            at,
+            is_broken: row.is_broken(),
+            title: if row.is_broken() {
+                format!("{}, broken", row.name)
+            } else {
+                row.name.clone()
+            },
+            points: curve(report, &row.name, kind),
+        })
+        .filter(|curve| !curve.points.is_empty())
         .collect();
-    scene.legend(&line_keys(curves.iter().map(|(at, name, _)| (*at, *name))));
+    let keys = curves.iter().map(|curve| (curve.at, curve.title.as_str()));
+    let mut keys = line_keys(keys);
+    for ((mark, ..), _) in (keys.iter_mut().skip(1).zip(&curves)).filter(|(_, it)| it.is_broken) {
+        *mark = Mark::Dashes(FAINT);
+    }
+    if curves.iter().any(|curve| curve.is_broken) {
+        keys.push((Mark::Ring, INK, "broken: only the calls before its death"));
+    }
+    scene.legend(&keys);
     if curves.is_empty() {
         scene.note("nothing was planted in these sessions, or nobody noted when it was said");
         return scene;
     }
     let panel = Panel {
-        edges: [80.0, scene.y, 780.0, scene.y + 280.0],
+        edges: [80.0, scene.y, scene.right(), scene.y + 280.0],
         x: (-0.25, TOKENS.len() as f64 - 0.75),
         y: (0.0, 1.05),
     };
@@ -42,13 +71,21 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
     };
-    scene.line(&points(&curve(report, "full", kind)), INK, 3, 0.35);
-    for (at, _, curve) in &curves {
-        let points = points(curve);
-        scene.stroke(&points, line_of(*at));
-        for point in points {
-            scene.dot(point, 3.0, line_of(*at).0, false);
-        }
+    let full = points(&curve(report, "full", kind));
+    scene.series(FULL, |scene| scene.line(&full, INK, 3, 0.35));
+    for curve in &curves {
+        let points = points(&curve.points);
+        let (color, dashed) = line_of(curve.at);
+        scene.series(&curve.title, |scene| {
+            if curve.is_broken {
+                scene.dashes(&points, color, 2, FAINT);
+            } else {
+                scene.stroke(&points, (color, dashed));
+            }
+            for point in points {
+                scene.dot(point, 3.0, color, curve.is_broken);
+            }
+        });
     }
     scene.y += 280.0 + 46.0;
     scene

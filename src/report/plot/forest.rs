@@ -2,7 +2,7 @@
 
 use super::axes::reach;
 use super::rows::{self, Row, Value};
-use super::scene::{BLUE, Color, GREEN, INK, Key, Mark, ORANGE, Scene, VERMILLION};
+use super::scene::{BLUE, Color, GREEN, INK, Key, Mark, ORANGE, Scene, VERMILLION, WIDE};
 use crate::compare::{Kind, MetricDifference};
 use crate::metric::Direction;
 use crate::report::Report;
@@ -12,7 +12,7 @@ use crate::stats::gate::Verdict;
 /// The differences, metric by metric.
 pub(crate) fn scene(report: &Report) -> Scene {
     let comparisons = report.comparisons();
-    let mut scene = Scene::new("Differences, candidate − baseline");
+    let mut scene = Scene::new("Differences, candidate − baseline", WIDE);
     legend(&mut scene, comparisons);
     let titles = titles(comparisons);
     if let Some(baseline) = shared_baseline(comparisons) {

@@ -2,7 +2,7 @@
 //! beats.
 
 use super::axes::percent;
-use super::scatter::{self, Point, Side, ends};
+use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display;
@@ -12,9 +12,9 @@ use crate::stats::Estimate;
 const MOST_NAMED: usize = 24;
 
 /// One point per setting, and a list of those on the front.
-pub(crate) fn scene(sweep: &Sweep) -> Scene {
+pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     let title = format!("What {} settings save and keep", sweep.points.len());
-    let mut scene = Scene::new(&title);
+    let mut scene = Scene::new(&title, width);
     let sessions = display::many(sweep.tune.len(), "session", "sessions");
     let interval = format!("95 % interval over {sessions}");
     scene.legend(&[
@@ -53,7 +53,7 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
     });
     let points: Vec<Point> = points.collect();
     let titles = [sweep.cost.as_str(), sweep.quality.as_str()];
-    scatter::draw(&mut scene, &points, Side::Right, titles);
+    scatter::draw(&mut scene, &points, titles);
     let counts = [
         (same, "more on the front, each the same as one above"),
         (others, "more on the front, not named here"),
@@ -83,8 +83,14 @@ fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: boo
         intervals: [interval(saves), interval(keeps)],
         radius,
         color,
+        is_hollow: !point.on_front,
         on_front: point.on_front,
-        name: is_named.then(|| in_words(point, saves, keeps)),
+        name: if is_named {
+            Name::Listed(in_words(point, saves, keeps))
+        } else {
+            Name::None
+        },
+        tip: in_words(point, saves, keeps),
     }
 }
 

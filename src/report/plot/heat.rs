@@ -3,7 +3,7 @@
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
-use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
+use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, WIDE, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
 use crate::report::display;
 
@@ -35,7 +35,7 @@ const DARK_FROM: f64 = 0.623_58;
 
 /// All pairs of knobs; one knob alone is a map of one row.
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
-    let mut scene = Scene::new("What each pair of knobs saves and keeps");
+    let mut scene = Scene::new("What each pair of knobs saves and keeps", WIDE);
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => vec![pairs::pair(&sweep.points, "", &knob.knob)],
         (pairs, _) => pairs.to_vec(),

@@ -1,58 +1,108 @@
-//! Cost against survival: the strategies that no other beats on both.
+//! Cost saved against facts kept: the strategies that no other beats on both.
 
-use super::scatter::{self, Point, Side, ends};
-use super::scene::{BLUE, Mark, Scene};
-use crate::report::{Report, Role};
+use super::axes::reach;
+use super::scatter::{self, Name, Point, ends};
+use super::scene::{BLUE, Color, INK, Mark, ORANGE, Scene};
+use crate::report::{Report, Role, Row, display};
 use crate::stats::pareto::dominates;
 
-/// One point per ranked strategy.
-pub(crate) fn scene(report: &Report) -> Scene {
-    let mut scene = Scene::new("Cost against survival");
+/// Costs that are further above those of full history are drawn at the edge: one strategy that multiplies
+/// the bill would squeeze all others into a corner.
+const LOWEST: f64 = -0.5;
+
+/// The colour of a strategy that another beats, readable on white and on black.
+const BEATEN: Color = Color(125, 132, 140);
+
+/// One point per strategy.
+pub(crate) fn scene(report: &Report, width: f64) -> Scene {
+    let (column, kept) = report.kept();
+    let mut scene = Scene::new(&format!("Cost saved against {kept}"), width);
     scene.legend(&[
-        (Mark::Dot, BLUE, "not dominated"),
-        (Mark::Ring, BLUE, "dominated"),
+        (Mark::Dot, BLUE, "no other is better on both"),
+        (Mark::Dot, BEATEN, "another is better on both"),
+        (Mark::Ring, INK, "broken or never fired: not compared"),
+        (Mark::Line(0.8), ORANGE, "front"),
+        (Mark::Line(0.35), INK, "95 % interval over sessions"),
     ]);
-    let points = points(report);
-    if points.is_empty() {
-        scene.note("no strategy fired, is unbroken and has both cost and survival");
-        return scene;
-    }
-    let titles = ["cost, in percent of full history", "survival"];
-    scatter::draw(&mut scene, &points, Side::Left, titles);
     let rows = report.compared().iter();
     let strategies = rows.filter(|row| row.role == Role::Strategy);
-    let names = strategies.map(|row| row.name.as_str());
-    let is_drawn = |name: &&str| points.iter().any(|it| it.name.as_deref() == Some(*name));
-    let left_out: Vec<&str> = names.filter(|name| !is_drawn(name)).collect();
+    let strategies: Vec<&Row> = strategies.collect();
+    let points = strategies
+        .iter()
+        .filter_map(|row| point(report, row, column));
+    let mut points: Vec<Point> = points.collect();
+    if points.is_empty() {
+        scene.note("cost and facts were not measured together for any strategy");
+        return scene;
+    }
+    mark_front(&mut points);
+    let is_sound = |point: &&Point| !point.is_hollow;
+    let range = |axis: usize| {
+        let value = |point: &Point| [point.at.0, point.at.1][axis];
+        let lowest = if axis == 0 { LOWEST } else { f64::NEG_INFINITY };
+        // Where all are broken, they alone say where the axes go.
+        let is_any = points.iter().any(|point| is_sound(&point));
+        let shown = || points.iter().filter(|point| is_sound(point) || !is_any);
+        let values = shown().map(value).map(|it| it.max(lowest));
+        let intervals = shown().filter_map(|point| point.intervals[axis]);
+        let intervals = intervals.map(|(low, high)| (low.max(lowest), high.max(lowest)));
+        let zero = (axis == 0).then_some(0.0);
+        let (low, high) = reach(values.chain(zero), intervals, (0.1, 1.0), (0.07, 0.02));
+        (low, high.min(1.05))
+    };
+    let titles = ["cost saved, in percent of full history", kept];
+    let ranges = [range(0), range(1)];
+    scatter::draw_in(&mut scene, &points, ranges, titles);
+    let left_out = strategies
+        .iter()
+        .filter(|row| point(report, row, column).is_none());
+    let left_out: Vec<&str> = left_out.map(|row| row.name.as_str()).collect();
     if !left_out.is_empty() {
-        scene.paragraph(&format!(
-            "not drawn, for it is broken, never fired or was not measured: {}",
-            left_out.join(", ")
-        ));
+        scene.paragraph(&format!("not measured: {}", left_out.join(", ")));
     }
     scene
 }
 
-/// The ranked strategies by their cost, C/C⁰, and their survival.
-fn points(report: &Report) -> Vec<Point> {
-    let ranked = report.compared().iter().filter(|row| row.ranked);
-    let points = ranked.filter_map(|row| {
-        let (savings, savings_interval) = report.share(row, "cost_savings")?;
-        let (survival, survival_interval) = report.share(row, "survival")?;
-        let cost_interval = savings_interval.map(|it| (1.0 - it.upper_bound, 1.0 - it.lower_bound));
-        Some(Point {
-            at: (1.0 - savings, survival),
-            intervals: [cost_interval, survival_interval.map(ends)],
-            radius: 5.0,
-            color: BLUE,
-            on_front: true,
-            name: Some(row.name.clone()),
-        })
-    });
-    let mut points: Vec<Point> = points.collect();
-    let all: Vec<[f64; 2]> = points.iter().map(|it| [-it.at.0, it.at.1]).collect();
-    for (point, own) in points.iter_mut().zip(&all) {
-        point.on_front = !all.iter().any(|other| dominates(other, own));
+/// A strategy by its cost savings and what it keeps.
+fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
+    let (saved, saved_interval) = report.share(row, "cost_savings")?;
+    let (kept, kept_interval) = report.share(row, column)?;
+    let [in_words, kept_in_words] = [saved, kept].map(display::percent);
+    let name = if saved < LOWEST {
+        format!("{}, {in_words}", row.name)
+    } else {
+        row.name.clone()
+    };
+    let marks = if row.marks.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", row.marks.join("; "))
+    };
+    Some(Point {
+        at: (saved, kept),
+        intervals: [saved_interval.map(ends), kept_interval.map(ends)],
+        radius: 5.0,
+        color: if row.ranked { BLUE } else { INK },
+        is_hollow: !row.ranked,
+        on_front: row.ranked,
+        name: Name::Beside(name),
+        tip: format!(
+            "{}: cost saved {in_words}, kept {kept_in_words}{marks}",
+            row.name
+        ),
+    })
+}
+
+/// Takes from the front what another beats.
+fn mark_front(points: &mut [Point]) {
+    let ranked = points.iter().filter(|point| point.on_front);
+    let all: Vec<[f64; 2]> = ranked.map(|point| [point.at.0, point.at.1]).collect();
+    for point in points.iter_mut().filter(|point| point.on_front) {
+        point.on_front = !all
+            .iter()
+            .any(|other| dominates(other, &[point.at.0, point.at.1]));
+        if !point.on_front {
+            point.color = BEATEN;
+        }
     }
-    points
 }

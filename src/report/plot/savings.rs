@@ -10,8 +10,11 @@ use crate::report::{Report, Role, display};
 const LOWEST: f64 = -2.0;
 
 /// One row per strategy.
-pub(crate) fn scene(report: &Report) -> Scene {
-    let mut scene = Scene::new("Token savings and cost savings, against full history");
+pub(crate) fn scene(report: &Report, width: f64) -> Scene {
+    let mut scene = Scene::new(
+        "Token savings and cost savings, against full history",
+        width,
+    );
     scene.legend(&[
         (Mark::Dot, BLUE, "token savings"),
         (Mark::Dot, VERMILLION, "cost savings, with the prompt cache"),
@@ -55,7 +58,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
     let (from, to) = reach(points, intervals, (0.1, 5.0), (0.04, 0.0));
     let x = (from.max(LOWEST), to.clamp(0.1, 1.05));
     rows::draw(&mut scene, &rows, x, &percent);
-    scene.note("savings in percent of full history; right is better, left of 0 costs more");
+    scene.paragraph("savings in percent of full history; right is better, left of 0 costs more");
     let comparison = report.section("comparison").into_iter();
     let mut notes = comparison.flat_map(|section| &section.notes);
     if let Some(scheme) = notes.find(|note| note.starts_with("cost savings: ")) {

@@ -39,8 +39,11 @@ pub(crate) const SIZE: f64 = 13.5;
 /// The size of titles.
 const TITLE: f64 = 17.0;
 
-/// The width of all pictures, and the distance of their text from the edges.
-pub(crate) const WIDTH: f64 = 800.0;
+/// The width of pictures.
+pub(crate) const WIDE: f64 = 800.0;
+/// The width of the same pictures on a telephone: a wide one, scaled down, could not be read there.
+pub(crate) const NARROW: f64 = 400.0;
+/// The distance of text from the edges.
 const MARGIN: f64 = 16.0;
 
 /// The distance from one line of text to the next.
@@ -79,6 +82,25 @@ type DrawResult = Result<(), Box<dyn Error>>;
 /// Draws a shape.
 type Shape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
 
+/// A step of drawing, from back to front.
+enum Step {
+    Draw(Shape),
+    /// Opens a group, with this markup.
+    Open(String),
+    Close,
+}
+
+/// A plot area whose horizontal axis counts calls, with the calls at its edges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallAxis {
+    /// Left, upper, right and lower edge, in pixels.
+    pub(crate) edges: [f64; 4],
+    /// The calls at the left and right edge.
+    pub(crate) calls: (f64, f64),
+    /// The tokens at the upper edge; 0 is at the lower.
+    pub(crate) most: f64,
+}
+
 /// A line of text, centred vertically on its position.
 pub(crate) struct Label {
     pub(crate) at: (f64, f64),
@@ -97,23 +119,64 @@ pub(crate) struct Scene {
     pub(crate) y: f64,
     /// The subject, for readers who do not see the picture.
     pub(crate) title: String,
-    /// From back to front.
-    shapes: Vec<Shape>,
+    /// From the left to the right edge.
+    pub(crate) width: f64,
+    /// The legend's entries of series, by name, with the boxes that they take up.
+    pub(crate) series: Vec<(String, [f64; 4])>,
+    /// Where a call is in a picture of one session.
+    pub(crate) call_axis: Option<CallAxis>,
+    steps: Vec<Step>,
     /// In front of all shapes.
     pub(crate) labels: Vec<Label>,
 }
 
 impl Scene {
     /// A picture with nothing but its title.
-    pub(crate) fn new(title: &str) -> Self {
+    pub(crate) fn new(title: &str, width: f64) -> Self {
         let mut scene = Self {
-            y: 46.0,
+            y: 20.0,
             title: title.to_owned(),
-            shapes: Vec::new(),
+            width,
+            series: Vec::new(),
+            call_axis: None,
+            steps: Vec::new(),
             labels: Vec::new(),
         };
-        scene.write((MARGIN, 20.0), title, TITLE, INK, HPos::Left);
+        for line in scene.lines_of(title, TITLE) {
+            scene.write((MARGIN, scene.y), &line, TITLE, INK, HPos::Left);
+            scene.y += 22.0;
+        }
+        scene.y += 4.0;
         scene
+    }
+
+    /// The right edge of plots.
+    pub(crate) fn right(&self) -> f64 {
+        self.width - 20.0
+    }
+
+    /// Whether it is drawn for a telephone.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.width < WIDE
+    }
+
+    /// A text as lines that fit between the edges.
+    fn lines_of(&self, text: &str, size: f64) -> Vec<String> {
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let last = lines.len() - 1;
+            let longer = format!("{}{word} ", lines[last]);
+            let is_too_wide = text_width(longer.trim_end(), size) > self.width - 2.0 * MARGIN;
+            if is_too_wide && !lines[last].is_empty() {
+                lines.push(format!("{word} "));
+            } else {
+                lines[last] = longer;
+            }
+        }
+        lines
+            .iter()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
     }
 
     pub(crate) fn height(&self) -> f64 {
@@ -155,29 +218,38 @@ impl Scene {
 
     /// Writes a line from the left edge.
     pub(crate) fn note(&mut self, text: &str) {
-        let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN);
+        let text = fitted(text, SIZE, self.width - 2.0 * MARGIN);
         self.label((MARGIN, self.y), &text, HPos::Left);
         self.y += LINE_HEIGHT;
     }
 
     /// Writes sentences between the edges. A picture has one font, so backticks are removed.
     pub(crate) fn paragraph(&mut self, text: &str) {
-        let text = text.replace('`', "");
-        let mut line = String::new();
-        for word in text.split(' ') {
-            let longer = format!("{line}{word} ");
-            if !line.is_empty() && text_width(longer.trim_end(), SIZE) > WIDTH - 2.0 * MARGIN {
-                self.note(line.trim_end());
-                line = format!("{word} ");
-            } else {
-                line = longer;
-            }
+        for line in self.lines_of(&text.replace('`', ""), SIZE) {
+            self.note(&line);
         }
-        self.note(line.trim_end());
     }
 
     fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> DrawResult + 'static) {
-        self.shapes.push(Box::new(shape));
+        self.steps.push(Step::Draw(Box::new(shape)));
+    }
+
+    /// Draws shapes that show these words under the pointer.
+    pub(crate) fn tip(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
+        self.group(&format!("<g><title>{}</title>", escape::xml(words)), draw);
+    }
+
+    /// Draws the shapes of a series: the legend's entry of that name shows and hides them.
+    pub(crate) fn series(&mut self, name: &str, draw: impl FnOnce(&mut Self)) {
+        let name = escape::xml(name);
+        let open = format!("<g data-series=\"{name}\"><title>{name}</title>");
+        self.group(&open, draw);
+    }
+
+    fn group(&mut self, open: &str, draw: impl FnOnce(&mut Self)) {
+        self.steps.push(Step::Open(open.to_owned()));
+        draw(self);
+        self.steps.push(Step::Close);
     }
 
     /// Draws a line through points.
@@ -240,9 +312,10 @@ impl Scene {
     pub(crate) fn legend(&mut self, keys: &[Key<'_>]) {
         let mut x = MARGIN;
         for &(mark, color, text) in keys {
-            let text = fitted(text, SIZE, WIDTH - 2.0 * MARGIN - 40.0);
+            let whole = text;
+            let text = fitted(text, SIZE, self.width - 2.0 * MARGIN - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
-            if x > MARGIN && x + wide > WIDTH - MARGIN {
+            if x > MARGIN && x + wide > self.width - MARGIN {
                 x = MARGIN;
                 self.y += LINE_HEIGHT;
             }
@@ -256,40 +329,74 @@ impl Scene {
                 Mark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
             }
             self.label((x + 28.0, y), &text, HPos::Left);
+            if matches!(mark, Mark::Line(_) | Mark::Dashes(_)) {
+                let half = LINE_HEIGHT / 2.0;
+                let edges = [x - 4.0, y - half, x + wide - 8.0, y + half];
+                self.series.push((whole.to_owned(), edges));
+            }
             x += wide;
         }
         self.y += LINE_HEIGHT + 2.0;
     }
 
-    fn paint(&self, mut svg: SVGBackend<'_>) -> DrawResult {
-        let corner = pixel((WIDTH, self.height()));
-        svg.draw_rect((0, 0), corner, &PAPER, true)?;
-        for shape in &self.shapes {
-            shape(&mut svg)?;
-        }
-        for label in &self.labels {
-            let mut font = (FAMILY, label.size).into_font();
-            if label.upwards {
-                font = font.transform(FontTransform::Rotate270);
+    /// The markup of what is drawn by the backend.
+    fn painted(
+        &self,
+        draw: impl FnOnce(&mut SVGBackend<'_>) -> DrawResult,
+    ) -> Result<String, Box<dyn Error>> {
+        let mut text = String::new();
+        let size = (whole(self.width), whole(self.height()));
+        let mut svg = SVGBackend::with_string(&mut text, size);
+        draw(&mut svg)?;
+        svg.present()?;
+        drop(svg);
+        let (_, inner) = text.split_once('\n').unwrap_or_default();
+        Ok(inner.trim_end().trim_end_matches("</svg>").to_owned())
+    }
+
+    fn paint(&self) -> Result<String, Box<dyn Error>> {
+        let corner = pixel((self.width, self.height()));
+        let paper = |svg: &mut SVGBackend<'_>| Ok(svg.draw_rect((0, 0), corner, &PAPER, true)?);
+        let mut out = self.painted(paper)?;
+        for step in &self.steps {
+            match step {
+                Step::Draw(shape) => out.push_str(&self.painted(|svg| shape(svg))?),
+                Step::Open(group) => out.push_str(group),
+                Step::Close => out.push_str("</g>\n"),
             }
-            let style = TextStyle::from(font).color(&label.color);
-            let style = style.pos(Pos::new(label.anchor, VPos::Center));
-            svg.draw_text(&label.text, &style, pixel(label.at))?;
         }
-        Ok(svg.present()?)
+        out.push_str(&self.painted(|svg| self.labels.iter().try_for_each(|it| it.draw(svg)))?);
+        Ok(out)
+    }
+}
+
+impl Label {
+    fn draw(&self, svg: &mut SVGBackend<'_>) -> DrawResult {
+        let mut font = (FAMILY, self.size).into_font();
+        if self.upwards {
+            font = font.transform(FontTransform::Rotate270);
+        }
+        let style = TextStyle::from(font).color(&self.color);
+        let style = style.pos(Pos::new(self.anchor, VPos::Center));
+        Ok(svg.draw_text(&self.text, &style, pixel(self.at))?)
     }
 }
 
 /// The scene as a document of its own.
 pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
     with_font();
-    let mut text = String::new();
-    let size = (whole(WIDTH), whole(scene.height()));
-    let painted = scene.paint(SVGBackend::with_string(&mut text, size));
-    painted.map_err(|error| RenderError::Plot(error.to_string()))?;
+    let inner = scene.paint();
+    let inner = inner.map_err(|error| RenderError::Plot(error.to_string()))?;
+    let (width, height) = (whole(scene.width), whole(scene.height()));
     // The pointed corner of a thick line would reach far beyond the values at a sharp turn.
-    Ok(text.replacen("<svg ", "<svg stroke-linejoin=\"round\" ", 1))
+    Ok(format!(
+        "<svg stroke-linejoin=\"round\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n{inner}</svg>\n"
+    ))
 }
+
+/// The series of the reference.
+pub(crate) const FULL: &str = "full history";
 
 /// One entry of a legend.
 pub(crate) type Key<'a> = (Mark, Color, &'a str);
@@ -306,7 +413,7 @@ pub(crate) enum Mark {
 
 /// The entries of full history and of strategies, each with its place among all strategies.
 pub(crate) fn line_keys<'a>(strategies: impl Iterator<Item = (usize, &'a str)>) -> Vec<Key<'a>> {
-    let mut keys = vec![(Mark::Line(0.35), INK, "full history")];
+    let mut keys = vec![(Mark::Line(0.35), INK, FULL)];
     keys.extend(strategies.map(|(at, name)| match line_of(at) {
         (color, true) => (Mark::Dashes(1.0), color, name),
         (color, false) => (Mark::Line(1.0), color, name),

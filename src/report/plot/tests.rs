@@ -2,21 +2,23 @@
 
 mod compared;
 
-use super::scene::{HPos, Label, WIDTH, text_width};
+use super::scene::{HPos, Label, text_width};
 use super::*;
 use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};
 use crate::report::Report;
 use crate::units::Tokens;
 
 /// A picture of a run: its name, and how it is drawn.
-type Plot = (&'static str, fn(&Report) -> Scene);
+type Plot = (&'static str, fn(&Report, f64) -> Scene);
 
 const OF_RUN: [Plot; 5] = [
     ("tokens", tokens::scene),
     ("cache", cache::scene),
     ("savings", savings::scene),
     ("pareto", pareto::scene),
-    ("retention", |report| curves::scene(report, None)),
+    ("retention", |report, width| {
+        curves::scene(report, None, width)
+    }),
 ];
 
 /// A run of this many sessions and strategies, all of a different kind.
@@ -152,7 +154,9 @@ fn edges(label: &Label) -> Option<([f64; 4], &str)> {
 
 #[track_caller]
 fn check((name, scene): Plot, sessions: usize, strategies: &[&str]) {
-    apart(name, &scene(&report(sessions, strategies)));
+    for width in [WIDE, NARROW] {
+        apart(name, &scene(&report(sessions, strategies), width));
+    }
 }
 
 /// No text of a picture overlaps another or sticks out.
@@ -160,7 +164,7 @@ fn check((name, scene): Plot, sessions: usize, strategies: &[&str]) {
 pub(super) fn apart(plot: &str, scene: &Scene) {
     let texts: Vec<([f64; 4], &str)> = scene.labels.iter().filter_map(edges).collect();
     assert!(!texts.is_empty());
-    let (width, height) = (WIDTH, scene.height());
+    let (width, height) = (scene.width, scene.height());
     for (at, (one, text)) in texts.iter().enumerate() {
         let inside = one[0] >= 0.0 && one[1] >= 0.0 && one[2] <= width && one[3] <= height;
         assert!(
@@ -195,7 +199,7 @@ fn no_label_overlaps_another_or_sticks_out() {
 fn a_picture_of_nothing_is_one_all_the_same() {
     let empty = report(0, &[]);
     for (plot, scene) in OF_RUN {
-        assert!(svg(&scene(&empty)).unwrap().len() > 200, "{plot}");
+        assert!(svg(&scene(&empty, WIDE)).unwrap().len() > 200, "{plot}");
     }
 }
 
@@ -204,7 +208,7 @@ fn names_are_written_and_not_obeyed() {
     let hostile = "<script>alert(1)</script>&\"'";
     let report = report(2, &[hostile, "codex"]);
     for (plot, scene) in OF_RUN {
-        let text = svg(&scene(&report)).unwrap();
+        let text = svg(&scene(&report, WIDE)).unwrap();
         assert!(!text.contains("<script"), "{plot}");
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
         assert!(!text.contains("font-family=\"DejaVu"), "{plot}");
@@ -233,11 +237,11 @@ fn where_many_strategies_end_at_once_their_ends_stand_in_the_legend() {
             };
         }
     };
-    let one = tokens::scene(&report_of(1, &MANY, end));
+    let one = tokens::scene(&report_of(1, &MANY, end), WIDE);
     apart("one session", &one);
     let ended = texts(&one).filter(|text| text.ends_with(", ended at 12"));
     assert_eq!(ended.count(), MANY.len());
-    let three = tokens::scene(&report_of(3, &MANY, end));
+    let three = tokens::scene(&report_of(3, &MANY, end), WIDE);
     apart("three sessions", &three);
     assert!(texts(&three).any(|text| text.starts_with("the session ended there")));
 }
@@ -255,7 +259,7 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
         }
     };
     for (plot, scene) in OF_RUN.into_iter().take(2) {
-        let scene = scene(&report_of(1, &["codex"], single));
+        let scene = scene(&report_of(1, &["codex"], single), WIDE);
         apart(plot, &scene);
         let calls: Vec<&str> = texts(&scene).filter(|text| text.len() == 1).collect();
         assert_eq!(
@@ -266,7 +270,7 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
         );
         assert!(!calls.contains(&"1"), "{plot}: {calls:?}");
     }
-    let scene = tokens::scene(&report_of(1, &["codex"], single));
+    let scene = tokens::scene(&report_of(1, &["codex"], single), WIDE);
     let drawn = svg(&scene).unwrap();
     let points = drawn.matches("r=\"4\"").count();
     assert_eq!(points, 2, "full history and the strategy");

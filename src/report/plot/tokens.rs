@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use super::axes::{Panel, tokens, whole};
 use super::scene::{
-    Color, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_keys, line_of,
+    CallAxis, Color, FULL, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted,
+    line_keys, line_of,
 };
 use crate::record::{Arm, CellRecord};
 use crate::report::{Report, display};
@@ -15,7 +16,6 @@ use crate::window::{WarningFrom, Window};
 const MOST_PANELS: usize = 6;
 
 const LEFT: f64 = 88.0;
-const RIGHT: f64 = 780.0;
 const PANEL: f64 = 190.0;
 
 /// A compaction is marked if it freed at least this share of the messages.
@@ -72,23 +72,23 @@ fn window(cells: &[&CellRecord]) -> Option<Window> {
 }
 
 /// One panel for each of the longest sessions.
-pub(crate) fn scene(report: &Report) -> Scene {
+pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let full = report.first_cells().filter(|it| it.arm == Arm::Reference);
     let mut longest: Vec<&CellRecord> = full.collect();
     let all = longest.len();
     longest.sort_by_key(|cell| Reverse(cell.prompt_tokens.len()));
     longest.truncate(MOST_PANELS);
     let sessions = longest.iter().map(|it| Session::of(report, &it.session));
-    draw(report, &sessions.collect::<Vec<_>>(), all)
+    draw(report, &sessions.collect::<Vec<_>>(), all, width)
 }
 
 /// One session alone.
-pub(crate) fn of_session(report: &Report, session: &str) -> Scene {
-    draw(report, &[Session::of(report, session)], 1)
+pub(crate) fn of_session(report: &Report, session: &str, width: f64) -> Scene {
+    draw(report, &[Session::of(report, session)], 1, width)
 }
 
-fn draw(report: &Report, sessions: &[Session<'_>], all: usize) -> Scene {
-    let mut scene = Scene::new("Prompt tokens at each call");
+fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Scene {
+    let mut scene = Scene::new("Prompt tokens at each call", width);
     // The strategies that sent anything.
     let names = report.compared().iter().map(|row| row.name.as_str());
     let is_sent = |name: &&str| {
@@ -114,8 +114,14 @@ fn draw(report: &Report, sessions: &[Session<'_>], all: usize) -> Scene {
     if all > sessions.len() {
         scene.note(&format!("the longest {} of {all} sessions", sessions.len()));
     }
+    let series: Vec<(&str, &str)> = (names.iter().copied())
+        .zip(titles.iter().map(String::as_str))
+        .collect();
     for session in sessions {
-        panel(&mut scene, session, &names);
+        panel(&mut scene, session, &series);
+    }
+    if sessions.len() > 1 {
+        scene.call_axis = None;
     }
     if sessions.is_empty() {
         scene.note("no session was replayed");
@@ -148,9 +154,10 @@ fn cross(scene: &mut Scene, (x, y): (f64, f64), color: Color) {
 }
 
 /// Draws one session.
-fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str]) {
+fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
+    let right = scene.right();
     let top = scene.y + 6.0;
-    let name = fitted(session.name, SIZE, RIGHT - 216.0);
+    let name = fitted(session.name, SIZE, right - 216.0);
     scene.label((16.0, top), &name, HPos::Left);
     let in_sight = session.window_in_sight;
     if let Some(window) = window(&session.cells) {
@@ -160,13 +167,13 @@ fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str]) {
             ", far above"
         };
         let text = format!("window {}{far}", display::tokens(window.tokens.0));
-        scene.label((RIGHT, top), &text, HPos::Right);
+        scene.label((right, top), &text, HPos::Right);
     }
     let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len());
     let calls = calls.max().unwrap_or(1).max(1);
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
-        edges: [LEFT, top + 14.0, RIGHT, top + 14.0 + PANEL],
+        edges: [LEFT, top + 14.0, right, top + 14.0 + PANEL],
         // A single call is in the middle.
         x: if calls == 1 {
             (-0.5, 0.5)
@@ -178,19 +185,26 @@ fn panel(scene: &mut Scene, session: &Session<'_>, names: &[&str]) {
     let height = |tokens: f64| panel.at(0.0, tokens).1;
     if let Some(edges) = session.zones() {
         for (band, (color, _)) in edges.windows(2).zip(ZONES) {
-            let edges = [LEFT, height(band[1]), RIGHT, height(band[0])];
+            let edges = [LEFT, height(band[1]), right, height(band[0])];
             scene.rect(edges, color, BAND);
         }
     }
     if in_sight.is_some() {
         let y = height(most);
-        scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
+        scene.dashes(&[(LEFT, y), (right, y)], INK, 1, 0.8);
     }
-    let below = ("call", calls.clamp(1, 11), &whole as _);
+    let columns = if scene.is_narrow() { 6 } else { 11 };
+    let below = ("call", calls.clamp(1, columns), &whole as _);
+    scene.call_axis = Some(CallAxis {
+        edges: panel.edges,
+        calls: panel.x,
+        most: panel.y.1,
+    });
     panel.axes(scene, below, ("prompt tokens", 5, &tokens));
     for cell in &session.cells {
-        let at = names.iter().position(|name| *name == cell.strategy);
-        line(scene, &panel, cell, at);
+        let at = series.iter().position(|(name, _)| *name == cell.strategy);
+        let title = at.map_or(FULL, |at| series[at].1);
+        scene.series(title, |scene| line(scene, &panel, cell, at));
     }
     scene.y = top + 14.0 + PANEL + 50.0;
 }

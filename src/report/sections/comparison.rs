@@ -55,8 +55,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         .map(column)
         .collect();
     let mut notes = Vec::new();
-    let is_broken = |row: &Row| row.marks.iter().any(|mark| mark.starts_with("broken"));
-    if rows.iter().any(|row| !row.ranked && is_broken(row)) {
+    if rows.iter().any(|row| !row.ranked && row.is_broken()) {
         notes.push(
             "A broken strategy takes part in no ranking: its savings compare only the calls it \
              reached, and what was asked after a death is lost."

@@ -122,8 +122,15 @@ const FEATURES: &[Feature] = &[
             // What is still in the prompt is lost; anything else is an answer to it.
             ("report/comparison/hard_breaks", "survival"),
             // What is drawn.
-            ("report/plot/pareto", "cost_savings survival"),
+            ("report/plot/pareto", "cost_savings"),
             ("report/plot/savings", "cost_savings token_savings"),
+            // What was kept, and the columns of the page that are shown at first.
+            ("report", "accuracy action_support fidelity survival"),
+            (
+                "report/html",
+                "action_support completion cost_savings cost_savings_edge fired strategy_calls \
+                 token_savings",
+            ),
             // Columns that depend on the scenario or on how many answers were scored.
             (
                 "report/sections/comparison",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::apart;
-use super::{Scene, front, heat, svg};
+use super::{NARROW, Scene, WIDE, front, heat, svg};
 use crate::compare::gate::{Rules, judge as gate};
 use crate::compare::sweep::{Sweep, Trial, judge};
 use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
@@ -100,11 +100,9 @@ const GRIDS: [&[(&str, usize)]; 6] = [
 fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
     for grid in GRIDS {
         let sweep = sweep(grid);
-        for (plot, scene) in [
-            ("front", front::scene as fn(&Sweep) -> Scene),
-            ("heat", heat::scene),
-        ] {
-            apart(&format!("{plot} of {grid:?}"), &scene(&sweep));
+        apart(&format!("heat of {grid:?}"), &heat::scene(&sweep));
+        for width in [WIDE, NARROW] {
+            apart(&format!("front of {grid:?}"), &front::scene(&sweep, width));
         }
     }
 }
@@ -120,7 +118,7 @@ fn texts(scene: &Scene) -> Vec<&str> {
 #[test]
 fn the_front_names_the_default_and_the_recommended_setting_with_their_intervals() {
     let sweep = sweep(GRIDS[3]);
-    let scene = front::scene(&sweep);
+    let scene = front::scene(&sweep, WIDE);
     let texts = texts(&scene);
     let recommended = sweep.points.iter().find(|point| point.recommended).unwrap();
     let name = format!("{}; recommended", recommended.label());
@@ -216,7 +214,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
     let scenes = [
         super::forest::scene(&forest_of.report()),
-        front::scene(&grid),
+        front::scene(&grid, WIDE),
         heat::scene(&grid),
     ];
     for scene in scenes {

@@ -1,0 +1,220 @@
+//! The evidence: every probe item with its question, its value and its fate, what was lost first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::template::InternedRows;
+use crate::metric::survival::is_planted;
+use crate::probe::Verdict;
+use crate::record::{Arm, Fate, Importance, ProbeRecord, ProbeText};
+use crate::report::{Item, RenderError, Report, Row, display, probe_texts};
+
+/// Probe items that are part of the page.
+pub(super) const MOST: usize = 20_000;
+
+/// Lost facts that are shown before all evidence.
+const LOST: usize = 12;
+
+/// All items of a run.
+pub(super) struct Evidence<'a> {
+    /// What was lost first, decoys last.
+    items: Vec<Item<'a>>,
+    texts: BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>,
+    /// The strategies that are not broken.
+    sound: BTreeSet<&'a str>,
+    report: &'a Report,
+}
+
+/// A fact, and where each strategy that is not broken lost it first.
+#[derive(Default)]
+struct Fact<'a> {
+    item: Option<Item<'a>>,
+    asked_of: BTreeSet<&'a str>,
+    lost_by: BTreeMap<&'a str, Item<'a>>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn of(report: &'a Report) -> Self {
+        let rows = report.compared();
+        let name = |row: &'a Row| row.name.as_str();
+        let compared: BTreeSet<&str> = rows.iter().map(name).collect();
+        let sound = rows.iter().filter(|row| !row.is_broken());
+        let sound: BTreeSet<&str> = sound.map(name).collect();
+        let mut items = report.items();
+        items.retain(|(cell, _)| compared.contains(&*cell.strategy));
+        items.sort_by_key(|(cell, item)| {
+            let is_floor = cell.arm == Arm::Floor;
+            let is_decoy = !is_planted(item.kind);
+            // The worst first: that a decoy is there.
+            let fate = item.survival.fate as u8;
+            let fate = if is_decoy { fate } else { u8::MAX - fate };
+            let is_broken = !sound.contains(&*cell.strategy);
+            let is_minor = item.importance != Importance::High;
+            (is_floor, is_decoy, fate, is_broken, is_minor)
+        });
+        Self {
+            items,
+            texts: probe_texts(&report.records),
+            sound,
+            report,
+        }
+    }
+
+    pub(super) fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    fn text(&self, (cell, item): &Item<'a>) -> Option<&'a ProbeText> {
+        let key = (&*cell.session, &*item.probe, item.percent);
+        self.texts.get(&key).copied()
+    }
+
+    /// Whether a strategy that is not broken lost a fact here.
+    fn is_lost(&self, (cell, item): &Item<'a>) -> bool {
+        cell.arm == Arm::Strategy
+            && self.sound.contains(&*cell.strategy)
+            && is_planted(item.kind)
+            && item.survival.fate == Fate::Lost
+    }
+
+    /// All sessions, those that lost most first.
+    pub(super) fn sessions(&self) -> Vec<&'a str> {
+        let mut sessions: Vec<&str> = self.report.first_cells().map(|it| &*it.session).collect();
+        sessions.dedup();
+        let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
+        for (cell, _) in self.items.iter().filter(|item| self.is_lost(item)) {
+            *losses.entry(&cell.session).or_default() += 1;
+        }
+        sessions.sort_by_key(|session| Reverse(losses.get(session).copied()));
+        sessions
+    }
+
+    /// The facts that most strategies lost; important ones first.
+    pub(super) fn lost(&self) -> Json {
+        let mut facts: BTreeMap<(&str, &str), Fact<'a>> = BTreeMap::new();
+        for item in &self.items {
+            let (cell, probe) = item;
+            if cell.arm != Arm::Strategy || !self.sound.contains(&*cell.strategy) {
+                continue;
+            }
+            let fact = facts.entry((&cell.session, &probe.probe)).or_default();
+            fact.asked_of.insert(&cell.strategy);
+            if self.is_lost(item) {
+                fact.item.get_or_insert(*item);
+                fact.lost_by.entry(&cell.strategy).or_insert(*item);
+            }
+        }
+        let lost = facts.values().filter_map(|fact| Some((fact, fact.item?)));
+        let mut lost: Vec<(&Fact<'a>, Item<'a>)> = lost.collect();
+        lost.sort_by_key(|(fact, (_, probe))| {
+            let is_minor = probe.importance != Importance::High;
+            (is_minor, Reverse(fact.lost_by.len()))
+        });
+        let rows = lost.iter().take(LOST).map(|(fact, item)| {
+            let text = self.text(item);
+            let by = fact.lost_by.values().map(|(cell, probe)| {
+                let lost_at = probe.survival.lost_at.as_ref();
+                let at = lost_at.map(|at| format!(" (call {}, {})", at.call, at.stage));
+                format!("{}{}", cell.strategy, at.unwrap_or_default())
+            });
+            json!({
+                "question": text.map(|text| on_one_line(&text.question)),
+                "value": text.map(|text| on_one_line(&text.gold)),
+                "probe": item.1.probe,
+                "session": item.0.session,
+                "count": fact.lost_by.len(),
+                "of": fact.asked_of.len(),
+                "by": by.collect::<Vec<_>>().join(", "),
+            })
+        });
+        json!({ "rows": rows.collect::<Vec<_>>(), "all": lost.len() })
+    }
+
+    /// The items as data of the page.
+    pub(super) fn data(&self) -> Result<String, RenderError> {
+        let items = self.items.iter().take(MOST);
+        InternedRows::data(items.map(|item| columns(*item, self.text(item))))
+    }
+}
+
+/// One item as the texts of its columns.
+fn columns((cell, probe): Item<'_>, text: Option<&ProbeText>) -> Vec<String> {
+    let of_text = |of: fn(&ProbeText) -> &String| {
+        text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
+    };
+    let (said, verdict) = match &probe.answer {
+        None => ("–".to_owned(), "not asked".to_owned()),
+        Some(answer) => (
+            answer.text.clone().unwrap_or("no answer".to_owned()),
+            verdict(probe.verdict().unwrap_or(answer.typed)),
+        ),
+    };
+    let kind = if is_planted(probe.kind) {
+        probe.kind.name().to_owned()
+    } else {
+        format!("{} (never planted)", probe.kind.name())
+    };
+    let lost_at = probe.survival.lost_at.as_ref();
+    vec![
+        of_text(|text| &text.question),
+        of_text(|text| &text.gold),
+        left(probe),
+        cell.strategy.clone(),
+        cell.session.clone(),
+        kind,
+        format!("{} %, call {}", probe.percent, probe.call),
+        said,
+        verdict,
+        state(probe),
+        lost_at.map_or_else(String::new, |at| at.call.to_string()),
+    ]
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split('\n')
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The fate, for the filter: a decoy that is not there was never lost.
+fn state(probe: &ProbeRecord) -> String {
+    match (is_planted(probe.kind), probe.survival.fate) {
+        (true, fate) => display::name_of(&fate),
+        (false, Fate::Lost) => "decoy, not there (right)".to_owned(),
+        (false, _) => "decoy, found (wrong)".to_owned(),
+    }
+}
+
+/// The fate with its place and its cause.
+fn left(probe: &ProbeRecord) -> String {
+    let mut left = state(probe);
+    if let Some(place) = probe.survival.place {
+        let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
+    }
+    if let Some(lost) = probe
+        .survival
+        .lost_at
+        .as_ref()
+        .filter(|_| is_planted(probe.kind))
+    {
+        let _ = write!(left, "; lost at call {} by {}", lost.call, lost.stage);
+        if !lost.reason.is_empty() {
+            let _ = write!(left, " ({})", lost.reason);
+        }
+    }
+    left
+}
+
+fn verdict(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Scored { score, outcome } => {
+            let word = display::name_of(&outcome);
+            format!("{word}, {score:.2}")
+        }
+        Verdict::Unscored { .. } => "not scored".to_owned(),
+    }
+}
