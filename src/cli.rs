@@ -59,6 +59,7 @@ mod strategies;
 mod sweep;
 mod template;
 mod validate;
+mod view;
 
 pub use exit::Exit;
 
@@ -80,6 +81,8 @@ enum Command {
     Plan(plan::Args),
     /// Render a finished or unfinished run again
     Report(report::Args),
+    /// Show the report of a run in a browser, while the run goes on
+    View(view::Args),
     /// Compare runs or baselines, session by session, with statistics
     Compare(compare::Args),
     /// Say whether a run is no worse than a baseline
@@ -165,6 +168,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Sweep(args) => sweep::run(&args),

@@ -11,14 +11,19 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Url;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use crate::session::wire::stream::Api;
 use crate::units::Timestamp;
 
+pub mod page;
 mod pass;
 
 /// How long requests that are under way may take once the proxy is stopping.
@@ -73,10 +78,7 @@ impl Proxy {
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(invalid("it must hold no key and no query".to_owned()));
         }
-        let bind = |source| ProxyError::Listen { listen, source };
-        let listener = std::net::TcpListener::bind(listen).map_err(bind)?;
-        listener.set_nonblocking(true).map_err(bind)?;
-        let address = listener.local_addr().map_err(bind)?;
+        let (listener, address) = self::listen(listen)?;
         Ok(Self {
             listener,
             address,
@@ -98,41 +100,25 @@ impl Proxy {
         now: fn() -> Timestamp,
         stop: &AtomicBool,
     ) -> Result<L, ProxyError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(ProxyError::Start)?;
+        let runtime = runtime()?;
         let client = pass::client()?;
         runtime.block_on(async move {
             let listen = self.address;
             let listener = TcpListener::from_std(self.listener)
                 .map_err(|source| ProxyError::Listen { listen, source })?;
             let pass = pass::Pass::new(client, self.upstream, now, log);
-            let mut under_way = tokio::task::JoinSet::new();
+            let answering = pass.clone();
+            let answer = move |request| {
+                let pass = answering.clone();
+                async move { Ok::<_, Infallible>(pass.on(request).await) }
+            };
             let mut look = tokio::time::interval(LOOK);
-            while !stop.load(Ordering::SeqCst) && !pass.is_broken() {
-                tokio::select! {
-                    _ = look.tick() => {}
-                    Some(_) = under_way.join_next() => {}
-                    accepted = listener.accept() => {
-                        // A connection that closed before it was accepted sent nothing.
-                        let Ok((socket, _)) = accepted else { continue };
-                        let pass = pass.clone();
-                        under_way.spawn(async move {
-                            let service = service_fn(move |request| {
-                                let pass = pass.clone();
-                                async move { Ok::<_, Infallible>(pass.on(request).await) }
-                            });
-                            let served = hyper::server::conn::http1::Builder::new()
-                                .timer(TokioTimer::new())
-                                .serve_connection(TokioIo::new(socket), service)
-                                .await;
-                            drop(served);
-                        });
-                    }
+            let stopped = async {
+                while !stop.load(Ordering::SeqCst) && !pass.is_broken() {
+                    look.tick().await;
                 }
-            }
+            };
+            let mut under_way = connections(&listener, stopped, answer).await;
             drop(listener);
             let quiet = async {
                 // Connections that are kept alive never end by themselves: what counts is that no
@@ -145,6 +131,54 @@ impl Proxy {
             under_way.shutdown().await;
             pass.finish()
         })
+    }
+}
+
+/// Listens at an address; returns the one that was given, where the port was 0.
+fn listen(listen: SocketAddr) -> Result<(std::net::TcpListener, SocketAddr), ProxyError> {
+    let bind = |source| ProxyError::Listen { listen, source };
+    let listener = std::net::TcpListener::bind(listen).map_err(bind)?;
+    listener.set_nonblocking(true).map_err(bind)?;
+    let address = listener.local_addr().map_err(bind)?;
+    Ok((listener, address))
+}
+
+fn runtime() -> Result<Runtime, ProxyError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let builder = builder.worker_threads(2).enable_all();
+    builder.build().map_err(ProxyError::Start)
+}
+
+/// Answers connections until `stopped` is over; returns those that are still open.
+async fn connections<A, B, F>(
+    listener: &TcpListener,
+    stopped: impl Future<Output = ()>,
+    answer: A,
+) -> JoinSet<()>
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
+{
+    let mut under_way = JoinSet::new();
+    let mut stopped = std::pin::pin!(stopped);
+    loop {
+        tokio::select! {
+            () = &mut stopped => return under_way,
+            Some(_) = under_way.join_next() => {}
+            accepted = listener.accept() => {
+                // A connection that closed before it was accepted sent nothing.
+                let Ok((socket, _)) = accepted else { continue };
+                let service = service_fn(answer.clone());
+                under_way.spawn(async move {
+                    let served = hyper::server::conn::http1::Builder::new()
+                        .timer(TokioTimer::new())
+                        .serve_connection(TokioIo::new(socket), service)
+                        .await;
+                    drop(served);
+                });
+            }
+        }
     }
 }
 

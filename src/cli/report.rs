@@ -87,19 +87,7 @@ pub(super) struct Output {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
-    if args.run.is_dir() && !args.run.join("run.json").exists() {
-        let problem = format!(
-            "`{}` is not the folder of a run: it has no `run.json`",
-            args.run.display()
-        );
-        let runs = runs_in(&args.run);
-        let hint = if runs.is_empty() {
-            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
-        } else {
-            format!("the runs in it:\n  {}", runs.join("\n  "))
-        };
-        return stop_with(Exit::Invalid, problem, hint);
-    }
+    check_folder(&args.run)?;
     let run = read_run(&args.run)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     if args.timings {
@@ -113,6 +101,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         timings.map_or(Ok(()), |it| print(&terminal().section(it)))?;
     }
     args.output.write(&report)
+}
+
+/// Refuses a folder that is not a run's.
+pub(super) fn check_folder(run: &Path) -> anyhow::Result<()> {
+    if run.is_dir() && !run.join("run.json").exists() {
+        let problem = format!(
+            "`{}` is not the folder of a run: it has no `run.json`",
+            run.display()
+        );
+        let runs = runs_in(run);
+        let hint = if runs.is_empty() {
+            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
+        } else {
+            format!("the runs in it:\n  {}", runs.join("\n  "))
+        };
+        return stop_with(Exit::Invalid, problem, hint);
+    }
+    Ok(())
 }
 
 /// The runs in a folder, a line each, by name.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use proctor::proxy::page::PageServer;
 use proctor::proxy::{Exchange, Log, Proxy};
 use proctor::session::{ContentBlock, Session, import};
 use proctor::units::Timestamp;
@@ -428,4 +429,48 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     assert_eq!(session.messages().len(), 4);
     assert_eq!(session.calls(), [1, 3]);
     assert!(session.message(1).usage.is_some() && session.message(1).timestamp.is_some());
+}
+
+#[test]
+fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
+    let server = PageServer::bind(0).unwrap();
+    let address = server.address();
+    assert!(address.ip().is_loopback());
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = stop.clone();
+    let loads = Mutex::new(0);
+    let render = move || {
+        let mut loads = loads.lock().unwrap();
+        *loads += 1;
+        match *loads {
+            3 => Err("no longer there".to_owned()),
+            load => Ok(format!("<p>load {load}")),
+        }
+    };
+    let serving = std::thread::spawn(move || server.serve(Arc::new(render), &stopping));
+    let ask = |request: &str, host: &str| {
+        let mut socket = TcpStream::connect(address).unwrap();
+        let head = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let own = address.to_string();
+    let local = format!("localhost:{}", address.port());
+    for (request, host, status, body) in [
+        ("GET /", own.as_str(), 200, "<p>load 1"),
+        ("GET /", "evil.example", 421, "another host"),
+        ("GET /", "127.0.0.1", 421, "another host"),
+        ("GET /run.json", &own, 404, "only one page"),
+        ("POST /", &own, 405, "only be read"),
+        ("GET /", &local, 200, "<p>load 2"),
+        ("GET /", &own, 500, "no longer there"),
+    ] {
+        let answer = ask(request, host);
+        let is_right = answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(body);
+        assert!(is_right, "{request} {host}: {answer}");
+    }
+    stop.store(true, Ordering::SeqCst);
+    serving.join().unwrap().unwrap();
 }

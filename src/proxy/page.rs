@@ -1,0 +1,123 @@
+//! A page on this machine: one document, made again for each request, at one address.
+//!
+//! It listens on loopback only. A request whose `Host` is another name is refused: a page of a foreign
+//! site could otherwise have its own name point here, and read what is served.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::net::TcpListener;
+
+use super::{LOOK, ProxyError, connections};
+
+/// Makes the page, or says why it cannot.
+pub type Render = dyn Fn() -> Result<String, String> + Send + Sync;
+
+/// A server that listens and has not begun to serve.
+#[derive(Debug)]
+pub struct PageServer {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+impl PageServer {
+    /// Listens at a port of loopback; 0 for any that is free.
+    pub fn bind(port: u16) -> Result<Self, ProxyError> {
+        let (listener, address) = super::listen((Ipv4Addr::LOCALHOST, port).into())?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set.
+    pub fn serve(self, render: Arc<Render>, stop: &AtomicBool) -> Result<(), ProxyError> {
+        let port = self.address.port();
+        super::runtime()?.block_on(async move {
+            let listen = self.address;
+            let listener = TcpListener::from_std(self.listener)
+                .map_err(|source| ProxyError::Listen { listen, source })?;
+            let answer = move |request| {
+                let render = render.clone();
+                async move { Ok::<_, Infallible>(answer(port, &request, render).await) }
+            };
+            let mut look = tokio::time::interval(LOOK);
+            let stopped = async {
+                while !stop.load(SeqCst) {
+                    look.tick().await;
+                }
+            };
+            connections(&listener, stopped, answer)
+                .await
+                .shutdown()
+                .await;
+            Ok(())
+        })
+    }
+}
+
+async fn answer(
+    port: u16,
+    request: &Request<Incoming>,
+    render: Arc<Render>,
+) -> Response<Full<Bytes>> {
+    if let Err((status, words)) = check(port, request) {
+        return response(status, "text/plain; charset=utf-8", words.to_owned());
+    }
+    // To render is work of seconds, which must not hold up other connections.
+    match tokio::task::spawn_blocking(move || render()).await {
+        Ok(Ok(page)) => response(StatusCode::OK, "text/html; charset=utf-8", page),
+        Ok(Err(problem)) => failed(problem),
+        Err(_) => failed("the page could not be made".to_owned()),
+    }
+}
+
+fn failed(problem: String) -> Response<Full<Bytes>> {
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    response(status, "text/plain; charset=utf-8", problem)
+}
+
+/// Refuses what is not a request of the one page by its own name.
+fn check(port: u16, request: &Request<Incoming>) -> Result<(), (StatusCode, &'static str)> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().map(HeaderValue::as_bytes);
+    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let is_own = own.iter().any(|own| host == Some(own.as_bytes())) && hosts.next().is_none();
+    if !is_own {
+        return Err((StatusCode::MISDIRECTED_REQUEST, "another host is meant\n"));
+    }
+    if request.uri().path() != "/" {
+        return Err((StatusCode::NOT_FOUND, "there is only one page, `/`\n"));
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err((
+            StatusCode::METHOD_NOT_ALLOWED,
+            "the page can only be read\n",
+        ));
+    }
+    Ok(())
+}
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(CONTENT_TYPE, fixed(kind));
+    headers.insert(CACHE_CONTROL, fixed("no-store"));
+    headers.insert("x-content-type-options", fixed("nosniff"));
+    headers.insert("cross-origin-resource-policy", fixed("same-origin"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, fixed("GET, HEAD"));
+    }
+    response
+}
