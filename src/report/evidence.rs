@@ -31,7 +31,11 @@ pub(super) fn verdict(
     };
     let candidates = strategies.iter().map(|it| evidence.of(it, &strategies));
     let candidates = candidates.collect();
-    let ran: BTreeSet<&str> = material.cells.iter().map(|it| &*it.session).collect();
+    let clusters = manifest.clusters();
+    let of = |session: &'_ str| clusters.get(session).copied();
+    let ran: BTreeSet<&str> = (material.cells.iter())
+        .filter_map(|it| of(&it.session))
+        .collect();
     Verdict::of(population(manifest), ran.len(), MARGIN, candidates)
 }
 
