@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,6 +33,7 @@ mod compare;
 mod comparison;
 mod completions;
 mod doctor;
+mod examples;
 mod exit;
 mod find_sessions;
 mod gate;
@@ -77,36 +78,36 @@ enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
-    /// Estimate the requests and the cost of a run, without running it
-    Plan(plan::Args),
-    /// Render a finished or unfinished run again
-    Report(report::Args),
-    /// Show the report of a run in a browser, while the run goes on
-    View(view::Args),
+    /// Try many settings of one strategy, and recommend one
+    Sweep(Box<sweep::Args>),
     /// Compare runs or baselines, session by session, with statistics
     Compare(compare::Args),
     /// Say whether a run is no worse than a baseline
     Gate(gate::Args),
-    /// Try many settings of one strategy, and recommend one
-    Sweep(Box<sweep::Args>),
+    /// Render a finished or unfinished run again
+    Report(report::Args),
+    /// Show the report of a run in a browser, while the run goes on
+    View(view::Args),
+    /// Run a recording proxy: pass on and keep the requests of agents to a model's API
+    Record(record::Args),
+    /// Convert recordings to the native format, or to that of a provider's API
+    Import(import::Args),
+    /// Derive facts from a recording to ask about, and check a file of facts
+    Probes(probes::Args),
+    /// List strategies, or show one with its knobs
+    Strategies(strategies::Args),
+    /// Write a starter scenario that runs offline
+    Init(init::Args),
+    /// Check a scenario file, and list what it would run
+    Validate(validate::Args),
+    /// Show what the model would see at a call, or what a number is made of
+    Inspect(inspect::Args),
+    /// Estimate the requests and the cost of a run, without running it
+    Plan(plan::Args),
     /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
     /// Write synthetic sessions and the facts planted in them
     Generate(generate::Args),
-    /// Convert recordings to the native format, or to that of a provider's API
-    Import(import::Args),
-    /// Run a recording proxy: pass on and keep the requests of agents to a model's API
-    Record(record::Args),
-    /// List strategies, or show one with its knobs
-    Strategies(strategies::Args),
-    /// Derive facts from a recording to ask about, and check a file of facts
-    Probes(probes::Args),
-    /// Check a scenario file, and list what it would run
-    Validate(validate::Args),
-    /// Write a starter scenario that runs offline
-    Init(init::Args),
-    /// Show what the model would see at a call, and what happened to the rest
-    Inspect(inspect::Args),
     /// Show the thresholds of a window, and which of them a prompt crosses
     Budget(budget::Args),
     /// Have another judge grade the answers of a run, without replaying it
@@ -127,7 +128,8 @@ enum Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = examples::with_examples(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(cli) => cli,
         Err(mut error) => {
             suggest_command(&mut error);

@@ -1,9 +1,11 @@
 //! `proctor completions`: a script that lets a shell complete commands and flags.
 
-use clap::CommandFactory as _;
+use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory as _, ValueHint};
 use clap_complete::Shell;
 
 use super::{Cli, Exit, print};
+use crate::strategy::preset::PRESETS;
 
 /// Arguments of `proctor completions`.
 #[derive(Debug, clap::Args)]
@@ -14,7 +16,30 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "proctor", &mut script);
+    let mut command = with_values(Cli::command());
+    clap_complete::generate(args.shell, &mut command, "proctor", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
+}
+
+/// The same with what a shell can complete: the names of strategies, and files and folders.
+fn with_values(mut command: Command) -> Command {
+    let names: Vec<String> = (command.get_subcommands())
+        .map(|it| it.get_name().to_owned())
+        .collect();
+    for name in names {
+        command = command.mut_subcommand(name, |it| {
+            it.mut_args(|arg| match arg.get_id().as_str() {
+                "strategy" => {
+                    let presets = PRESETS.iter().map(|(name, _)| *name);
+                    arg.value_parser(PossibleValuesParser::new(presets))
+                }
+                "session" | "sessions" | "scenario" | "run" | "output" => {
+                    arg.value_hint(ValueHint::AnyPath)
+                }
+                _ => arg,
+            })
+        });
+    }
+    command
 }

@@ -16,7 +16,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut command = Cli::command();
+    let mut command = super::examples::with_examples(Cli::command());
     // Names of subcommands are known once the command is built.
     command.build();
     match &args.output {

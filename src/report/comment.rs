@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::markdown::{banner, write_section, write_table};
+use super::markdown::{banner, verdict, write_section, write_table};
 use super::{
     BannerLevel, Cell, Column, Controls, Report, Role, Row, Section, Subject, Value, display,
     escape,
@@ -54,7 +54,7 @@ pub fn render(report: &Report) -> String {
         .iter()
         .partition(|it| it.level == BannerLevel::Note);
     warnings.iter().for_each(|it| banner(&mut out, it));
-    // The verdict belongs here: after the warnings, before the numbers.
+    verdict(&mut out, report);
     match &report.subject {
         Subject::Comparison(_) => of_comparison(&mut out, report),
         Subject::Run | Subject::Sweep(_) => of_run(&mut out, report),

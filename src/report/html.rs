@@ -70,6 +70,13 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let (kept, _) = report.kept();
     let is_first = |id: &str| id == kept || FIRST_COLUMNS.contains(&id);
     let comparison = report.section("comparison");
+    let verdict = report.verdict.as_ref().map(|verdict| {
+        let lines = verdict.lines().into_iter();
+        let lines: Vec<Json> = lines
+            .map(|line| json!({ "label": line.label, "text": line.text }))
+            .collect();
+        json!({ "heading": "Verdict", "lines": lines, "trust": report.trust })
+    });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();
         let banners = banners.filter(|it| (it.level != BannerLevel::Note) == is_urgent);
@@ -77,6 +84,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     };
     Ok(json!({
         "title": report.title,
+        "verdict": verdict,
         "lines": report.lines,
         "urgent": banners(true),
         "caveats": banners(false),

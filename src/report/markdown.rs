@@ -26,6 +26,7 @@ const PROSE: usize = 24;
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
     report.banners.iter().for_each(|it| banner(&mut out, it));
+    verdict(&mut out, report);
     for line in &report.lines {
         let _ = writeln!(out, "- {}", escape::markdown(line));
     }
@@ -33,6 +34,19 @@ pub fn render(report: &Report) -> String {
         write_section(&mut out, section);
     }
     out
+}
+
+/// Writes the verdict, a line each.
+pub(super) fn verdict(out: &mut String, report: &Report) {
+    let Some(verdict) = &report.verdict else {
+        return;
+    };
+    out.push_str("## Verdict\n\n");
+    for line in verdict.lines() {
+        let text = escape::markdown(&line.text);
+        let _ = writeln!(out, "- **{}**: {text}", line.label);
+    }
+    out.push('\n');
 }
 
 /// Writes a banner as GitHub shows an alert.

@@ -359,32 +359,33 @@ impl Terminal {
         out.extend(lines);
     }
 
+    /// Lost facts that tell strategies apart: question and value, then how many lose each, and where.
     fn lost(self, report: &Report, most: usize, out: &mut Vec<String>) {
         let Some(section) = report.section("lost").filter(|_| most > 0) else {
             return;
         };
         out.push(String::new());
-        out.push(self.paint(Style::Heading, "Lost by most strategies"));
+        out.push(self.paint(Style::Heading, "Lost by some strategies, kept by others"));
         for row in section.table.rows.iter().take(most) {
             let text = |column: &str| {
                 let cell = section.table.cell(row, column);
                 cell.map_or_else(String::new, |cell| display::value(&cell.value))
             };
-            let value = text("value");
-            let value = if value.is_empty() {
-                String::new()
-            } else {
-                format!("  {value}")
-            };
-            let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
             let room = self.columns().saturating_sub(INDENT.len());
-            let fate_width = layout::width(&fate) + 2;
-            let fact = escape::short(
-                &format!("{}{value}", row.name),
-                room.saturating_sub(fate_width),
-            );
-            let pad = " ".repeat(room.saturating_sub(layout::width(&fact) + layout::width(&fate)));
-            out.push(format!("{INDENT}{fact}{pad}{fate}"));
+            let value = escape::short(&text("value"), room / 3);
+            let gap = usize::from(!value.is_empty()) * 2;
+            let question = room.saturating_sub(layout::width(&value) + gap);
+            let question = escape::short(&row.name, question);
+            let gap = " ".repeat(gap);
+            out.push(format!("{INDENT}{question}{gap}{value}"));
+            let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
+            let fate = match text("kept") {
+                kept if kept.is_empty() => fate,
+                kept => format!("{fate}; kept by {kept}"),
+            };
+            let room = room.saturating_sub(INDENT.len());
+            let fate = format!("{INDENT}{INDENT}{}", escape::short(&fate, room));
+            out.push(self.paint(Style::Dim, &fate));
         }
     }
 }

@@ -1,0 +1,200 @@
+//! Examples in the help of each command: one table, and a test that each of them is a valid call.
+
+use clap::Command;
+
+/// Commands with their examples: the call, and what it does.
+const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "run",
+        &[
+            ("proctor run", "the built-in quick start"),
+            (
+                "proctor run ~/.claude/projects/PROJECT --strategy codex --strategy observation-masking",
+                "all recordings of a folder",
+            ),
+            (
+                "proctor run suite.toml -o report.html --tables lost",
+                "a scenario; a page, and one table",
+            ),
+        ],
+    ),
+    (
+        "sweep",
+        &[
+            (
+                "proctor sweep --strategy observation-masking -P clear_results.keep_last=2..12:5 -P clear_results.every=1,5,10",
+                "fifteen settings on the quick start",
+            ),
+            (
+                "proctor sweep --session recordings --strategy codex -P summarize.when.window_fraction=0.6..0.9:0.1 -o tuned.toml",
+                "on your own sessions, into a preset",
+            ),
+        ],
+    ),
+    (
+        "compare",
+        &[
+            (
+                "proctor compare reports/before reports/after",
+                "two runs, strategy by strategy",
+            ),
+            (
+                "proctor compare reports/run::codex reports/run::claude-code",
+                "two strategies of one run",
+            ),
+        ],
+    ),
+    (
+        "gate",
+        &[
+            (
+                "proctor gate reports/run --baseline main",
+                "exit code 100 if anything got worse",
+            ),
+            (
+                "proctor gate reports/run --baseline main --comparison-output comment.md",
+                "and the comment for a pull request",
+            ),
+        ],
+    ),
+    (
+        "report",
+        &[
+            ("proctor report reports/run --tables", "every table"),
+            (
+                "proctor report reports/run -o report.html -o report.csv",
+                "a page, and the numbers of every cell",
+            ),
+        ],
+    ),
+    (
+        "view",
+        &[(
+            "proctor view reports/run",
+            "the page, while the run goes on",
+        )],
+    ),
+    (
+        "record",
+        &[(
+            "proctor record --upstream https://api.anthropic.com -o recordings",
+            "then run the agent, and `proctor run recordings`",
+        )],
+    ),
+    (
+        "import",
+        &[
+            (
+                "proctor import ~/.codex/sessions --list",
+                "what there is, without writing",
+            ),
+            (
+                "proctor import session.jsonl -o sessions",
+                "one recording in the native format",
+            ),
+        ],
+    ),
+    (
+        "probes",
+        &[(
+            "proctor probes derive recordings",
+            "facts to ask about, beside each recording",
+        )],
+    ),
+    (
+        "strategies",
+        &[
+            ("proctor strategies", "the presets"),
+            (
+                "proctor strategies show codex",
+                "one as TOML, with its knobs",
+            ),
+        ],
+    ),
+    ("init", &[("proctor init", "proctor.toml, to start from")]),
+    (
+        "validate",
+        &[("proctor validate suite.toml", "every mistake with its line")],
+    ),
+    (
+        "inspect",
+        &[
+            (
+                "proctor inspect session.jsonl --strategy codex --window 80k --at 30",
+                "the prompt of call 30",
+            ),
+            (
+                "proctor inspect reports/run --cell code-review-s1-t100000/codex --metric cost_savings",
+                "what a number is made of",
+            ),
+        ],
+    ),
+    (
+        "plan",
+        &[(
+            "proctor plan suite.toml --graded openai:gpt-5.4-mini --usd 5",
+            "what five dollars buy",
+        )],
+    ),
+    (
+        "baseline",
+        &[(
+            "proctor baseline save reports/run main",
+            "baselines/main.json, for git",
+        )],
+    ),
+    (
+        "generate",
+        &[(
+            "proctor generate code-review --tokens 200000 -o sessions",
+            "a session and its facts",
+        )],
+    ),
+    (
+        "budget",
+        &[(
+            "proctor budget --window 200000 --preset codex",
+            "where compaction starts",
+        )],
+    ),
+    (
+        "completions",
+        &[("proctor completions bash", "for the shell to read")],
+    ),
+];
+
+/// The same command with the examples in front of what its help ends with.
+pub(super) fn with_examples(mut command: Command) -> Command {
+    for (name, examples) in EXAMPLES {
+        command = command.mut_subcommand(name, |it| {
+            let lines = examples
+                .iter()
+                .map(|(call, does)| format!("  {call}\n      {does}\n"));
+            let mut help = format!("Examples:\n{}", lines.collect::<String>());
+            if let Some(more) = it.get_after_help() {
+                help = format!("{help}\n{more}");
+            }
+            it.after_help(help)
+        });
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn each_example_is_a_valid_call_of_its_command() {
+        for (name, examples) in EXAMPLES {
+            for (call, _) in *examples {
+                let parsed = Cli::command().try_get_matches_from(call.split(' '));
+                let parsed = parsed.unwrap_or_else(|error| panic!("{call}: {error}"));
+                assert_eq!(parsed.subcommand_name(), Some(*name), "{call}");
+            }
+        }
+    }
+}
