@@ -210,8 +210,11 @@
         var items = add(out, "ul");
         lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[2] + ")"); });
       }
-      add(out, "p", "Every entry of this prompt, with its fate:").className = "quiet";
-      add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) + " --at " + call);
+      add(out, "p", "Every entry of this prompt, with its fate and the stage that decided it, is what this command prints. " +
+        "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
+      add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
+        (cell.window === null ? "" : " --window " + cell.window) +
+        (cell.counter === null ? "" : " --counter " + quoted(cell.counter)) + " --at " + call);
     }
     select.addEventListener("change", show);
     input.addEventListener("change", show);
