@@ -208,7 +208,7 @@
       add(out, "p", lost.length === 0 ? "No fact was lost at this call." : "Lost at this call:");
       if (lost.length) {
         var items = add(out, "ul");
-        lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[2] + ")"); });
+        lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[9] + ")"); });
       }
       add(out, "p", "Every entry of this prompt, with its fate and the stage that decided it, is what this command prints. " +
         "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
