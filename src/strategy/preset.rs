@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::control::{self, Control};
+use super::knob::KEYS;
 use super::law::Law;
 use super::pipeline::Pipeline;
 use super::trigger::Trigger;
@@ -381,6 +382,16 @@ impl StrategySpec {
         names
             .map(|name| name.unwrap_or_default().to_owned())
             .collect()
+    }
+
+    /// The knob that decides together with this one (`stage.knob`), and values to sweep it over:
+    /// `sweep_with` in `keys.toml`.
+    pub fn swept_with(&self, path: &str) -> Option<(String, &'static str)> {
+        let (head, knob) = path.split_once('.')?;
+        let stage = self.stages_set().find(|it| name_of(it) == Some(head))?;
+        let key = KEYS.table(stage.text("kind")?).get(knob)?.as_table()?;
+        let (other, values) = key.text("sweep_with")?.split_once('=')?;
+        Some((format!("{head}.{other}"), values))
     }
 
     /// The stages with their triggers, for people: `clear_results (before every call)`.
