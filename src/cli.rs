@@ -228,6 +228,11 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
                 "set `{variable}`, or give the model `key`, the name of another variable"
             )),
             PlanError::Import(error) => error.hint().map(str::to_owned),
+            PlanError::AllLeftOut(_) => Some(
+                "`--window 8000` takes one size for all sessions, `--set window.floor=0` any share, and \
+                 `side_chains = true` the conversations of sub-agents"
+                    .to_owned(),
+            ),
             _ => None,
         };
         Some((Exit::Invalid, hint))

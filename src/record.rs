@@ -23,6 +23,7 @@ pub mod evaluators;
 pub mod forecast;
 pub mod journal;
 pub mod probe;
+pub mod session;
 pub mod trail;
 pub mod verdicts;
 
@@ -39,6 +40,7 @@ pub use probe::{
     AnswerRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, ProbeText, RecoveredItem,
     RecoveryRecord, SurvivalRecord,
 };
+pub use session::SessionEntry;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.
@@ -102,6 +104,9 @@ pub struct Manifest {
     pub judge: Option<ModelEntry>,
     /// The sessions, in the order of the scenario.
     pub sessions: Vec<SessionEntry>,
+    /// Sessions of the scenario that are not replayed, by the reason in words, with their number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, usize>,
     /// The strategies, in the order of the scenario; `full` and `empty` are not listed.
     pub strategies: Vec<StrategyEntry>,
     /// Repeats of each cell.
@@ -131,31 +136,6 @@ fn once() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_once(times: &u32) -> bool {
     *times == 1
-}
-
-impl Manifest {
-    /// The cluster of a session: the id of its main session, or its own.
-    ///
-    /// It looks through all sessions: to place many, use [`Manifest::clusters`].
-    pub fn cluster_of<'a>(&'a self, session: &'a str) -> &'a str {
-        let entry = self.sessions.iter().find(|entry| entry.id == session);
-        entry.map_or(session, SessionEntry::cluster)
-    }
-
-    /// The cluster of each session, by the session's id.
-    pub fn clusters(&self) -> BTreeMap<&str, &str> {
-        let sessions = self.sessions.iter();
-        sessions
-            .map(|entry| (entry.id.as_str(), entry.cluster()))
-            .collect()
-    }
-}
-
-impl SessionEntry {
-    /// The id of its main session, or its own.
-    pub fn cluster(&self) -> &str {
-        self.cluster.as_deref().unwrap_or(&self.id)
-    }
 }
 
 /// In [`Manifest::conditions`]: the rubric by which the judge's verdicts were given.
@@ -203,52 +183,6 @@ impl StrategyEntry {
         let is_own = self.toml.lines().any(is_cached);
         is_own.then_some(OWN_MECHANISM)
     }
-}
-
-/// A session in the manifest.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SessionEntry {
-    /// Its id.
-    pub id: String,
-    /// Hash of its content.
-    pub hash: String,
-    /// The id of the main session that it is a side chain of: both are one cluster, and count once.
-    /// `None` where it is a cluster of its own, and in older folders.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    /// The format it was read from, or `synthetic`.
-    pub format: String,
-    /// Messages in the full history.
-    pub messages: usize,
-    /// API calls.
-    pub calls: usize,
-    /// Size of the full history: system prompt, tools and messages.
-    pub tokens: Tokens,
-    /// Probe items that are asked of it; 0 where nothing was planted.
-    pub items: usize,
-    /// Hash of questions, gold, evidence and importance; `None` without probes, and in older
-    /// folders.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probes: Option<String>,
-    /// Compactions that the recorded product made.
-    pub compactions: usize,
-    /// The sizes of its prompts.
-    pub sizes: SessionSizes,
-    /// The window in which it is replayed where the scenario asks for its own.
-    pub native_window: NativeWindow,
-    /// The prices of the agent's model, where they are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price: Option<PriceEntry>,
-    /// How the provider's cache was billed; `None` in folders of older builds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<SessionCache>,
-    /// Records and blocks of unknown type, by type.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unknown: BTreeMap<String, u64>,
-    /// The repairs of the importer, with counts.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub warnings: BTreeMap<String, u64>,
 }
 
 /// Which column of the comparison a cell belongs to.

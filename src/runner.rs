@@ -88,6 +88,7 @@ impl Plan {
         scenario.models.settle_window(window);
         let loaded = session_store::load_all(&scenario, &prices)?;
         let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
+        manifest.left_out = loaded.left_out;
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
             manifest,
@@ -250,6 +251,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         reader: models::reader(models),
         judge: models::panel(models),
         sessions,
+        left_out: BTreeMap::new(),
         strategies: scenario
             .strategies
             .iter()

@@ -57,6 +57,8 @@ pub struct Scenario {
     pub provider: Provider,
     /// Whether prompts are sized as billed, where a session carries usage.
     pub sizes: Sizes,
+    /// Whether the conversations of sub-agents are replayed, too.
+    pub side_chains: bool,
     /// The window of each session.
     pub window: WindowSetting,
     /// When the controls compact.
@@ -189,6 +191,7 @@ impl Scenario {
             repeats: keys.whole("repeats").unwrap_or_default(),
             provider: provider.unwrap_or_default(),
             sizes: sizes.unwrap_or_default(),
+            side_chains: keys.flag("side_chains"),
             window,
             trigger,
             sessions,

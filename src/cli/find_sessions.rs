@@ -126,10 +126,15 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
     Ok(all)
 }
 
-/// Lists the files in folders that are not among a run's sessions.
+/// Lists the files in folders that are not among a run's sessions, and counts the sessions that are
+/// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
     for why in plan.passed_over() {
         say(&format!("passed over: {}", plain(why)));
+    }
+    for (reason, count) in &plan.manifest().left_out {
+        let sessions = many(*count, "session", "sessions");
+        say(&format!("left out: {sessions}: {}", plain(reason)));
     }
 }
 

@@ -363,6 +363,7 @@ mod tests {
             reader: model,
             judge: None,
             sessions: Vec::new(),
+            left_out: BTreeMap::new(),
             strategies: Vec::new(),
             repeats: 1,
             answers: 1,

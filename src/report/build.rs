@@ -364,6 +364,11 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let unused = coverage.unused;
         format!("{unused} records are not used: they repeat a cell or belong to none of this run")
     });
+    let left_out = manifest.left_out.iter();
+    banners.extend(left_out.map(|(reason, count)| {
+        let sessions = display::many(*count, "session is", "sessions are");
+        Banner::note(format!("{sessions} left out: {reason}"))
+    }));
     let rest = [
         sections::answers::ceiling(material).map(Banner::note),
         sections::answers::too_long(material).map(Banner::warning),

@@ -18,6 +18,9 @@ pub enum PlanError {
     /// No file that was found in folders holds a conversation.
     #[error("no file that was found holds a conversation")]
     NoSession,
+    /// The scenario leaves out every session.
+    #[error("no session is left: {0}")]
+    AllLeftOut(String),
     /// A session without the part that it repeats of another is not a session.
     #[error(transparent)]
     Session(#[from] SessionError),

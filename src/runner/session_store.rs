@@ -1,6 +1,7 @@
 //! The sessions of a run: loaded, counted and checked before its first cell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -11,7 +12,8 @@ use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::probe::Probe;
 use crate::record::SessionEntry;
-use crate::scenario::{Scenario, SessionSource};
+use crate::replay::PreparedSession;
+use crate::scenario::{Scenario, SessionSource, WindowMode};
 use crate::session::import::{self, ForkIndex, ImportError};
 use crate::session::{Session, ToolSchema, native, synthetic};
 use crate::tokens::{CountedTexts, counter};
@@ -63,6 +65,75 @@ pub(super) struct SessionStore {
     pub(super) entries: Vec<SessionEntry>,
     /// Why files that were found in folders are not sessions.
     pub(super) passed_over: Vec<String>,
+    /// How many sessions are not replayed, by the reason.
+    pub(super) left_out: BTreeMap<String, usize>,
+}
+
+impl SessionStore {
+    fn leave_out(&mut self, count: usize, reason: String) {
+        if count > 0 {
+            *self.left_out.entry(reason).or_default() += count;
+        }
+    }
+
+    /// Leaves out recordings for whose window the scenario asks too small a share of them.
+    fn leave_out_small(&mut self, scenario: &Scenario) {
+        let WindowMode::Fit(_) = scenario.window.mode else {
+            return;
+        };
+        let sessions = std::mem::take(&mut self.sessions);
+        let entries = std::mem::take(&mut self.entries);
+        let (small, kept): (Vec<_>, Vec<_>) = sessions
+            .into_par_iter()
+            .zip(entries)
+            .partition(|(loaded, entry)| is_small(loaded, entry, scenario));
+        (self.sessions, self.entries) = kept.into_iter().unzip();
+        let (window, floor) = (&scenario.window, scenario.window.floor);
+        let reason = format!(
+            "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
+        );
+        self.leave_out(small.len(), reason);
+    }
+}
+
+/// Whether the window of a recording is below the scenario's floor. A generated session is as long
+/// as its recipe asks.
+fn is_small(loaded: &LoadedSession, entry: &SessionEntry, scenario: &Scenario) -> bool {
+    let (session, counts) = (loaded.session.clone(), loaded.counts.clone());
+    if session.source().format == synthetic::FORMAT {
+        return false;
+    }
+    let prepared = PreparedSession::selecting(session, counts, Vec::new(), &scenario.selection);
+    prepared.is_ok_and(|prepared| {
+        let prepared = prepared.billed(Arc::new(loaded.bill(scenario)));
+        let (largest, head) = (prepared.largest_prompt(), prepared.bill().scale(0).head);
+        let window = scenario.window.resolve(entry.native_window, largest, head);
+        scenario.window.is_below_floor(window, head)
+    })
+}
+
+/// The file that a found source is read from.
+fn found(source: &SessionSource) -> Option<&Path> {
+    match source {
+        SessionSource::Found(path) => Some(path),
+        SessionSource::File(..) | SessionSource::Synthetic(_) => None,
+    }
+}
+
+/// Whether Proctor wrote this file of a session.
+fn is_written(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".session.jsonl")
+}
+
+/// The ids of found sessions that Proctor wrote.
+fn written_ids(
+    scenario: &Scenario,
+    read: &[Result<Vec<LoadedSession>, ImportError>],
+) -> BTreeSet<String> {
+    let sources = scenario.sessions.iter().zip(read);
+    let written = sources.filter(|(source, _)| found(source).is_some_and(is_written));
+    let sessions = written.filter_map(|(_, read)| read.as_ref().ok()).flatten();
+    sessions.map(|loaded| loaded.id().to_owned()).collect()
 }
 
 /// Loads and counts the sessions of a scenario, in parallel.
@@ -86,11 +157,21 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
     let mut forks = ForkIndex::default();
     let mut seen = BTreeSet::new();
     let mut all = SessionStore::default();
-    for read in read {
-        let sessions = read.unwrap_or_else(|error| {
+    let written = written_ids(scenario, &read);
+    let (mut side_chains, mut both) = (0, Vec::new());
+    for (source, read) in scenario.sessions.iter().zip(read) {
+        let mut sessions = read.unwrap_or_else(|error| {
             all.passed_over.push(error.to_string());
             Vec::new()
         });
+        // `record` and `import` write a session beside the recording that it is read from.
+        if let Some(path) = found(source).filter(|path| !is_written(path)) {
+            let before = sessions.len();
+            sessions.retain(|loaded| !written.contains(loaded.id()));
+            if sessions.len() < before {
+                both.push(path);
+            }
+        }
         let mut main: Option<String> = None;
         for mut loaded in sessions {
             if let Some(repeated) = forks.repeated(&loaded.session) {
@@ -101,6 +182,10 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
             let id = loaded.id().to_owned();
             if !seen.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
+            }
+            if !scenario.side_chains && loaded.session.is_side_chain() {
+                side_chains += 1;
+                continue;
             }
             // A file may hold several main sessions; a side chain follows its own.
             match &main {
@@ -121,14 +206,31 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
         loaded.cluster = main.filter(|main| loaded.session.is_side_chain() && seen.contains(main));
     }
     facts.all_placed()?;
-    if all.sessions.is_empty() {
-        return Err(PlanError::NoSession);
+    for path in both {
+        let path = path.display();
+        let why = format!("`{path}`: its sessions were written beside it, and are read from there");
+        all.passed_over.push(why);
     }
+    all.leave_out(
+        side_chains,
+        "they are side chains (`side_chains`)".to_owned(),
+    );
     let sessions = all.sessions.par_iter();
     all.entries = sessions
         .map(|loaded| entry_of(loaded, scenario, prices))
         .collect();
-    Ok(all)
+    all.leave_out_small(scenario);
+    if !all.sessions.is_empty() {
+        return Ok(all);
+    }
+    let reasons = all.left_out.iter();
+    let reasons = reasons.map(|(reason, count)| format!("left out {count}: {reason}"));
+    let reasons: Vec<String> = reasons.collect();
+    Err(if reasons.is_empty() {
+        PlanError::NoSession
+    } else {
+        PlanError::AllLeftOut(reasons.join("; "))
+    })
 }
 
 /// Loads and counts the sessions of a source, with the probes that were planted in them.

@@ -127,6 +127,7 @@ impl Plan {
         manifest
             .calibrations
             .clone_from(&self.manifest.calibrations);
+        manifest.left_out.clone_from(&self.manifest.left_out);
         Self {
             manifest,
             sessions,

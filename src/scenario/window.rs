@@ -24,6 +24,10 @@ pub struct WindowSetting {
     /// Billed tokens in front of every prompt of a session that neither holds its system prompt and
     /// tools nor gives their size.
     pub head: Option<Tokens>,
+    /// A recording is left out if its window, as a share of it, would hold fewer tokens of its
+    /// conversation: no product compacts prompts so short. The manifest lists the sessions that are left.
+    #[serde(skip)]
+    pub floor: Tokens,
 }
 
 /// Where the window's size comes from.
@@ -37,6 +41,15 @@ pub enum WindowMode {
 }
 
 impl WindowSetting {
+    /// Whether a window behind a head of this size is too small to measure anything. A number of tokens
+    /// never is.
+    pub fn is_below_floor(&self, window: Window, head: Tokens) -> bool {
+        match self.mode {
+            WindowMode::Native(_) => false,
+            WindowMode::Fit(_) => window.tokens - head < self.floor,
+        }
+    }
+
     /// The window for one session: `native` is its own, `largest` its largest prompt, of which `head`
     /// tokens are in front of every prompt. A share of the session is a share of what follows them.
     pub fn resolve(&self, native: NativeWindow, largest: Tokens, head: Tokens) -> Window {
@@ -102,6 +115,7 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), 
         max_output: max_output.map(Tokens),
         overflow_reserve: Tokens(keys.whole("overflow_reserve").unwrap_or_default()),
         head: keys.whole("head_tokens").map(Tokens),
+        floor: Tokens(keys.whole("floor").unwrap_or_default()),
     };
     let trigger = match keys.given("trigger") {
         Some(setting) => Trigger::read("window.trigger", setting)?,
@@ -123,6 +137,7 @@ mod tests {
             max_output: None,
             overflow_reserve: Tokens::ZERO,
             head: None,
+            floor: Tokens(800),
         };
         let resolve = |mode, head| {
             let native = NativeWindow {
@@ -138,5 +153,11 @@ mod tests {
         assert_eq!(resolve(WindowMode::Fit(0.6), 0), 600);
         // A share of what no strategy can change would be no share of the session.
         assert_eq!(resolve(WindowMode::Fit(0.6), 500), 800);
+        let is_small = |mode, tokens, head| {
+            window(mode).is_below_floor(Window::new(Tokens(tokens)), Tokens(head))
+        };
+        let fit = WindowMode::Fit(0.6);
+        assert!(is_small(fit, 799, 0) && !is_small(fit, 800, 0) && is_small(fit, 800, 1));
+        assert!(!is_small(WindowMode::Native(Some(Tokens(10))), 10, 0));
     }
 }

@@ -265,6 +265,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 warnings: BTreeMap::new(),
             })
             .collect(),
+        left_out: BTreeMap::new(),
         strategies: strategies.iter().map(|name| strategy(name, "")).collect(),
         repeats: 1,
         answers: 1,

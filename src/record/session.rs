@@ -1,0 +1,80 @@
+//! The sessions in a manifest, and which of them are one cluster.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Manifest, NativeWindow, PriceEntry, SessionCache, SessionSizes};
+use crate::units::Tokens;
+
+/// A session in the manifest.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionEntry {
+    /// Its id.
+    pub id: String,
+    /// Hash of its content.
+    pub hash: String,
+    /// The id of the main session that it is a side chain of: both are one cluster, and count once.
+    /// `None` where it is a cluster of its own, and in older folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The format it was read from, or `synthetic`.
+    pub format: String,
+    /// Messages in the full history.
+    pub messages: usize,
+    /// API calls.
+    pub calls: usize,
+    /// Size of the full history: system prompt, tools and messages.
+    pub tokens: Tokens,
+    /// Probe items that are asked of it; 0 where nothing was planted.
+    pub items: usize,
+    /// Hash of questions, gold, evidence and importance; `None` without probes, and in older
+    /// folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<String>,
+    /// Compactions that the recorded product made.
+    pub compactions: usize,
+    /// The sizes of its prompts.
+    pub sizes: SessionSizes,
+    /// The window in which it is replayed where the scenario asks for its own.
+    pub native_window: NativeWindow,
+    /// The prices of the agent's model, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<PriceEntry>,
+    /// How the provider's cache was billed; `None` in folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SessionCache>,
+    /// Records and blocks of unknown type, by type.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, u64>,
+    /// The repairs of the importer, with counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub warnings: BTreeMap<String, u64>,
+}
+
+impl SessionEntry {
+    /// The id of its main session, or its own.
+    pub fn cluster(&self) -> &str {
+        self.cluster.as_deref().unwrap_or(&self.id)
+    }
+}
+
+impl Manifest {
+    /// The cluster of a session: the id of its main session, or its own.
+    ///
+    /// It looks through all sessions: to place many, use [`Manifest::clusters`].
+    pub fn cluster_of<'a>(&'a self, session: &'a str) -> &'a str {
+        let entry = self.sessions.iter().find(|entry| entry.id == session);
+        entry.map_or(session, SessionEntry::cluster)
+    }
+
+    /// The cluster of each session, by the session's id.
+    pub fn clusters(&self) -> BTreeMap<&str, &str> {
+        let sessions = self.sessions.iter();
+        sessions
+            .map(|entry| (entry.id.as_str(), entry.cluster()))
+            .collect()
+    }
+}
