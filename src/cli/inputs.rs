@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::{Exit, environment, find_sessions, prompts, read_text, say, stop_with, token_count};
+use crate::report::escape::plain;
 use crate::scenario::{QUICK_START, Scenario};
+use crate::session::import::ImportError;
+use crate::session::import::file_info::file_info;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
 use crate::units::is_valid_id;
@@ -14,8 +17,10 @@ use crate::units::is_valid_id;
 /// The input of a run: a scenario file, and the changes to it.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Inputs {
-    /// Scenario file; without one, the built-in quick start
-    pub(super) scenario: Option<PathBuf>,
+    /// Scenario file, or recordings and folders of recordings, as with `--session`; without any, the
+    /// built-in quick start
+    #[arg(value_name = "SCENARIO|RECORDING")]
+    pub(super) named: Vec<PathBuf>,
     /// Replay this recording, or all in this folder, instead of the scenario's sessions (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(super) session: Vec<PathBuf>,
@@ -27,14 +32,18 @@ pub(super) struct Inputs {
     /// (`observation-masking.clear_results.keep_last=5`) (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session;
-    /// `matched` keeps the scenario's, and all strategies compact at one trigger (`window.trigger`)
+    /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
+    /// (recordings too short for it are left out, see `window.floor`); `matched` keeps the
+    /// scenario's, and all strategies compact at one trigger (`window.trigger`)
     #[arg(
         long,
         value_name = "TOKENS|native|fit:F|matched",
         allow_negative_numbers = true
     )]
     pub(super) window: Option<String>,
+    /// Leave out the conversations of sub-agents that a recording holds besides its own
+    #[arg(long)]
+    pub(super) no_side_chains: bool,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     pub(super) counter: Option<String>,
@@ -51,6 +60,9 @@ pub(super) struct Inputs {
     #[arg(long, value_name = "N")]
     pub(super) repeats: Option<u32>,
 }
+
+/// A recording on the command line, with what names it.
+type Named<'a> = (&'a Path, Place);
 
 /// Environment variables that are laid over a scenario, with the path each sets.
 pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
@@ -90,8 +102,9 @@ impl Inputs {
     /// The scenario's settings with environment and flags laid over them, and the folder where
     /// its relative paths start.
     pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
-        let (mut table, folder) = self.table()?;
-        self.sessions(&mut table);
+        let (scenario, recordings) = self.scenario_and_recordings()?;
+        let (mut table, folder) = table_of(scenario)?;
+        put_sessions(&mut table, &recordings, scenario.is_some());
         self.strategies(&mut table)?;
         let environment = ENVIRONMENT.iter().filter_map(|(name, path)| {
             let place = Place::Environment((*name).into());
@@ -115,6 +128,10 @@ impl Inputs {
                 path => table.overlay(path, parse_value(&value, &place))?,
             }
         }
+        if self.no_side_chains {
+            let place = Place::Flag("--no-side-chains".into());
+            table.overlay("side_chains", Setting::new(Value::Flag(false), &place))?;
+        }
         if let Some(path) = &self.prices {
             let place = Place::Flag(format!("--prices {}", path.display()).into());
             table.overlay("cache.prices", Setting::new(absolute(path), &place))?;
@@ -125,49 +142,29 @@ impl Inputs {
         Ok((table, folder))
     }
 
-    fn table(&self) -> anyhow::Result<(Table, PathBuf)> {
-        let Some(path) = &self.scenario else {
-            return Ok((
-                Table::parse("built-in quick start", QUICK_START)?,
-                PathBuf::new(),
-            ));
-        };
-        let text = read_text("scenario ", path).map_err(|stop| {
-            let typed = path.display().to_string();
-            match did_you_mean(&typed, PRESETS.iter().map(|(name, _)| *name)) {
-                Some(preset) => stop.with_hint(format!(
-                    "to run a strategy, write `proctor run --strategy {preset}`"
-                )),
-                None => stop.with_hint("`proctor init` writes one to start from"),
+    /// The scenario that is named, if any, and the recordings that take the place of its sessions,
+    /// each with the flag that names it.
+    fn scenario_and_recordings(&self) -> anyhow::Result<(Option<&Path>, Vec<Named<'_>>)> {
+        let flag =
+            |flag: &str, path: &Path| Place::Flag(format!("{flag}{}", path.display()).into());
+        let (recordings, scenarios): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            self.named.iter().partition(|path| is_recording(path));
+        let named = recordings.into_iter().map(|path| (path, flag("", path)));
+        let flagged = self.session.iter();
+        let flagged = flagged.map(|path| (path, flag("--session ", path)));
+        let recordings = named
+            .chain(flagged)
+            .map(|(path, place)| (path.as_path(), place));
+        let recordings = recordings.collect();
+        match scenarios.as_slice() {
+            [] => Ok((None, recordings)),
+            [scenario] => Ok((Some(scenario), recordings)),
+            [one, two, ..] => {
+                let [one, two] = [one, two].map(|path| plain(&path.display().to_string()));
+                let problem = format!("`{one}` and `{two}` are both taken for scenarios");
+                let hint = "name one scenario; a recording has to exist, and `proctor import --list` says its format";
+                stop_with(Exit::Usage, problem, hint)
             }
-        })?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let mut table = Table::parse(&path.display().to_string(), &text)?;
-        if table.get("name").is_none() {
-            name_after(path, &mut table);
-        }
-        Ok((table, folder))
-    }
-
-    /// Sessions named on the command line take the place of the scenario's; their paths start at
-    /// the working directory.
-    fn sessions(&self, table: &mut Table) {
-        if self.session.is_empty() {
-            return;
-        }
-        let items = self.session.iter().map(|path| {
-            let place = Place::Flag(format!("--session {}", path.display()).into());
-            let mut entry = Table::new(place.clone());
-            entry.put("path", absolute(path), &place);
-            Setting::new(entry, &place)
-        });
-        let place = Place::Flag("--session".into());
-        table.put("sessions", items.collect::<Vec<_>>(), &place);
-        if self.scenario.is_none() {
-            // The quick start's window and name belong to its own sessions.
-            table.remove("window");
-            table.remove("description");
-            table.put("name", "sessions", &place);
         }
     }
 
@@ -178,8 +175,7 @@ impl Inputs {
         }
         let item = |name: &String| -> anyhow::Result<Setting> {
             let place = Place::Flag(format!("--strategy {name}").into());
-            let ending = Path::new(name).extension();
-            if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
+            if is_toml(Path::new(name)) {
                 return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
             }
             let mut entry = Table::new(place.clone());
@@ -189,6 +185,76 @@ impl Inputs {
         let items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
+    }
+}
+
+/// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
+/// ends in `.toml`, or begins as no recording does.
+fn is_recording(path: &Path) -> bool {
+    let begins_as_one = || matches!(file_info(path), Ok(_) | Err(ImportError::Empty(_)));
+    path.is_dir() || !is_toml(path) && begins_as_one()
+}
+
+fn is_toml(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}
+
+/// The settings of a scenario, and the folder where its relative paths start.
+fn table_of(scenario: Option<&Path>) -> anyhow::Result<(Table, PathBuf)> {
+    let Some(path) = scenario else {
+        return Ok((
+            Table::parse("built-in quick start", QUICK_START)?,
+            PathBuf::new(),
+        ));
+    };
+    let shown = path.display().to_string();
+    let text = read_text("scenario ", path).map_err(|stop| {
+        match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
+            Some(preset) => stop.with_hint(format!(
+                "to run a strategy, write `proctor run --strategy {preset}`"
+            )),
+            None => stop.with_hint("`proctor init` writes one to start from"),
+        }
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut table = Table::parse(&shown, &text).map_err(|error| {
+        if is_toml(path) {
+            return error;
+        }
+        let error = SettingError {
+            problem: format!(
+                "it is neither a scenario nor a known recording: {}",
+                error.problem
+            ),
+            ..error
+        };
+        error.with_hint("a scenario is TOML; `proctor import FILE` says why it reads no recording")
+    })?;
+    if table.get("name").is_none() {
+        name_after(path, &mut table);
+    }
+    Ok((table, folder))
+}
+
+/// Recordings named on the command line take the place of the scenario's sessions; their paths start
+/// at the working directory.
+fn put_sessions(table: &mut Table, recordings: &[Named<'_>], has_scenario: bool) {
+    if recordings.is_empty() {
+        return;
+    }
+    let items = recordings.iter().map(|(path, place)| {
+        let mut entry = Table::new(place.clone());
+        entry.put("path", absolute(path), place);
+        Setting::new(entry, place)
+    });
+    let place = Place::Flag("--session".into());
+    table.put("sessions", items.collect::<Vec<_>>(), &place);
+    if !has_scenario {
+        // The quick start's window and name belong to its own sessions.
+        table.remove("window");
+        table.remove("description");
+        table.put("name", "sessions", &place);
     }
 }
 

@@ -515,7 +515,8 @@ fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long
         "not measurable false"
     );
     // The window is a tenth of what the prompts need: they were sent all the same.
-    let report = run(&both[1..], &["--window", "fit:0.1"]);
+    let share = ["--window", "fit:0.1", "--set", "window.floor=0"];
+    let report = run(&both[1..], &share);
     let expected = "in the product's own window: 1 of 3 prompts over this one false";
     assert_eq!(marks(&report, "recorded"), expected);
 }

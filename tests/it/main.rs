@@ -27,6 +27,7 @@ mod graded;
 mod grader_suite;
 mod health;
 mod import;
+mod inputs;
 mod inspect;
 mod judging;
 mod laws;

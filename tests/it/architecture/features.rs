@@ -197,7 +197,7 @@ const FEATURES: &[Feature] = &[
             // Set by flags.
             (
                 "cli/inputs",
-                "cache.prices window.fraction window.mode window.tokens",
+                "cache.prices side_chains window.fraction window.mode window.tokens",
             ),
             ("cli/models", "base_url"),
             // Options that the help of the gate shows.

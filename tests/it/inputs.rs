@@ -1,0 +1,151 @@
+//! Which sessions a command line means, and which of them count as one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .env_remove("PROCTOR_WINDOW")
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// Runs the inputs in a folder; the ids of the sessions, each with the cluster that is named.
+#[track_caller]
+fn check(folder: &Path, inputs: &[&str], sessions: &Value, says: &str) {
+    let run = folder.join("run");
+    drop(fs::remove_dir_all(&run));
+    let options = ["--strategy", "none", "--out", "run"];
+    let output = proctor(folder, &[&["run"], inputs, &options].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains(says), "{said}");
+    let manifest = fs::read(run.join("run.json")).unwrap_or_else(|_| panic!("{said}"));
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    let entries = manifest["sessions"].as_array().unwrap().iter();
+    let found: Value = entries.map(|it| json!([it["id"], it["cluster"]])).collect();
+    assert_eq!(&found, sessions);
+}
+
+/// The inputs are refused.
+#[track_caller]
+fn refused(folder: &Path, inputs: &[&str], says: &str) {
+    let output = proctor(folder, &[&["run"], inputs].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains(says), "{said}");
+}
+
+#[test]
+fn side_chains_belong_to_their_main_session_and_can_be_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(
+        fixture("claude-code/side-chains.jsonl"),
+        folder.join("s.jsonl"),
+    )
+    .unwrap();
+    let (main, first, second) = ("s-d94208", "s-d94208-side-1", "s-d94208-side-2");
+    let all = json!([[main, null], [first, main], [second, main]]);
+    check(folder, &["s.jsonl"], &all, "complete");
+    check(
+        folder,
+        &["s.jsonl", "--no-side-chains"],
+        &json!([[main, null]]),
+        "left out: 2 sessions: they are side chains",
+    );
+    // Written into files of their own, they are the same sessions.
+    let imported = proctor(folder, &["import", "s.jsonl", "-o", "own"]);
+    assert!(imported.status.success());
+    let [main_entry, first_entry, second_entry] = [&all[0], &all[1], &all[2]];
+    let in_files = json!([first_entry, second_entry, main_entry]);
+    check(folder, &["own"], &in_files, "complete");
+}
+
+#[test]
+fn a_recording_beside_the_sessions_that_were_written_from_it_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let recorded = folder.join("rec");
+    fs::create_dir(&recorded).unwrap();
+    let log = fixture("openai-chat/conversations.jsonl");
+    fs::copy(log, recorded.join("conversations.jsonl")).unwrap();
+    assert!(
+        proctor(folder, &["import", "rec", "-o", "rec"])
+            .status
+            .success()
+    );
+    check(
+        folder,
+        &["rec"],
+        &json!([
+            ["conversations-3d974d-1", null],
+            ["conversations-3d974d-2", null]
+        ]),
+        "conversations.jsonl`: its sessions were written beside it",
+    );
+}
+
+#[test]
+fn a_share_of_a_short_recording_is_no_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(
+        fixture("claude-code/split-calls.jsonl"),
+        folder.join("s.jsonl"),
+    )
+    .unwrap();
+    let share = ["s.jsonl", "--window", "fit:0.6"];
+    refused(
+        folder,
+        &share,
+        "no session is left: left out 1: their windows (fit:0.6)",
+    );
+    let sessions = json!([["s-05e8fc", null]]);
+    let no_floor = [&share[..], &["--set", "window.floor=0"]].concat();
+    check(folder, &no_floor, &sessions, "complete");
+    check(
+        folder,
+        &["s.jsonl", "--window", "300"],
+        &sessions,
+        "complete",
+    );
+}
+
+#[test]
+fn inputs_that_mean_nothing_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("odd.jsonl"), "{\"x\": 1}\n").unwrap();
+    fs::write(folder.join("empty.jsonl"), "\n").unwrap();
+    refused(
+        folder,
+        &["odd.jsonl"],
+        "it is neither a scenario nor a known recording",
+    );
+    refused(folder, &["empty.jsonl"], "empty.jsonl` is empty");
+    refused(
+        folder,
+        &["a.toml", "b.toml"],
+        "`a.toml` and `b.toml` are both taken for scenarios",
+    );
+    refused(
+        folder,
+        &["-j", "0"],
+        "it must be a whole number of at least 1",
+    );
+    refused(
+        folder,
+        &["--offline", "--replay", "record"],
+        "`record` asks models for all answers again, and `--offline` asks none",
+    );
+}
