@@ -8,16 +8,19 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::ProgressDisplay;
-use super::{Exit, find_sessions, gate, models, prompts, report, say, stop, stop_with};
+use super::{
+    CliError, Exit, find_sessions, gate, models, print, prompts, report, say, stop, stop_with,
+    terminal,
+};
 use crate::compare::sweep::{
-    Confirmation, Objective, Recommendation, Trial, better_half, broken, judge,
+    Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge, measured,
 };
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Workers};
-use crate::scenario::Scenario;
+use crate::scenario::{ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -25,19 +28,30 @@ use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
 
 mod grid;
+mod next;
 mod preset;
 
 use grid::Axis;
 
-/// The margin of a metric without one in `[gate]`: by this much it may be worse than the default.
-/// It is the margin of `survival` there.
+/// The margin of a metric without one in `[gate]`: by this much it may be worse. It is the margin of
+/// `survival` there.
 const MARGIN: f64 = 0.05;
+
+/// The metrics that can be kept.
+const KEEPABLE: [&str; 4] = ["survival", "action_support", "extract", "accuracy"];
+
+/// Of these, the ones that need no answer to a question.
+const UNANSWERED: [&str; 2] = ["survival", "action_support"];
+
+/// The metrics that are kept unasked, the most telling first: the first one that was measured is taken.
+const KEPT: [&str; 3] = ["accuracy", "survival", "action_support"];
 
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Settings are chosen on one half of the sessions and tried on the other, in each window by itself; only \
-what saves something is recommended. A knob is \
+    after_help = "On one half of the sessions the cheapest setting is chosen that keeps no less than the best kept, give or \
+take the margin; in each window by itself. It is recommended only if the other half confirms it against the default: \
+shown to be cheaper, and no worse by more than the margin. A knob is \
 `stage.knob`, `stage.when.CONDITION` (which takes the place of the stage's own condition), `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
 (`0.5..0.9:0.1`)."
 )]
@@ -66,18 +80,24 @@ pub(super) struct Args {
     /// Metric to save
     #[arg(long, value_name = "METRIC", default_value = "cost_savings", value_parser = ["cost_savings", "token_savings"])]
     saves: String,
-    /// Metric to keep
-    #[arg(long, value_name = "METRIC", default_value = "survival", value_parser = ["survival", "action_support", "extract", "accuracy"])]
-    keeps: String,
+    /// Metric to keep; by default the first that was measured: accuracy (where the scenario names a
+    /// reader model), survival, `action_support`
+    #[arg(long, value_name = "METRIC", value_parser = KEEPABLE)]
+    keeps: Option<String>,
+    /// How much worse the kept metric may be, as in `survival=0.03`; by default the scenario's
+    /// `[gate]`, else 0.05 (repeatable)
+    #[arg(long, value_name = "METRIC=MARGIN")]
+    margin: Vec<String>,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
     /// may be under way (at most 64)
     #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
-    /// Folder for the runs, and for the recommended preset
+    /// Folder for the runs, and for the preset
     #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
     out: PathBuf,
-    /// File of the recommended preset; by default `recommended.toml` in the sweep's folder. Where
-    /// windows are swept, each has one, with the window in its name
+    /// File of the recommended preset, or of the default where nothing is recommended: its first line
+    /// says which. By default `recommended.toml` in the sweep's folder. Where windows are swept, each
+    /// has one, with the window in its name
     #[arg(long, value_name = "FILE")]
     recommend: Option<PathBuf>,
     /// Print the results as JSON
@@ -125,15 +145,29 @@ struct SweepRun<'a> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
+    args.recommend
+        .iter()
+        .try_for_each(|path| report::has_folder(path))?;
     let (mut table, folder) = args.inputs.laid_over()?;
-    if matches!(args.keeps.as_str(), "survival" | "action_support") {
+    let mut scenario = scenario(&table, &folder, args)?;
+    let reader = scenario.models.reader.as_ref();
+    let has_model = reader.is_some_and(|reader| *reader != ModelSetting::Offline);
+    if args
+        .keeps
+        .as_deref()
+        .map_or(!has_model, |it| UNANSWERED.contains(&it))
+    {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
+        scenario = self::scenario(&table, &folder, args)?;
     }
-    let mut scenario = scenario(&table, &folder, args)?;
     scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
-    let rules = gate::rules(&scenario.gate, &gate::GateOptions::default())?;
+    let limits = gate::GateOptions {
+        margin: args.margin.clone(),
+        ..gate::GateOptions::default()
+    };
+    let rules = gate::rules(&scenario.gate, &limits)?;
     let seed = scenario.seed;
     let axes = args.params.iter().map(|typed| Axis::read(typed));
     let axes = axes.collect::<anyhow::Result<Vec<Axis>>>()?;
@@ -169,68 +203,150 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         points = running.halve(points, &tune)?;
     }
     let tried = running.on("tune", &points, &tune)?;
-    let mut sweep = judge(&tried, tune, confirm, &args.saves, &args.keeps);
-    if sweep.points.iter().all(|point| !point.on_front) {
-        report::print_as(&sweep::report(sweep), args.json)?;
-        let problem = "no setting can be recommended: each is broken, or nothing was measured";
-        return stop(Exit::NothingSelected, problem);
-    }
-    // Each recommended setting with the default in the same window.
-    let pair = |found: &Recommendation| {
-        let winner = points
-            .iter()
-            .find(|point| typed(&point.values) == found.values)?;
-        let mut defaults = points.iter().filter(|point| point.is_default);
-        Some((
-            defaults.find(|point| point.window == winner.window)?,
-            winner,
-        ))
+    let kept = KeptMetric::of(args, &tried, &tune);
+    let quality = Objective {
+        metric: kept.name,
+        margin: rules.margins.get(kept.name).copied().unwrap_or(MARGIN),
     };
-    let winners: Vec<(&Point, &Point)> = sweep.recommendations.iter().filter_map(pair).collect();
-    if !sweep.confirm.is_empty() {
-        let open = winners.iter().filter(|(_, winner)| !winner.is_default);
-        let settings = open.flat_map(|(default, winner)| [(*default).clone(), (*winner).clone()]);
-        let settings: Vec<Point> = settings.collect();
-        let tried = running.on("confirm", &settings, &sweep.confirm)?;
-        let about = CompareSettings {
-            target: Target::Population,
-            chance: Chance::Everywhere,
-            seed,
-        };
-        let objective = |metric| Objective {
-            metric,
-            margin: rules.margins.get(metric).copied().unwrap_or(MARGIN),
-        };
-        let open = sweep.recommendations.iter_mut().filter(|r| !r.is_default);
-        for (recommendation, pair) in open.zip(tried.chunks_exact(2)) {
-            let comparison = Comparison::of(&pair[0].sample, &pair[1].sample, about);
-            recommendation.confirmation = Some(Confirmation::of(
-                &comparison,
-                objective(&args.saves),
-                objective(&args.keeps),
-                broken(&pair[1].sample),
-            ));
-        }
-    }
+    let unmeasured = unmeasured(args, &kept, &tried, &tune);
+    let mut sweep = judge(&tried, tune, confirm, &args.saves, quality);
+    sweep.quality_reason = kept.reason;
+    let missing = next::missing_knobs(&points[0].spec, &axes);
+    sweep.hints = missing.iter().map(|(hint, _)| hint.clone()).collect();
+    let missing: Vec<String> = missing.into_iter().map(|(_, typed)| typed).collect();
+    confirm_choices(&mut running, &mut sweep, &points, quality, seed)?;
     models::close(whole.models(), false)?;
+    let all = preset::chosen(&sweep, &points);
+    let name = &whole.manifest().scenario;
     let mut written = Vec::new();
-    for (recommendation, (_, winner)) in sweep.recommendations.iter().zip(&winners) {
-        let path = preset_path(args, sweep.recommendations.len(), &recommendation.window);
-        let name = &whole.manifest().scenario;
-        let preset = preset::text(&sweep, recommendation, winner, name, seed)?;
-        write_whole(&path, preset.as_bytes())?;
-        written.push(path);
+    for one in &all {
+        let window = one.choice.map_or(&[][..], |choice| &choice.window);
+        let path = preset_path(args, all.len(), window);
+        write_whole(&path, one.text(&sweep, name, seed)?.as_bytes())?;
+        written.push((path, one.choice.is_some_and(Choice::is_recommended)));
+    }
+    let next = next::command(args, &sweep, &all, &missing);
+    let is_empty = sweep.points.iter().all(|point| !point.on_front);
+    if !args.json {
+        print(&sweep::screen(&sweep, &next, terminal().columns()))?;
     }
     let made = sweep::report(sweep);
-    report::print_as(&made, args.json)?;
+    if args.json {
+        report::print_as(&made, true)?;
+    }
     report::write(Kind::Sweep, &made, &args.output)?;
-    for path in written {
+    for (path, is_recommended) in written {
         let path = path.display();
-        say(&format!(
-            "wrote `{path}`: `proctor run --strategy {path}` runs it"
-        ));
+        let what = if is_recommended {
+            ""
+        } else {
+            ", which recommends nothing"
+        };
+        say(&format!("wrote `{path}`{what}"));
+    }
+    if let Some(stopped) = unmeasured {
+        return Err(stopped.into());
+    }
+    if is_empty {
+        let problem = "no setting can be chosen: the verdict says why";
+        return stop(Exit::NothingSelected, problem);
     }
     Ok(Exit::Done)
+}
+
+/// The metric that is kept, and why it is this one where nobody named it.
+struct KeptMetric {
+    name: &'static str,
+    reason: Option<String>,
+}
+
+impl KeptMetric {
+    /// The named metric; else the first of [`KEPT`] that was measured.
+    fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
+        if let Some(typed) = &args.keeps {
+            let known = KEEPABLE.iter().find(|metric| *metric == typed);
+            let name = known.unwrap_or(&KEPT[1]);
+            return Self { name, reason: None };
+        }
+        let found = measured(tried, sessions, &KEPT).first().copied();
+        let missing = KEPT.iter().take_while(|metric| Some(**metric) != found);
+        let missing: Vec<&str> = missing.copied().collect();
+        let reason = match (found, missing.as_slice()) {
+            (None | Some(_), []) => None,
+            (None, _) => Some("nothing was measured".to_owned()),
+            (Some(_), missing) => Some(format!("not measured: {}", missing.join(", "))),
+        };
+        // Without a reader there is no accuracy to speak of.
+        let reason = reason.filter(|_| found != Some(KEPT[1]));
+        Self {
+            name: found.unwrap_or(KEPT[1]),
+            reason,
+        }
+    }
+}
+
+/// The error where a metric that was named was not measured, though others were.
+fn unmeasured(
+    args: &Args,
+    kept: &KeptMetric,
+    tried: &[Trial],
+    sessions: &[String],
+) -> Option<CliError> {
+    args.keeps.as_ref()?;
+    if !measured(tried, sessions, &[kept.name]).is_empty() {
+        return None;
+    }
+    let others = measured(tried, sessions, &KEEPABLE);
+    let problem = format!("`--keeps {}` was not measured on these sessions", kept.name);
+    let error = CliError::new(Exit::NothingSelected, problem);
+    Some(match others.first() {
+        None => error,
+        Some(first) => error.with_hint(format!(
+            "measured: {}; write `--keeps {first}`, or leave the flag out",
+            others.join(", ")
+        )),
+    })
+}
+
+/// Tries each choice that is not the default beside the default, on the sessions that did not choose it.
+fn confirm_choices(
+    running: &mut SweepRun<'_>,
+    sweep: &mut Sweep,
+    points: &[Point],
+    quality: Objective<'_>,
+    seed: u64,
+) -> anyhow::Result<()> {
+    if sweep.confirm.is_empty() {
+        return Ok(());
+    }
+    let open = preset::chosen(sweep, points).into_iter().enumerate();
+    let open: Vec<(usize, [Point; 2])> = open
+        .filter_map(|(at, one)| {
+            let setting = one.setting.filter(|setting| !setting.is_default)?;
+            Some((at, [one.default.clone(), setting.clone()]))
+        })
+        .collect();
+    let pairs: Vec<Point> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    let tried = running.on("confirm", &pairs, &sweep.confirm)?;
+    let about = CompareSettings {
+        target: Target::Population,
+        chance: Chance::Everywhere,
+        seed,
+    };
+    for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
+        let [default, setting] = [&pair[0].sample, &pair[1].sample];
+        let problem = broken(setting).map(|why| format!("it is broken there: {why}"));
+        let problem = problem.or_else(|| {
+            let why = broken(default)?;
+            Some(format!(
+                "the default is broken there, so nothing can be compared with it: {why}"
+            ))
+        });
+        let comparison = Comparison::of(default, setting, about);
+        let saves = &running.args.saves;
+        sweep.confirm(at, Confirmation::of(&comparison, saves, quality, problem));
+    }
+    Ok(())
 }
 
 /// The scenario of these settings, before folders of sessions are read.
@@ -249,7 +365,7 @@ fn typed(knobs: &Knobs) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The file of a recommended preset; if there are several, each has its window in its name.
+/// The file of a preset; if there are several, each has its window in its name.
 fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
     let default = || args.out.join("recommended.toml");
     let path = args.recommend.clone().unwrap_or_else(default);
@@ -357,12 +473,13 @@ fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
-        let (saves, keeps) = (&self.args.saves, &self.args.keeps);
+        let saves = &self.args.saves;
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
             let sessions = &tune[..count];
             let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
+            let keeps = KeptMetric::of(self.args, &tried, sessions).name;
             let better = better_half(&tried, sessions, saves, keeps);
             let before = points.len();
             // The defaults stay: the choice is compared with them.

@@ -51,6 +51,9 @@ pub struct SessionSample {
     /// Repeats in which the session died or the strategy failed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub dead: usize,
+    /// Of these, repeats in which the strategy failed. A baseline does not say.
+    #[serde(skip)]
+    pub failed: usize,
     /// Where the first of them died: `call 57`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_at: Option<String>,
@@ -159,6 +162,7 @@ impl SessionSample {
         self.rejected.extend(rejected.map(|it| it.rule.clone()));
         let died_at = summary.completion.died_at.or(summary.completion.failed_at);
         self.dead += usize::from(died_at.is_some());
+        self.failed += usize::from(summary.completion.failed_at.is_some());
         if self.died_at.is_none() {
             self.died_at = died_at.map(|call| format!("call {call}"));
         }

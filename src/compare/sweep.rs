@@ -1,7 +1,7 @@
 //! Sweeps: many settings of one strategy on the same sessions, and which of them is worth having.
 //!
-//! Nothing is tested over the grid: with 64 points something always looks better by chance. Points are
-//! chosen on one part of the sessions, and the choice is tried on the other.
+//! Nothing is tested over the grid: with 64 points something always looks better by chance. One point is
+//! chosen on one part of the sessions, by the margin rule (see [`judge`]), and confirmed on the other.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::difference::mean;
-use super::{Comparison, Sample};
+use super::{Sample, SessionSample};
 use crate::record::schema_of;
 use crate::stats::Estimate;
-use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
 
+mod choice;
 pub(crate) mod pairs;
 
+pub use choice::{Choice, Confirmation, NotShown, Objective, Standing};
 pub use pairs::{KnobPair, PairCell};
 
 /// One setting, before it is judged.
@@ -51,9 +52,15 @@ pub struct Sweep {
     pub cost: String,
     /// The metric that is kept.
     pub quality: String,
+    /// By how much the kept metric may be worse: δ of the margin rule and of the confirmation.
+    pub margin: f64,
+    /// Why this metric is kept, where nobody named it.
+    pub quality_reason: Option<String>,
+    /// Knobs that matter together with a swept one and were not swept, each with the flag that adds it.
+    pub hints: Vec<String>,
     /// Sessions on which settings were chosen.
     pub tune: Vec<String>,
-    /// Sessions on which the choice was tried.
+    /// Sessions on which the choice is confirmed.
     pub confirm: Vec<String>,
     /// The settings, the cheapest first.
     pub points: Vec<SweepPoint>,
@@ -61,32 +68,10 @@ pub struct Sweep {
     pub sensitivity: Vec<Sensitivity>,
     /// The effect of each pair of knobs: heat maps as numbers.
     pub pairs: Vec<KnobPair>,
-    /// The recommendations, one per window: a window is not a setting of a strategy, so none is
-    /// preferred. Empty where nothing saves anything.
-    pub recommendations: Vec<Recommendation>,
+    /// The choices, one per window: a window is not a setting of a strategy, so none is preferred.
+    pub choices: Vec<Choice>,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
-}
-
-/// The setting that is recommended in one window.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Recommendation {
-    /// The knobs of the window, where windows are swept.
-    pub window: Vec<(String, String)>,
-    /// All its knobs, those of the window included: the `values` of its point.
-    pub values: Vec<(String, String)>,
-    /// Whether it is the default itself.
-    pub is_default: bool,
-    /// How it did on sessions it was not chosen on; `None` for the default, or without such
-    /// sessions.
-    pub confirmation: Option<Confirmation>,
-}
-
-impl Recommendation {
-    /// Its setting in words, as [`SweepPoint::label`].
-    pub fn label(&self) -> String {
-        label(&self.values)
-    }
 }
 
 /// One setting.
@@ -105,34 +90,25 @@ pub struct SweepPoint {
     /// Share of jackknife rounds, one session with its side chains left out in each, in which it is on the front; `None`
     /// below two sessions.
     pub front_share: Option<f64>,
-    /// Whether it is recommended: the knee of that part of the front that saves anything.
-    pub recommended: bool,
+    /// Its place in the choice; `None` if it was not chosen.
+    pub standing: Option<Standing>,
 }
+
+/// A value of a knob, with mean cost and mean quality.
+pub type ValueMeans = (String, Option<f64>, Option<f64>);
 
 /// The effect of one knob, averaged over the others.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Sensitivity {
     /// The knob.
     pub knob: String,
-    /// Mean cost and quality over all settings with this value, in the order of the values.
-    pub by_value: Vec<(String, f64, f64)>,
-    /// Largest minus smallest of these costs.
-    pub cost_range: f64,
-    /// Largest minus smallest of these qualities.
-    pub quality_range: f64,
-}
-
-/// The recommended setting against the default, on sessions it was not chosen on.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct Confirmation {
-    /// Difference in cost, each session weighing the same.
-    pub cost: Option<Estimate>,
-    /// Difference in quality.
-    pub quality: Option<Estimate>,
-    /// Whether it is better in one beyond chance, and not worse in the other by more than the margin.
-    pub beats_default: bool,
-    /// The same in words.
-    pub says: String,
+    /// Mean cost and quality over all settings with this value, in the order of the values; `None` where
+    /// it was not measured.
+    pub by_value: Vec<ValueMeans>,
+    /// Largest minus smallest of these costs; `None` where fewer than two are known.
+    pub cost_range: Option<f64>,
+    /// Largest minus smallest of these qualities, likewise.
+    pub quality_range: Option<f64>,
 }
 
 /// A JSON Schema (draft 2020-12) of a sweep as JSON.
@@ -189,31 +165,64 @@ fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a Stri
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
     let sessions = || sample.sessions.values();
-    let dead: usize = sessions().map(|session| session.dead).sum();
-    let rejected = sessions().filter(|it| !it.rejected.is_empty()).count();
-    match (dead, rejected) {
-        (0, 0) => None,
-        (0, 1) => Some("a prompt would be rejected in 1 session".to_owned()),
-        (0, _) => Some(format!("a prompt would be rejected in {rejected} sessions")),
-        (1, _) => Some("1 session died".to_owned()),
-        (_, _) => Some(format!("{dead} sessions died")),
+    let all = sample.sessions.len();
+    let count = |is_so: fn(&SessionSample) -> bool| sessions().filter(|it| is_so(it)).count();
+    let dead = count(|session| session.dead > session.failed);
+    let failed = count(|session| session.failed > 0);
+    let rejected = count(|session| !session.rejected.is_empty());
+    let calls = sessions().filter_map(|session| {
+        let call = session.died_at.as_deref()?.strip_prefix("call ")?;
+        call.parse::<usize>().ok()
+    });
+    let first = calls
+        .min()
+        .map_or_else(String::new, |call| format!(", first at call {call}"));
+    match (dead, failed, rejected) {
+        (0, 0, 0) => None,
+        (0, 0, _) => Some(format!(
+            "prompts would be rejected in {rejected} of {all} sessions"
+        )),
+        (0, _, _) => Some(format!(
+            "the strategy failed in {failed} of {all} sessions{first}"
+        )),
+        (_, _, _) => Some(format!("out of window in {dead} of {all} sessions{first}")),
     }
+}
+
+/// Those of the metrics that every setting was measured on, on some session; broken settings count only where
+/// all are broken.
+pub fn measured<'m>(tried: &[Trial], sessions: &[String], metrics: &[&'m str]) -> Vec<&'m str> {
+    let is_whole = |point: &&Trial| broken(&point.sample).is_none();
+    let all_broken = !tried.iter().any(|point| is_whole(&point));
+    let has = |metric: &str| {
+        let mut used = tried.iter().filter(|it| all_broken || is_whole(it));
+        let is_known = |point: &Trial, session| value(&point.sample, session, metric).is_some();
+        !tried.is_empty() && used.all(|point| sessions.iter().any(|it| is_known(point, it)))
+    };
+    let metrics = metrics.iter().copied();
+    metrics.filter(|metric| has(metric)).collect()
 }
 
 /// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
 /// one without a knob of the strategy.
+///
+/// In each window one setting is chosen by the margin rule: the cheapest of those that keep no less than the
+/// best kept, give or take the margin of `quality`, by the paired mean difference over the sessions. A choice
+/// that costs more than no compaction is none.
 pub fn judge(
     tried: &[Trial],
     tune: Vec<String>,
     confirm: Vec<String>,
     cost: &str,
-    quality: &str,
+    quality: Objective<'_>,
 ) -> Sweep {
-    // A session that some setting has no value for would favour the others.
+    // A session that some setting has no value for would favour the others. A metric that was measured
+    // nowhere leaves none out.
+    let known = measured(tried, &tune, &[cost, quality.metric]);
     let complete = |session: &&String| {
         tried.iter().all(|point| {
-            let is_known = |metric| value(&point.sample, session, metric).is_some();
-            broken(&point.sample).is_some() || is_known(cost) && is_known(quality)
+            let is_known = |metric: &&str| value(&point.sample, session, metric).is_some();
+            broken(&point.sample).is_some() || known.iter().all(is_known)
         })
     };
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
@@ -229,15 +238,15 @@ pub fn judge(
         .map(|point| SweepPoint {
             values: point.values.clone(),
             cost: estimate(point, cost),
-            quality: estimate(point, quality),
+            quality: estimate(point, quality.metric),
             broken: broken(&point.sample),
             on_front: false,
             front_share: None,
-            recommended: false,
+            standing: None,
         })
         .collect();
     let windows = distinct(tried.iter().map(|point| window_of(&point.values)));
-    let mut recommendations = Vec::new();
+    let mut choices = Vec::new();
     for window in windows {
         let own: Vec<usize> = (0..tried.len())
             .filter(|at| window_of(&tried[*at].values) == window)
@@ -245,36 +254,29 @@ pub fn judge(
         let of_clusters: Vec<Vec<Point>> = own
             .iter()
             .map(|at| {
-                let of_point = |session: &&String| tried[*at].objectives(session, [cost, quality]);
-                let means = |own: &Vec<&String>| {
-                    pareto::mean(&own.iter().map(of_point).collect::<Vec<_>>())
-                };
-                clusters.iter().map(means).collect()
+                let metrics = [cost, quality.metric];
+                let of_point = |session: &&String| tried[*at].objectives(session, metrics);
+                used.iter().map(of_point).collect()
             })
             .collect();
         let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
-        let shares = pareto::jackknife(&of_clusters);
-        // A setting that costs more than no compaction is not recommended, however much it keeps.
-        let saving: Vec<bool> = means
-            .iter()
-            .zip(&front)
-            .map(|(mean, on_front)| *on_front && mean[0] > 0.0)
-            .collect();
-        let knee = pareto::knee(&means, &saving);
+        let shares = pareto::jackknife(&of_sessions);
         for (place, at) in own.iter().enumerate() {
             points[*at].on_front = front[place];
             points[*at].front_share = shares.as_ref().map(|shares| shares[place]);
-            // A window in which one setting alone was tried offers no choice.
-            points[*at].recommended = knee == Some(place) && own.len() > 1;
         }
-        if let Some(knee) = knee.filter(|_| own.len() > 1) {
-            recommendations.push(Recommendation {
-                values: tried[own[knee]].values.clone(),
-                is_default: tried[own[knee]].values == window,
-                window,
-                confirmation: None,
-            });
+        // A window in which one setting alone was tried offers no choice.
+        if own.len() > 1 {
+            let own_points: Vec<&SweepPoint> = own.iter().map(|at| &points[*at]).collect();
+            let choice = Choice::of(&own_points, &means, window, cost, quality);
+            let chosen = own
+                .iter()
+                .find(|at| Some(&points[**at].values) == choice.values.as_ref());
+            if let Some(at) = chosen {
+                points[*at].standing = choice.standing;
+            }
+            choices.push(choice);
         }
     }
     let left_out = left_out.into_iter().cloned().collect();
@@ -289,13 +291,16 @@ pub fn judge(
         format: "proctor-sweep",
         version: 1,
         cost: cost.to_owned(),
-        quality: quality.to_owned(),
+        quality: quality.metric.to_owned(),
+        margin: quality.margin,
+        quality_reason: None,
+        hints: Vec::new(),
         tune,
         confirm,
         points,
         sensitivity,
         pairs,
-        recommendations,
+        choices,
         left_out,
     }
 }
@@ -304,19 +309,19 @@ fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
     let of_knob = |knob: &String| {
         let whole = || points.iter().filter(|point| point.broken.is_none());
         let values = distinct(whole().filter_map(|point| pairs::value(point, knob)));
-        let by_value: Vec<(String, f64, f64)> = values
+        let by_value: Vec<ValueMeans> = values
             .into_iter()
             .filter_map(|value| {
                 let has = |point: &&SweepPoint| pairs::value(point, knob) == Some(value);
                 let cell = PairCell::of(whole().filter(has))?;
-                Some((value.clone(), cell.cost?, cell.quality?))
+                Some((value.clone(), cell.cost, cell.quality))
             })
             .collect();
-        let range = |pick: fn(&(String, f64, f64)) -> f64| {
-            let values = by_value.iter().map(pick);
+        let range = |pick: fn(&ValueMeans) -> Option<f64>| {
+            let values = by_value.iter().filter_map(pick);
             let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
-            let low = values.fold(f64::INFINITY, f64::min);
-            if high >= low { high - low } else { 0.0 }
+            let low = values.clone().fold(f64::INFINITY, f64::min);
+            (values.count() > 1).then_some(high - low)
         };
         Sensitivity {
             knob: knob.clone(),
@@ -383,74 +388,6 @@ pub fn better_half(tried: &[Trial], sessions: &[String], cost: &str, quality: &s
     }
     kept.sort_unstable();
     kept
-}
-
-/// A metric that is saved or kept, and by how much it may be worse.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Objective<'a> {
-    /// The metric.
-    pub metric: &'a str,
-    /// δ ≥ 0.
-    pub margin: f64,
-}
-
-impl Confirmation {
-    /// Reads the comparison of the recommended setting (candidate) with the default (baseline), about a
-    /// population. `broken` says why the setting could not be used on these sessions.
-    pub fn of(
-        comparison: &Comparison,
-        cost: Objective<'_>,
-        quality: Objective<'_>,
-        broken: Option<String>,
-    ) -> Self {
-        let estimate = |of: Objective<'_>| {
-            let found = comparison.metric(of.metric);
-            found.map(|found| found.paired.by_session)
-        };
-        let sessions = estimate(quality).map_or(0, |found| found.n.sessions);
-        let bounds = |of: Objective<'_>| comparison.metric(of.metric)?.bounds;
-        let better = |of| bounds(of).is_some_and(|bounds| bounds.interval_lower > 0.0);
-        // That no loss was shown does not show that there is none.
-        let not_worse =
-            |of: Objective<'_>| bounds(of).is_some_and(|bounds| bounds.lower >= -of.margin);
-        let place = format!("on {sessions} sessions it was not chosen on");
-        let pairs = [(cost, quality), (quality, cost)];
-        let win = pairs
-            .into_iter()
-            .find(|(one, other)| better(*one) && not_worse(*other));
-        let gain = pairs.into_iter().find(|(one, _)| better(*one));
-        let mut beats_default = false;
-        let says = if let Some(why) = broken {
-            format!("it does not beat the default {place}: there {why}")
-        } else if sessions < FEWEST_SESSIONS {
-            format!(
-                "sessions to confirm on: {sessions}, too few to say whether it beats the default; {FEWEST_SESSIONS} are needed"
-            )
-        } else if let Some((gain, held)) = win {
-            beats_default = true;
-            format!(
-                "it beats the default {place}: better in {}, and not worse in {} by more than {:.1} pts",
-                gain.metric,
-                held.metric,
-                held.margin * 100.0
-            )
-        } else if let Some((gain, lost)) = gain {
-            format!(
-                "it does not beat the default {place}: better in {}, but {} may be worse by more than {:.1} pts",
-                gain.metric,
-                lost.metric,
-                lost.margin * 100.0
-            )
-        } else {
-            format!("it does not beat the default {place}: better in neither, beyond chance")
-        };
-        Self {
-            cost: estimate(cost),
-            quality: estimate(quality),
-            beats_default,
-            says,
-        }
-    }
 }
 
 #[cfg(test)]

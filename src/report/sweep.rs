@@ -1,10 +1,14 @@
-//! Sweeps as reports: the settings on the front, those off it, and the one that is recommended.
+//! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
 use super::{Cell, Column, Report, Role, Row, Section, Subject, Value};
-use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
-use crate::report::display::many;
+use crate::compare::sweep::{Choice, Confirmation, Sensitivity, Standing, Sweep, SweepPoint};
+use crate::report::display::{self, many};
 use crate::stats::Estimate;
+
+mod screen;
+
+pub(crate) use screen::screen;
 
 /// The most settings off the front that a terminal shows.
 const MOST_OFF_FRONT: usize = 12;
@@ -17,7 +21,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     for point in &front {
         // Knobs that change nothing give the same point many times: it is listed once.
         let same = |other: &&SweepPoint| (other.cost, other.quality) == (point.cost, point.quality);
-        if point.recommended || !shown.iter().any(same) {
+        if point.standing.is_some() || !shown.iter().any(same) {
             shown.push(point);
         }
     }
@@ -31,7 +35,6 @@ pub(crate) fn report(sweep: Sweep) -> Report {
             Column::new("front", "on the front", 0),
         ])
     };
-    let recommended = sweep.recommendations.iter();
     let mut notes: Vec<String> = vec![format!(
         "± is half of the 95 % interval over {}; on the front: how often a setting stays on it with one \
          left out",
@@ -43,23 +46,8 @@ pub(crate) fn report(sweep: Sweep) -> Report {
             sweep.left_out.join(", ")
         ));
     }
-    notes.extend(sweep.sensitivity.iter().map(|knob| {
-        format!(
-            "{} moves {} by {:.1} pts and {} by {:.1} pts",
-            knob.knob,
-            sweep.cost,
-            knob.cost_range * 100.0,
-            sweep.quality,
-            knob.quality_range * 100.0
-        )
-    }));
-    notes.extend(recommended.flat_map(|one| recommendation(&sweep, one)));
-    if sweep.recommendations.is_empty() {
-        notes.push(format!(
-            "no recommendation: no setting that was tried has {} above 0, the default included",
-            sweep.cost
-        ));
-    }
+    notes.extend(sweep.sensitivity.iter().filter_map(|it| moved(&sweep, it)));
+    notes.extend(sweep.hints.iter().cloned());
     let mut sections = vec![
         section("on_front", &shown).with_notes(same),
         section("off_front", &off).at_most(MOST_OFF_FRONT),
@@ -68,14 +56,19 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     if let Some(last) = sections.last_mut() {
         last.notes.extend(notes);
     }
-    Report {
-        title: format!("Sweep of {} settings", sweep.points.len()),
-        lines: vec![format!(
-            "Chosen on {}, tried on {} others. Nothing is tested over the grid: among many settings some \
+    let verdicts = sweep.choices.iter().map(|it| verdict(&sweep, it));
+    let method = [
+        kept(&sweep),
+        format!(
+            "Chosen on {}, confirmed on {} others. Nothing is tested over the grid: among many settings some \
              look better by chance.",
             many(sweep.tune.len(), "session", "sessions"),
             sweep.confirm.len()
-        )],
+        ),
+    ];
+    Report {
+        title: format!("Sweep of {} settings", sweep.points.len()),
+        lines: verdicts.flatten().chain(method).collect(),
         sections,
         subject: Subject::Sweep(Box::new(sweep)),
         ..Report::default()
@@ -91,7 +84,7 @@ fn sessions(sweep: &Sweep) -> String {
 }
 
 fn row(point: &SweepPoint) -> Row {
-    let recommended = point.recommended.then(|| "recommended".to_owned());
+    let standing = point.standing.map(|it| it.words().to_owned());
     let broken = point.broken.iter().map(|why| format!("broken: {why}"));
     let share = point
         .front_share
@@ -108,7 +101,7 @@ fn row(point: &SweepPoint) -> Row {
     Row {
         name: point.label(),
         role: Role::Strategy,
-        marks: recommended.into_iter().chain(broken).collect(),
+        marks: standing.into_iter().chain(broken).collect(),
         ranked: point.broken.is_none(),
         cells: vec![
             estimate(point.cost),
@@ -118,8 +111,91 @@ fn row(point: &SweepPoint) -> Row {
     }
 }
 
-/// The recommendation, and whether it was confirmed: one line each.
-pub(crate) fn recommendation(sweep: &Sweep, one: &Recommendation) -> [String; 2] {
+/// Which metric is kept, and why it is this one.
+fn kept(sweep: &Sweep) -> String {
+    let reason = sweep.quality_reason.as_deref();
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!(
+        "Saved is {}, kept is {}{reason}.",
+        sweep.cost, sweep.quality
+    )
+}
+
+/// How far a knob moves the two metrics; `None` where neither is known for two of its values.
+fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
+    let ranges = [
+        (&sweep.cost, knob.cost_range),
+        (&sweep.quality, knob.quality_range),
+    ];
+    let ranges = ranges.into_iter().filter_map(|(metric, range)| {
+        let range = display::points(range?);
+        Some(format!("{metric} by {range} pts"))
+    });
+    let ranges: Vec<String> = ranges.collect();
+    (!ranges.is_empty()).then(|| format!("{} moves {}", knob.knob, ranges.join(" and ")))
+}
+
+/// The verdict on one choice, in sentences. The first begins with the word that decides.
+pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
+    let place = label_of_window(choice);
+    let (Some(standing), Some(label)) = (choice.standing, choice.label()) else {
+        let problem = choice.problem.as_deref().unwrap_or("nothing was measured");
+        return vec![format!("no recommendation{place}: {problem}.")];
+    };
+    let best = match (&choice.best_kept, choice.best_quality) {
+        (Some(best), Some(quality)) if *best != label => {
+            format!("{best}, {}", display::percent(quality))
+        }
+        _ => "itself".to_owned(),
+    };
+    let rule = match choice.kept_enough {
+        0 | 1 => format!(
+            "no other setting keeps {} within {} pts of it",
+            sweep.quality,
+            display::points(sweep.margin)
+        ),
+        count => format!(
+            "it saves most of the {count} settings that keep {} within {} pts of the best kept ({best})",
+            sweep.quality,
+            display::points(sweep.margin)
+        ),
+    };
+    let first = match standing {
+        Standing::Default => {
+            format!("keep the default{place}: {rule}. There is nothing to confirm.")
+        }
+        Standing::NotConfirmed | Standing::Recommended => {
+            format!("{}{place}: {label}; {rule}.", standing.words())
+        }
+    };
+    let mut sentences = vec![first];
+    match &choice.confirmation {
+        Some(found) => sentences.push(confirmed(sweep, found)),
+        None if standing == Standing::NotConfirmed => {
+            sentences.push("No session was left to confirm it on.".to_owned());
+        }
+        None => {}
+    }
+    if standing == Standing::NotConfirmed {
+        sentences.push("Nothing is recommended; the default stays.".to_owned());
+    }
+    sentences
+}
+
+fn label_of_window(choice: &Choice) -> String {
+    let knobs = choice.window.iter();
+    let knobs: Vec<String> = knobs
+        .map(|(knob, value)| format!("{knob}={value}"))
+        .collect();
+    if knobs.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", knobs.join(", "))
+    }
+}
+
+/// The outcome on the sessions that did not choose, with the differences and their intervals.
+fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
     let change = |estimate: Option<Estimate>| {
         let Some(estimate) = estimate else {
             return "not measured".to_owned();
@@ -131,26 +207,37 @@ pub(crate) fn recommendation(sweep: &Sweep, one: &Recommendation) -> [String; 2]
             let [low, high] = ends.map(|end| signed(end * 100.0, 1));
             format!(" [{low}, {high}]")
         });
-        format!("{point} pts{}", interval.unwrap_or_default())
+        format!("{point}{} pts", interval.unwrap_or_default())
     };
-    let confirmed = match &one.confirmation {
-        Some(found) => format!(
-            "{}: {} {}, {} {}",
-            found.says,
-            sweep.cost,
-            change(found.cost),
-            sweep.quality,
-            change(found.quality)
-        ),
-        None if one.is_default => {
-            "the default is the best of those tried: there is nothing to confirm".to_owned()
-        }
-        None => "no session was left to confirm it on".to_owned(),
-    };
-    let recommended = format!(
-        "recommended: {}, the knee of the front on {}",
-        one.label(),
-        sessions(sweep)
+    let place = format!(
+        "on {} that did not choose it",
+        many(found.sessions, "session", "sessions")
     );
-    [recommended, confirmed]
+    let differences = format!(
+        "against the default: {} {}, {} {}",
+        sweep.cost,
+        change(found.cost),
+        sweep.quality,
+        change(found.quality)
+    );
+    if let Some(problem) = &found.problem {
+        return format!("Nothing is shown {place}: {problem}.");
+    }
+    if found.is_confirmed {
+        return format!(
+            "Confirmed {place}, {differences}; no worse by more than {} pts.",
+            display::points(sweep.margin)
+        );
+    }
+    let claims = found.not_shown.iter().map(|missing| {
+        let needed = missing.sessions_needed.map_or_else(String::new, |needed| {
+            format!(" (about {needed} sessions to confirm on would show it)")
+        });
+        format!("{}{needed}", missing.claim)
+    });
+    let claims: Vec<String> = claims.collect();
+    format!(
+        "Not shown {place}: {}; {differences}.",
+        claims.join(", nor ")
+    )
 }

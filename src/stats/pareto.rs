@@ -49,40 +49,6 @@ pub fn mean(sessions: &[Point]) -> Point {
     [sum(0), sum(1)].map(|sum| sum / sessions.len() as f64)
 }
 
-/// The knee: the point of the front that lies farthest above the line between its two ends, with
-/// both objectives scaled to the front's own range (as in the method called Kneedle, 2011). With
-/// two points or fewer, the one that is best in the second objective. `None` without a front.
-pub fn knee(points: &[Point], front: &[bool]) -> Option<usize> {
-    let mut on: Vec<usize> = (0..points.len()).filter(|at| front[*at]).collect();
-    // Stable: of equal points the first comes first.
-    on.sort_by(|l, r| {
-        let by_first = points[*l][0].total_cmp(&points[*r][0]);
-        by_first.then(points[*r][1].total_cmp(&points[*l][1]))
-    });
-    let (first, last) = (*on.first()?, *on.last()?);
-    if on.len() <= 2 {
-        return Some(first);
-    }
-    let width = points[last][0] - points[first][0];
-    let height = points[first][1] - points[last][1];
-    if width <= 0.0 || height <= 0.0 {
-        return Some(first);
-    }
-    let above = |at: usize| {
-        let x = (points[at][0] - points[first][0]) / width;
-        let y = (points[at][1] - points[last][1]) / height;
-        x + y
-    };
-    let better = |best, at| {
-        if above(at) > above(best) + 1e-12 {
-            at
-        } else {
-            best
-        }
-    };
-    on.into_iter().reduce(better)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,9 +68,7 @@ mod tests {
             (f64::NAN, 1.0),
         ]);
         assert_eq!(front(&points), [true, true, false, true, true, false]);
-        assert_eq!(knee(&points, &front(&points)), Some(1));
         assert!(front(&[]).is_empty());
-        assert_eq!(knee(&[], &[]), None);
     }
 
     #[test]
@@ -117,11 +81,5 @@ mod tests {
         assert!((shares[1] - 0.75).abs() < 1e-12, "{shares:?}");
         assert_eq!(jackknife(&[vec![[1.0, 1.0]]]), None);
         assert!(mean(&steady).iter().all(|it| (it - 0.5).abs() < 1e-12));
-    }
-
-    #[test]
-    fn the_knee_of_a_straight_front_is_its_best_end() {
-        let ends = points(&[(0.0, 1.0), (1.0, 0.0)]);
-        assert_eq!(knee(&ends, &front(&ends)), Some(0));
     }
 }

@@ -18,6 +18,11 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// The path of the knob.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Reads `knob=a,b,c` or `knob=min..max:step`.
     pub(super) fn read(typed: &str) -> anyhow::Result<Self> {
         let wrong = |problem: &str| {

@@ -30,8 +30,8 @@ pub struct PairCell {
     pub settings: usize,
     /// How many of them are broken.
     pub broken: usize,
-    /// Whether the recommended setting is among them.
-    pub recommended: bool,
+    /// Whether the chosen setting is among them.
+    pub chosen: bool,
 }
 
 /// Every pair of knobs, in the order of the command line.
@@ -73,7 +73,7 @@ impl PairCell {
         let (mut cost, mut quality) = (Vec::new(), Vec::new());
         for point in points {
             cell.settings += 1;
-            cell.recommended |= point.recommended;
+            cell.chosen |= point.standing.is_some();
             if point.broken.is_some() {
                 cell.broken += 1;
                 continue;
@@ -112,6 +112,7 @@ fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::sweep::Standing;
     use crate::stats::Estimate;
 
     fn point(a: &str, b: &str, cost: f64, broken: bool) -> SweepPoint {
@@ -127,7 +128,7 @@ mod tests {
             broken: broken.then(|| "1 sessions died".to_owned()),
             on_front: false,
             front_share: None,
-            recommended: cost > 0.6,
+            standing: (cost > 0.6).then_some(Standing::NotConfirmed),
         }
     }
 
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(pair.columns, ["late", "early"]);
         let broken = pair.cells[0][0].unwrap();
         assert_eq!((broken.cost, broken.settings, broken.broken), (None, 1, 1));
-        assert!(pair.cells[0][1].unwrap().recommended);
+        assert!(pair.cells[0][1].unwrap().chosen);
         let mean = pair.cells[1][0].unwrap();
         assert!((mean.cost.unwrap() - 0.3).abs() < 1e-12);
         assert!((mean.quality.unwrap() - 0.7).abs() < 1e-12);

@@ -20,7 +20,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     scene.legend(&[
         (Mark::Dot, BLUE, "on the front"),
         (Mark::Ring, BLUE, "beaten by another"),
-        (Mark::Dot, VERMILLION, "recommended: the knee"),
+        (Mark::Dot, VERMILLION, "chosen"),
         (Mark::Dot, GREEN, "default"),
         (Mark::Line(0.8), ORANGE, "front"),
         (Mark::Line(0.35), INK, &interval),
@@ -34,8 +34,8 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
         scene.note("every setting is broken or was not measured");
         return scene;
     }
-    // Named are the default, the recommended one, and each other result on the front once.
-    let is_special = |point: &SweepPoint| point.recommended || point.values.is_empty();
+    // Named are the default, the chosen one, and each other result on the front once.
+    let is_special = |point: &SweepPoint| point.standing.is_some() || point.values.is_empty();
     let special = drawn.iter().filter(|(point, _)| is_special(point));
     let mut named: Vec<(Estimate, Estimate)> = special.map(|(_, values)| *values).collect();
     let (mut same, mut others) = (0, 0);
@@ -72,7 +72,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
 }
 
 fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: bool) -> Point {
-    let (radius, color) = match (point.recommended, point.values.is_empty()) {
+    let (radius, color) = match (point.standing.is_some(), point.values.is_empty()) {
         (true, _) => (7.0, VERMILLION),
         (false, true) => (6.0, GREEN),
         (false, false) => (4.0, BLUE),
@@ -96,12 +96,10 @@ fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: boo
 
 /// The setting, how much it saves and keeps, and how often it is on the front.
 fn in_words(point: &SweepPoint, saves: Estimate, keeps: Estimate) -> String {
-    let recommended = if point.recommended {
-        "; recommended"
-    } else {
-        ""
-    };
-    let name = fitted(&format!("{}{recommended}", point.label()), SIZE, 340.0);
+    let standing = point
+        .standing
+        .map_or_else(String::new, |standing| format!("; {}", standing.words()));
+    let name = fitted(&format!("{}{standing}", point.label()), SIZE, 340.0);
     let share = point
         .front_share
         .map(|share| format!(", on the front {}", percent(share)));

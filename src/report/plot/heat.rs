@@ -41,7 +41,7 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
         (pairs, _) => pairs.to_vec(),
     };
     let words = format!(
-        "mean over {} and all other knobs, in percent; outlined: with the recommended setting; ×: broken; empty: not tried",
+        "mean over {} and all other knobs, in percent; outlined: with the chosen setting; ×: broken; empty: not tried",
         display::many(sweep.tune.len(), "session", "sessions")
     );
     scene.paragraph(&words);
@@ -105,7 +105,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
                 let ink = if share < DARK_FROM { INK } else { PAPER };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
-            if cell.recommended {
+            if cell.chosen {
                 outlined.push(edges);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::apart;
 use super::{NARROW, Scene, WIDE, front, heat, svg};
 use crate::compare::gate::{Rules, judge as gate};
-use crate::compare::sweep::{Sweep, Trial, judge};
+use crate::compare::sweep::{Objective, Sweep, Trial, judge};
 use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
 use crate::record::Importance;
 use crate::report::comparison::{self, Comparisons, GatedComparison};
@@ -74,7 +74,11 @@ fn sweep(knobs: &[(&str, usize)]) -> Sweep {
         tried.push(Trial { values, sample });
     }
     let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
-    judge(&tried, sessions, Vec::new(), "cost_savings", "survival")
+    let quality = Objective {
+        metric: "survival",
+        margin: 0.05,
+    };
+    judge(&tried, sessions, Vec::new(), "cost_savings", quality)
 }
 
 const GRIDS: [&[(&str, usize)]; 6] = [
@@ -116,23 +120,27 @@ fn texts(scene: &Scene) -> Vec<&str> {
 }
 
 #[test]
-fn the_front_names_the_default_and_the_recommended_setting_with_their_intervals() {
+fn the_front_names_the_default_and_the_chosen_setting_with_their_intervals() {
     let sweep = sweep(GRIDS[3]);
     let scene = front::scene(&sweep, WIDE);
     let texts = texts(&scene);
-    let recommended = sweep.points.iter().find(|point| point.recommended).unwrap();
-    let name = format!("{}; recommended", recommended.label());
+    let chosen = sweep
+        .points
+        .iter()
+        .find(|it| it.standing.is_some())
+        .unwrap();
+    let name = format!("{}; chosen, not confirmed", chosen.label());
     assert!(
         texts
             .iter()
-            .any(|text| text.contains("recommended") && text.contains("  clear")),
+            .any(|text| text.contains("; chosen") && text.contains("  clear")),
         "{name}: {texts:?}"
     );
     assert!(
         texts.iter().any(|text| text.contains("  default: ")),
         "{texts:?}"
     );
-    let interval = recommended.cost.unwrap();
+    let interval = chosen.cost.unwrap();
     let half = interval.confidence_interval.unwrap().half_width() * 100.0;
     let cell = format!("{:.1} % ± {half:.1}", interval.point_estimate * 100.0);
     let is_shown = texts.iter().any(|text| text.contains(&cell));

@@ -1,0 +1,112 @@
+//! The command that comes after a sweep, and the knobs that it should sweep as well.
+
+use super::Args;
+use super::grid::Axis;
+use super::preset::Chosen;
+use crate::compare::sweep::{Choice, Sweep};
+use crate::strategy::StrategySpec;
+
+/// The words of the command, a flag with its value in one: a run of the recommended preset. Where nothing is
+/// recommended, the same sweep with the knobs that are missing; else the default and the chosen setting side
+/// by side.
+pub(super) fn command(
+    args: &Args,
+    sweep: &Sweep,
+    chosen: &[Chosen<'_>],
+    missing: &[String],
+) -> Vec<String> {
+    // Of several windows the first is shown.
+    let Some(first) = chosen.first() else {
+        return Vec::new();
+    };
+    let is_recommended = first.choice.is_some_and(Choice::is_recommended);
+    let again = !is_recommended && !missing.is_empty();
+    let mut words = vec![
+        if again {
+            "proctor sweep"
+        } else {
+            "proctor run"
+        }
+        .to_owned(),
+    ];
+    let inputs = &args.inputs;
+    let scenario = inputs.scenario.iter();
+    words.extend(scenario.map(|path| quoted(&path.display().to_string())));
+    let sessions = inputs.session.iter();
+    words.extend(sessions.map(|path| flag("--session", &path.display().to_string())));
+    words.extend(inputs.window.iter().map(|window| flag("--window", window)));
+    words.extend(
+        inputs
+            .counter
+            .iter()
+            .map(|counter| flag("--counter", counter)),
+    );
+    words.extend(inputs.set.iter().map(|set| flag("--set", set)));
+    if again {
+        words.extend(inputs.strategy.iter().map(|name| flag("--strategy", name)));
+        words.extend(
+            args.params
+                .iter()
+                .chain(missing)
+                .map(|typed| flag("-P", typed)),
+        );
+        words.push(flag("--out", &args.out.display().to_string()));
+        return words;
+    }
+    let window = first.choice.iter().flat_map(|choice| &choice.window);
+    words.extend(window.map(|(knob, value)| flag("--set", &format!("{knob}={value}"))));
+    if let Some(choice) = first.choice.filter(|choice| choice.is_recommended()) {
+        let path = super::preset_path(args, sweep.choices.len(), &choice.window);
+        words.push(flag("--strategy", &path.display().to_string()));
+    } else {
+        words.push(flag("--strategy", first.default.spec.name()));
+        let setting = first.setting.filter(|setting| !setting.is_default);
+        words.extend(setting.map(|setting| flag("--strategy", setting.spec.name())));
+    }
+    words.push("-o report.html".to_owned());
+    words
+}
+
+/// Knobs that matter together with a swept one and were not swept: a sentence, and what `-P` takes.
+pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Axis]) -> Vec<(String, String)> {
+    let base = format!("{}.", spec.base_name());
+    let swept = axes.iter().map(Axis::path);
+    let swept: Vec<&str> = swept
+        .map(|path| path.strip_prefix(&base).unwrap_or(path))
+        .collect();
+    let missing = swept.iter().filter_map(|knob| {
+        let (other, values) = spec.swept_with(knob)?;
+        let typed = format!("{other}={values}");
+        let hint =
+            format!("`{other}` was not swept, and it decides with `{knob}`: add `-P {typed}`");
+        (!swept.contains(&other.as_str())).then_some((hint, typed))
+    });
+    missing.collect()
+}
+
+fn flag(name: &str, value: &str) -> String {
+    format!("{name} {}", quoted(value))
+}
+
+/// A word as a POSIX shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:=@,+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_shell_reads_the_word_that_was_typed() {
+        assert_eq!(quoted("a/b.toml"), "a/b.toml");
+        assert_eq!(quoted("codex[a.b=1]"), "'codex[a.b=1]'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
