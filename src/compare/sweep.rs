@@ -256,12 +256,16 @@ pub fn judge(
             .map(|at| {
                 let metrics = [cost, quality.metric];
                 let of_point = |session: &&String| tried[*at].objectives(session, metrics);
-                used.iter().map(of_point).collect()
+                let of_cluster = |own: &Vec<_>| {
+                    let points: Vec<Point> = own.iter().map(of_point).collect();
+                    pareto::mean(&points)
+                };
+                clusters.iter().map(of_cluster).collect()
             })
             .collect();
         let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
-        let shares = pareto::jackknife(&of_sessions);
+        let shares = pareto::jackknife(&of_clusters);
         for (place, at) in own.iter().enumerate() {
             points[*at].on_front = front[place];
             points[*at].front_share = shares.as_ref().map(|shares| shares[place]);

@@ -30,7 +30,7 @@ pub(super) fn command(
         .to_owned(),
     ];
     let inputs = &args.inputs;
-    let scenario = inputs.scenario.iter();
+    let scenario = inputs.named.iter();
     words.extend(scenario.map(|path| quoted(&path.display().to_string())));
     let sessions = inputs.session.iter();
     words.extend(sessions.map(|path| flag("--session", &path.display().to_string())));
