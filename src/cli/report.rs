@@ -26,7 +26,7 @@ pub(super) struct Args {
     output: Output,
 }
 
-/// What of a report is printed.
+/// The parts of a report that are printed.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Printed {
     /// Print all tables instead of one screen, or the table of this name

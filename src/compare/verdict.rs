@@ -23,7 +23,7 @@ pub const MARGIN: f64 = 0.05;
 /// A difference counts as shown at this level, after Holm's adjustment over strategies and axes.
 pub const LEVEL: f64 = 0.05;
 
-/// What a strategy is compared on. Of each, more is better.
+/// A measure on which strategies are compared. More is always better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
@@ -37,7 +37,7 @@ pub enum Axis {
     Actions,
 }
 
-/// What is known of one strategy before it is judged.
+/// The facts about one strategy before it is judged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidate {
     /// Its name.

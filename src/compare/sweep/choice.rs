@@ -158,7 +158,7 @@ fn unmeasured(points: &[&SweepPoint], cost: &str, quality: &str) -> String {
     format!("no session has both {cost} and {quality} under every setting")
 }
 
-/// What the margin rule finds among the settings of one window.
+/// The result of the margin rule among the settings of one window.
 pub(super) struct Found {
     /// The setting that keeps most.
     pub best_kept: usize,
@@ -220,7 +220,7 @@ pub struct Confirmation {
     /// Whether the setting is shown to be better in cost, and no worse in quality by more than the margin:
     /// each at one-sided 95 %.
     pub is_confirmed: bool,
-    /// What is not shown; empty where the setting is confirmed, or `problem` says why nothing can be.
+    /// The claims that are not shown; empty where the setting is confirmed, or `problem` says why nothing can be.
     pub not_shown: Vec<NotShown>,
     /// Why nothing can be shown on these sessions.
     pub problem: Option<String>,

@@ -160,7 +160,7 @@ fn where_nothing_is_chosen_the_problem_says_why() {
         session.probes.clear();
     }
     check(&unmeasured, "survival was not measured on these sessions");
-    // What was measured is said all the same.
+    // The measurements are printed all the same.
     let sweep = judged(&unmeasured);
     assert!(sweep.points.iter().all(|point| point.cost.is_some()));
     assert_eq!(sweep.sensitivity[0].quality_range, None);
