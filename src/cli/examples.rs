@@ -52,7 +52,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "exit code 100 if anything got worse",
             ),
             (
-                "proctor gate reports/run --baseline main --comparison-output comment.md",
+                "proctor gate reports/run --baseline main -o comment.md",
                 "and the comment for a pull request",
             ),
         ],

@@ -99,7 +99,9 @@ fn in_words(point: &SweepPoint, saves: Estimate, keeps: Estimate) -> String {
     let standing = point
         .standing
         .map_or_else(String::new, |standing| format!("; {}", standing.words()));
-    let name = fitted(&format!("{}{standing}", point.label()), SIZE, 340.0);
+    // A standing is never cut: it is what the point is named for.
+    let room = if standing.is_empty() { 340.0 } else { 220.0 };
+    let name = format!("{}{standing}", fitted(&point.label(), SIZE, room));
     let share = point
         .front_share
         .map(|share| format!(", on the front {}", percent(share)));
