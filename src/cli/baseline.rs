@@ -172,6 +172,13 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
         let hint = "run the commit that the baseline was saved from; `proctor baseline save` saves another";
         return stop_with(Exit::Baseline, problem, hint);
     }
+    let version = env!("CARGO_PKG_VERSION");
+    if source.conditions.proctor != version {
+        say(&format!(
+            "note: `{shown}` was run by proctor {}: run it again with {version} to measure it as today",
+            source.conditions.proctor
+        ));
+    }
     let noise = if source.noise.is_empty() {
         // It was measured by a second run, which is not there.
         old.noise.clone()

@@ -53,7 +53,9 @@ pub fn render(report: &Report) -> String {
         .banners
         .iter()
         .partition(|it| it.level == BannerLevel::Note);
-    warnings.iter().for_each(|it| banner(&mut out, it));
+    for warning in warnings {
+        banner(&mut out, warning);
+    }
     verdict(&mut out, report);
     match &report.subject {
         Subject::Comparison(_) => of_comparison(&mut out, report),

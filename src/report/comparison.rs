@@ -342,22 +342,25 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         let (id, percent) = hard_breaks::probe_and_percent(&probe.probe);
         let text = probe.text.as_ref();
         let in_short = |text: &String| display::short_fact(text);
+        let importance = if probe.high_importance {
+            "high"
+        } else {
+            "normal"
+        };
         let cells = [
             text.map_or_else(|| "–".to_owned(), |text| in_short(&text.value)),
             probe.metric.to_owned(),
             format!("{:.2}", probe.baseline),
             format!("{:.2}", probe.candidate),
             probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),
+            importance.to_owned(),
             probe.session.clone(),
             format!("{percent} %"),
             probe.kind.clone(),
             id.to_owned(),
         ];
         let name = text.map_or_else(|| probe.probe.clone(), |text| in_short(&text.question));
-        let mut row = row(&name, cells.map(Cell::text).into());
-        let mark = probe.high_importance.then(|| "high importance".to_owned());
-        row.marks.extend(mark);
-        row
+        row(&name, cells.map(Cell::text).into())
     });
     let title = one.title();
     let named = |section: Section| section.fill("strategy", &title);

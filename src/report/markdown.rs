@@ -25,7 +25,9 @@ const PROSE: usize = 24;
 /// are folded. Metrics that were not measured take no column: they are named.
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
-    report.banners.iter().for_each(|it| banner(&mut out, it));
+    for shown in &report.banners {
+        banner(&mut out, shown);
+    }
     verdict(&mut out, report);
     for line in &report.lines {
         let _ = writeln!(out, "- {}", escape::markdown(line));
