@@ -217,11 +217,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let sizes = sizes.map(|banner| banner.text);
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let parts = [Some(found.join("; ")), sizes, cache];
-    let parts: Vec<String> = parts.into_iter().flatten().map(capital).collect();
+    let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
 }
 
-fn capital(text: String) -> String {
+fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     first.unwrap_or_default() + chars.as_str()

@@ -148,8 +148,8 @@ impl Explanation {
     }
 }
 
-fn row(name: impl ToString, cells: Vec<Cell>) -> Row {
-    sections::row(&name.to_string(), Role::Other, cells)
+fn row(name: &str, cells: Vec<Cell>) -> Row {
+    sections::row(name, Role::Other, cells)
 }
 
 fn completion(cell: &CellRecord) -> Terms {
@@ -162,7 +162,7 @@ fn completion(cell: &CellRecord) -> Terms {
         denominator: cell.planned_calls as f64,
         is_saving: false,
         columns: &["cell", "calls reached", "calls planned"],
-        rows: vec![row(cell.key(), cells)],
+        rows: vec![row(&cell.key().to_string(), cells)],
         notes: Vec::new(),
     }
 }
@@ -189,7 +189,7 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
         let last = call + 1 == calls;
         let own = own_calls(&|at| at == call || (last && at > call));
         let cells = [cell.prompt_tokens[call], own, full.prompt_tokens[call]];
-        row(call, cells.map(Cell::tokens).into())
+        row(&call.to_string(), cells.map(Cell::tokens).into())
     });
     let sum = |series: &[Tokens]| series[..calls].iter().copied().sum::<Tokens>();
     Terms {
@@ -225,23 +225,23 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     let tokens = |thousandths: u64| Cell::tokens(Tokens(thousandths / 1_000));
     let (mut spent, mut reference) = (asked[calls], 0);
     let mut rows = Vec::new();
-    for call in 0..calls {
+    for (call, asked) in asked[..calls].iter().copied().enumerate() {
         let prompt = own.of_call(call, cell.prompt_tokens[call]);
         let full_cost = other
             .rates
             .cost(&other.of_call(call, full.prompt_tokens[call]));
         let prompt_cost = own.rates.cost(&prompt);
-        spent += prompt_cost + asked[call];
+        spent += prompt_cost + asked;
         reference += full_cost;
         let cells = vec![
             Cell::tokens(prompt.input_uncached),
             Cell::tokens(prompt.cache_write_5m + prompt.cache_write_1h),
             Cell::tokens(prompt.cache_read),
             tokens(prompt_cost),
-            tokens(asked[call]),
+            tokens(asked),
             tokens(full_cost),
         ];
-        rows.push(row(call, cells));
+        rows.push(row(&call.to_string(), cells));
     }
     if asked[calls] > 0 {
         let mut cells = vec![Cell::NOT_APPLICABLE; 6];
@@ -290,7 +290,7 @@ fn survival(cell: &CellRecord) -> Terms {
             words(text.map(|text| &text.gold)),
             Cell::text(lost.unwrap_or_default()),
         ];
-        rows.push(row(format!("{}@{}", item.probe, item.percent), cells));
+        rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
     Terms {
         numerator: found,
@@ -320,7 +320,7 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
         wanted += needs;
         if needs > 0 {
             let cells = [count(&own.present), needs].map(|it| Cell::count(it as usize));
-            rows.push(row(call, cells.into()));
+            rows.push(row(&call.to_string(), cells.into()));
         }
     }
     Terms {
@@ -344,7 +344,7 @@ fn own_calls(cell: &CellRecord) -> Terms {
                 Cell::tokens(it.usage.output),
                 Cell::text(it.failure.clone().unwrap_or_default()),
             ];
-            row(it.call, cells)
+            row(&it.call.to_string(), cells)
         })
         .collect();
     Terms {

@@ -290,9 +290,10 @@ impl Terminal {
         for line in 0..2 {
             let first = if line == 1 { "strategy" } else { "" };
             let heads = columns.iter().zip(&widths);
-            let heads: String = heads
+            let heads: Vec<String> = heads
                 .map(|(column, width)| format!(" {:>w$} ", column.heading[line], w = width - 1))
                 .collect();
+            let heads = heads.concat();
             let text = format!("{INDENT}{first:<name$}{heads}");
             out.push(self.paint(Style::Heading, text.trim_end()));
         }

@@ -2,49 +2,31 @@
 
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicBool;
 
 use proctor::metric::CellSummary;
-use proctor::record::journal::{Journal, Run};
-use proctor::record::{Arm, CellRecord};
+use proctor::record::Arm;
+use proctor::record::journal::Run;
 use proctor::report::explain::{EXPLAINED, ExplainError, explain};
 use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
 use proctor::report::{Report, Value};
-use proctor::runner::{self, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
-use proctor::settings::Table;
+use proctor::runner::Plan;
 
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
+use crate::support::run_plan;
 
 fn run(scenario: &str) -> Run {
-    let table = Table::parse("answer.toml", scenario).unwrap();
-    let scenario = Scenario::read(&table, Path::new("")).unwrap();
-    let plan = Plan::new(scenario.with_controls()).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 2,
-        stop: &AtomicBool::new(false),
-    };
-    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
-    drop(journal);
-    Run::read(out.path()).unwrap()
+    let scenario = crate::support::scenario(scenario, Path::new(""));
+    run_plan(&Plan::new(scenario.with_controls()).unwrap()).1
 }
 
 /// The strategies of the quick start on smaller sessions.
 static SMALL: LazyLock<Run> = LazyLock::new(|| {
     let quick_start = proctor::scenario::QUICK_START;
     let smaller = quick_start
-        .replace("tokens = 80_000", "tokens = 12_000")
-        .replace("tokens = 100_000", "tokens = 16_000")
+        .replace("tokens = 80_000", "tokens = 24_000")
+        .replace("tokens = 100_000", "tokens = 36_000")
         .replace("count = 4", "count = 2")
-        .replace("tail@20000", "tail@4000");
+        .replace("tail@20000", "tail@6000");
     run(&smaller)
 });
 

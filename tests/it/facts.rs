@@ -131,18 +131,14 @@ fn facts_are_derived_checked_edited_and_asked_for() {
 
     // A scenario takes the file.
     let scenario = format!(
-        "name = \"own\"\ncounter = \"chars/4\"\n[window]\nmode = \"fit\"\nfraction = 0.6\n\
+        "name = \"own\"\ncounter = \"chars/4\"\n[window]\nmode = \"fit\"\nfraction = 0.6\nfloor = 0\n\
          [probes]\nfiles = [\"f.truth.json\"]\n[[sessions]]\npath = {session:?}\n\
          [[strategies]]\npreset = \"observation-masking\"\n"
     );
     std::fs::write(folder.path().join("own.toml"), &scenario).unwrap();
     let run = proctor(folder.path(), &["run", "own.toml"]);
     assert!(run.status.success(), "{}", text(&run.stderr));
-    assert!(
-        text(&run.stdout).contains("survival"),
-        "{}",
-        text(&run.stdout)
-    );
+    assert!(text(&run.stdout).contains("facts"), "{}", text(&run.stdout));
     let wrong = scenario.replace("f.truth.json", "wrong.json");
     std::fs::write(folder.path().join("wrong.toml"), wrong).unwrap();
     let refused = proctor(folder.path(), &["run", "wrong.toml"]);

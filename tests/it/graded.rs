@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use proctor::metric::CellSummary;
 use proctor::metric::answers::Answers;
@@ -11,22 +10,14 @@ use proctor::model::cassette::{self, ReplayMode};
 use proctor::probe::judge::known_answer;
 use proctor::probe::{Fact, Probe};
 use proctor::record::CellRecord;
-use proctor::record::journal::{Journal, Run};
 use proctor::report::Report;
-use proctor::runner::{self, Access, Outcome, Plan, Progress, Workers};
+use proctor::runner::{Access, Outcome, Plan};
 use proctor::scenario::{Scenario, SessionSource};
 use proctor::session::synthetic::generate;
 use proctor::settings::Table;
 use proctor::tokens::{CountedTexts, counter};
 
-use crate::support::golden;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
+use crate::support::{golden, run_in};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
@@ -128,13 +119,7 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
         cassette: out.path().join("unused.jsonl"),
     })
     .unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 2,
-        stop: &AtomicBool::new(false),
-    };
-    let outcome = runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
-    drop(journal);
+    let (outcome, run) = run_in(out.path(), &plan, 2);
     plan.models()
         .unwrap()
         .cassette
@@ -142,7 +127,6 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
         .unwrap()
         .close()
         .unwrap();
-    let run = Run::read(out.path()).unwrap();
     (outcome, Report::of(&run.manifest, &run.cells), run.cells)
 }
 

@@ -3,20 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use proctor::model::offline::Offline;
 use proctor::model::price::Prices;
-use proctor::record::journal::{Journal, Run};
 use proctor::record::{CellRecord, DeathCause, End};
 use proctor::replay::Models;
 use proctor::report::Report;
-use proctor::runner::{self, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
+use proctor::runner::Plan;
 use proctor::session::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult};
-use proctor::settings::Table;
 
-use crate::support::{asks, prepared, run, said, session, typed};
+use crate::support::{asks, prepared, run, run_plan, said, scenario, session, typed};
 
 /// A session whose tool shows so many pictures of this size, one after the other.
 fn shown(pictures: usize, width: u32, height: u32, bytes: u64) -> Session {
@@ -103,13 +99,6 @@ fn a_prompt_over_a_limit_is_refused_by_name_and_room_is_made_as_for_tokens() {
     );
 }
 
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
-
 #[test]
 fn screenshots_reach_a_limit_before_the_window_and_the_report_names_it() {
     let mut text = String::from(
@@ -121,17 +110,8 @@ fn screenshots_reach_a_limit_before_the_window_and_the_report_names_it() {
     for name in ["none", "observation-masking"] {
         let _ = writeln!(text, "[[strategies]]\npreset = \"{name}\"");
     }
-    let table = Table::parse("limits.toml", &text).unwrap();
-    let plan = Plan::new(Scenario::read(&table, Path::new("")).unwrap()).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 1,
-        stop: &AtomicBool::new(false),
-    };
-    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
-    drop(journal);
-    let read = Run::read(out.path()).unwrap();
+    let plan = Plan::new(scenario(&text, Path::new(""))).unwrap();
+    let (_, read) = run_plan(&plan);
     let refused = |name: &str| -> Vec<String> {
         let cells = read.cells.iter().filter(|cell| cell.strategy == name);
         let limits = cells.flat_map(|cell| &cell.refusals);

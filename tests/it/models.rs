@@ -24,7 +24,7 @@ fn scenario(server: &Server, more: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let url = server.base_url();
     let text = format!(
-        "name = \"live\"\n\
+        "name = \"live\"\ncontrols = false\n\
          [models]\n\
          reader = {{ kind = \"openai\", model = \"reader-x\", base_url = \"{url}\", key = \"TEST_KEY\" }}\n\
          judge = {{ kind = \"openai\", model = \"judge-x\", base_url = \"{url}\", key = \"TEST_KEY\" }}\n\
@@ -488,7 +488,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
     let folder = tempfile::tempdir().unwrap();
     let url = server.base_url();
     let text = format!(
-        "name = \"live\"\n[models]\nreader = \"none\"\n\
+        "name = \"live\"\ncontrols = false\n[models]\nreader = \"none\"\n\
          summariser = {{ kind = \"openai\", model = \"writer-x\", base_url = \"{url}\", key = \"TEST_KEY\" }}\n\
          [window]\nmode = \"fit\"\nfraction = 0.4\n\
          [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3 }}\n\

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::refusal;
 
-const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
+const SMALL: &str = "name = 'small'\ncontrols = false\n[window]\ntokens = 12_000\n\
     [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
     [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
     [[strategies]]\npreset = 'none'\n";

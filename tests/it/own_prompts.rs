@@ -165,8 +165,12 @@ fn prompts_are_swept_like_any_other_setting() {
 fn a_run_says_what_became_of_what_is_lost() {
     let folder = bench(PROMPT);
     let path = folder.path();
-    let (run, _) = run(path, "a", &["--set", "recovery.snippets=3", "-o", "a.md"]);
-    let page = fs::read_to_string(path.join("a.md")).unwrap();
+    let (run, _) = run(
+        path,
+        "a",
+        &["--set", "recovery.snippets=3", "-o", "a.full.md"],
+    );
+    let page = fs::read_to_string(path.join("a.full.md")).unwrap();
     for part in [
         "this table cannot rank strategies that summarise against those that do not",
         "## Compaction by compaction",

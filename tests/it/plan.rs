@@ -3,31 +3,21 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::AtomicBool;
 
 use proctor::metric::survival::is_planted;
 use proctor::probe::judge::MAX_ANSWER;
-use proctor::record::journal::{Journal, Run};
+use proctor::record::journal::Run;
 use proctor::record::{CellRecord, ForecastCell, ProbeRecord};
-use proctor::runner::{self, Access, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
-use proctor::settings::Table;
+use proctor::runner::{Access, Plan};
 use proctor::strategy::preset::PRESETS;
 use proctor::units::{Tokens, Usage};
 use serde_json::Value;
 
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
+use crate::support::{run_in, scenario};
 
 /// What a plan and a run of the same scenario say of each cell that is in both.
 fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
-    let table = Table::parse("plan", text).unwrap();
-    let scenario = Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"));
-    let mut plan = Plan::new(scenario).unwrap();
+    let mut plan = Plan::new(scenario(text, folder)).unwrap();
     let forecast = plan.forecast().unwrap();
     let out = tempfile::tempdir().unwrap();
     plan.connect(&Access {
@@ -37,14 +27,7 @@ fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
         cassette: out.path().join("unused.jsonl"),
     })
     .unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 2,
-        stop: &AtomicBool::new(false),
-    };
-    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
-    drop(journal);
-    let cells = Run::read(out.path()).unwrap().cells;
+    let cells = run_in(out.path(), &plan, 2).1.cells;
     let recorded: Vec<CellRecord> = cells
         .into_iter()
         .filter(|cell| cell.strategy != "empty")
@@ -123,7 +106,7 @@ fn proctor(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n[cache]\nmodel = 'claude-opus-4-5'\n\
+const SMALL: &str = "name = 'small'\ncontrols = false\n[window]\ntokens = 12_000\n[cache]\nmodel = 'claude-opus-4-5'\n\
     [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
     [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
     [[strategies]]\npreset = 'none'\n";

@@ -258,6 +258,7 @@ const WITHOUT_JSON: &[&str] = &[
     "probes derive",
     "record",
     "schema",
+    "view",
 ];
 
 #[test]
@@ -398,7 +399,7 @@ fn no_table_breaks_a_number_or_a_word_whatever_the_width() {
     let output = run(folder.path(), None, &["run", "wide.toml", "--out", "wide"]);
     assert!(output.status.success(), "{output:?}");
     let at = |width: &str| {
-        let output = run(folder.path(), Some(width), &["report", "wide"]);
+        let output = run(folder.path(), Some(width), &["report", "wide", "--tables"]);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };

@@ -3,24 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use proctor::metric::CellSummary;
 use proctor::model::ModelKind;
 use proctor::record::CellRecord;
-use proctor::record::journal::{Journal, Run};
-use proctor::runner::{self, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
-use proctor::settings::Table;
+use proctor::runner::Plan;
 
-use crate::support::golden;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
+use crate::support::{golden, run_plan, scenario};
 
 /// One strategy of a scenario, over all its sessions.
 struct Row {
@@ -109,8 +98,7 @@ fn rows(name: &str) -> Vec<Row> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
     assert!(text.starts_with("# "), "{name} does not say what it shows");
-    let table = Table::parse(name, &text).unwrap();
-    let scenario = Scenario::read(&table, &folder).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario(&text, &folder);
     assert_eq!(scenario.name, name);
     let strategies: Vec<String> = scenario
         .strategies
@@ -118,15 +106,7 @@ fn rows(name: &str) -> Vec<Row> {
         .map(|spec| spec.name().to_owned())
         .collect();
     let plan = Plan::new(scenario).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 2,
-        stop: &AtomicBool::new(false),
-    };
-    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
-    drop(journal);
-    let cells = Run::read(out.path()).unwrap().cells;
+    let cells = run_plan(&plan).1.cells;
     let summary = |cell: &CellRecord| {
         let reference = cells
             .iter()

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::AtomicBool;
 
 use proctor::model::scripted::{RequestMatcher, Scripted};
-use proctor::record::journal::{Journal, Run};
 use proctor::record::{CellRecord, End, Level};
 use proctor::replay::{NoClock, Replay, Replayed, replay};
-use proctor::runner::{self, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
+use proctor::runner::Plan;
 use proctor::session::{Message, Role, Tag};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
@@ -18,8 +15,8 @@ use proctor::units::{Timestamp, Tokens};
 use proctor::window::Window;
 
 use crate::support::{
-    answers, asks, cell, models, prepared, reading_session, run, said, session, strategy,
-    tool_result, tool_use, typed,
+    answers, asks, cell, models, prepared, reading_session, run, run_in, said, scenario, session,
+    strategy, tool_result, tool_use, typed,
 };
 
 /// Replays `messages` through stages written in TOML.
@@ -438,41 +435,27 @@ fn a_control_cuts_to_the_sizes_of_what_it_follows() {
     }
 }
 
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
-
 #[test]
 fn a_run_waits_for_what_is_followed_and_finds_it_again() {
-    let scenario = |strategies: &[&str]| {
+    let of = |strategies: &[&str]| {
         let mut text = "[window]\ntokens = 20_000\n[[sessions]]\ncount = 2\n\
              synthetic = { family = 'code-review', seed = 1, rounds = 12 }\n"
             .to_owned();
         for name in strategies {
             writeln!(text, "[[strategies]]\npreset = '{name}'").unwrap();
         }
-        let table = Table::parse("s.toml", &text).unwrap();
-        Scenario::read(&table, std::path::Path::new("")).unwrap()
+        scenario(&text, std::path::Path::new(""))
     };
     let strategies = [
         "tail@observation-masking[clear_results.keep_last=2]",
         "random@observation-masking[clear_results.keep_last=2]",
         "observation-masking[clear_results.keep_last=2]",
     ];
-    let plan = Plan::new(scenario(&strategies)).unwrap();
+    let plan = Plan::new(of(&strategies)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let workers = |threads| Workers {
-        threads,
-        stop: Box::leak(Box::new(AtomicBool::new(false))),
-    };
-    let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
-    let outcome = runner::run(&plan, &mut journal, &workers(4), &Silent).unwrap();
+    let (outcome, run) = run_in(folder.path(), &plan, 4);
     assert_eq!((outcome.outstanding, outcome.broken.len()), (0, 0));
-    drop(journal);
-    let whole = Run::read(folder.path()).unwrap().cells;
+    let whole = run.cells;
     let of = |session: &str, strategy: &str| {
         let found = whole
             .iter()
@@ -502,9 +485,7 @@ fn a_run_waits_for_what_is_followed_and_finds_it_again() {
         .collect();
     assert!(kept.len() < text.len());
     std::fs::write(&path, kept).unwrap();
-    let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
-    let outcome = runner::run(&plan, &mut journal, &workers(1), &Silent).unwrap();
+    let (outcome, run) = run_in(folder.path(), &plan, 1);
     assert_eq!((outcome.done_now, outcome.outstanding), (4, 0));
-    drop(journal);
-    assert_eq!(Run::read(folder.path()).unwrap().cells, whole);
+    assert_eq!(run.cells, whole);
 }

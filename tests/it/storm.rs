@@ -19,7 +19,7 @@ use crate::live::server::{Reply, Server};
 use crate::models::is_wrong;
 
 /// A reader, a judge and a summariser behind one address, which is no part of the scenario.
-const SCENARIO: &str = "name = \"storm\"\n\
+const SCENARIO: &str = "name = \"storm\"\ncontrols = false\n\
     [models]\n\
     summariser = { kind = \"openai\", model = \"writer-x\" }\n\
     reader = { kind = \"openai\", model = \"reader-x\" }\n\

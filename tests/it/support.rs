@@ -1,14 +1,20 @@
-//! Small sessions, and a bench to replay them on.
+//! Small sessions, a bench to replay them on, and whole runs.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use proctor::model::scripted::Scripted;
+use proctor::record::CellRecord;
+use proctor::record::journal::{Journal, Run};
 use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replay, Replayed, replay};
+use proctor::runner::{self, Outcome, Plan, Progress, Workers};
+use proctor::scenario::Scenario;
 use proctor::session::{
     ContentBlock, JsonText, Message, RecordedCompaction, Role, Session, SessionParts, Tag,
     ToolClass, ToolResult, ToolUse,
 };
-use proctor::settings::Place;
+use proctor::settings::{Place, Table};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::{Condition, Trigger};
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -155,4 +161,38 @@ pub(crate) fn refusal(schema: &serde_json::Value, value: &serde_json::Value) -> 
     let validator = jsonschema::validator_for(schema).unwrap();
     let first = validator.iter_errors(value).next();
     first.map(|error| format!("{}: {error}", error.instance_path()))
+}
+
+/// The scenario that this text describes, with files searched below `folder`.
+#[track_caller]
+pub(crate) fn scenario(text: &str, folder: &Path) -> Scenario {
+    let table = Table::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"))
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+/// Runs what is outstanding of a plan in this folder, and reads the folder.
+#[track_caller]
+pub(crate) fn run_in(folder: &Path, plan: &Plan, threads: usize) -> (Outcome, Run) {
+    let mut journal = Journal::open(folder, plan.manifest()).unwrap();
+    let workers = Workers {
+        threads,
+        stop: &AtomicBool::new(false),
+    };
+    let outcome = runner::run(plan, &mut journal, &workers, &Silent).unwrap();
+    drop(journal);
+    (outcome, Run::read(folder).unwrap())
+}
+
+/// Runs the whole plan in a folder that is then removed.
+#[track_caller]
+pub(crate) fn run_plan(plan: &Plan) -> (Outcome, Run) {
+    let folder = tempfile::tempdir().unwrap();
+    run_in(folder.path(), plan, 2)
 }

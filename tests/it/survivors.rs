@@ -6,31 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use proctor::metric::retention::{COMPACTIONS, Retention};
 use proctor::metric::survival::{Score, Survival, is_planted};
 use proctor::probe::ProbeKind;
-use proctor::record::journal::{Journal, Run};
 use proctor::record::{Arm, CellRecord};
-use proctor::runner::{self, Plan, Progress, Workers};
-use proctor::scenario::Scenario;
+use proctor::runner::Plan;
 use proctor::session::synthetic::FAMILIES;
-use proctor::settings::Table;
 use proctor::strategy::preset::PRESETS;
 
-use crate::support::golden;
+use crate::support::{golden, run_plan, scenario};
 
 /// Tokens of each session, by `chars/4`: above the window of the presets that keep 20,000 free for a
 /// summary.
 const TOKENS: u32 = 70_000;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
-    fn session(&self, _: &str, _: usize) {}
-}
 
 fn cells() -> Vec<CellRecord> {
     let mut text = "name = \"survivors\"\ncounter = \"chars/4\"\n[models]\nreader = \"none\"\n\
@@ -46,19 +35,11 @@ fn cells() -> Vec<CellRecord> {
     for (name, _) in PRESETS {
         let _ = write!(text, "[[strategies]]\npreset = \"{name}\"\n");
     }
-    let table = Table::parse("survivors.toml", &text).unwrap();
-    let plan = Plan::new(Scenario::read(&table, Path::new("")).unwrap()).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
-    let workers = Workers {
-        threads: 2,
-        stop: &AtomicBool::new(false),
-    };
-    let outcome = runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
+    let plan = Plan::new(scenario(&text, Path::new(""))).unwrap();
+    let (outcome, run) = run_plan(&plan);
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
     assert_eq!(outcome.outstanding, 0);
-    drop(journal);
-    Run::read(out.path()).unwrap().cells
+    run.cells
 }
 
 /// All cells of one strategy, added up.

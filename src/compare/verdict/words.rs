@@ -1,5 +1,7 @@
 //! The sentences of a verdict.
 
+use std::fmt::Write as _;
+
 use super::{Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, Obstacle, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -99,10 +101,15 @@ impl Verdict {
                     .to_owned()
             }
             Obstacle::FewSessions => format!(
-                "{} are too few to say anything about others: {FEWEST_SESSIONS} independent ones are the \
+                "{} {} too few to say anything about others: {FEWEST_SESSIONS} independent ones are the \
                  least.{}",
                 self.population,
-                self.best().map(|it| self.as_seen(it)).unwrap_or_default()
+                if self.population.starts_with("1 ") {
+                    "is"
+                } else {
+                    "are"
+                },
+                self.best().map(Self::as_seen).unwrap_or_default()
             ),
             Obstacle::NotShown => self.best().map(|it| self.not_shown(it)).unwrap_or_default(),
         }
@@ -114,7 +121,7 @@ impl Verdict {
     }
 
     /// What was seen of a contender, without a claim.
-    fn as_seen(&self, one: &Contender) -> String {
+    fn as_seen(one: &Contender) -> String {
         let axes: Vec<String> = one.axes.iter().map(difference).collect();
         if axes.is_empty() {
             return String::new();
@@ -148,23 +155,22 @@ impl Verdict {
                 Axis::Answers => "Answers are",
                 Axis::Actions => "Actions are",
             };
-            text += &format!(" {axis} not compared: {why}.");
+            let _ = write!(text, " {axis} not compared: {why}.");
         }
         for axis in one.axes.iter().filter(|axis| axis.is_better) {
-            text += &axis.flip.as_ref().map_or_else(String::new, |flip| {
-                format!(
-                    " Its advantage on {} {}.",
-                    axis.axis.name(),
-                    flip.in_words(axis)
-                )
-            });
+            if let Some(flip) = &axis.flip {
+                let flips = flip.in_words(axis);
+                let _ = write!(text, " Its advantage on {} {flips}.", axis.axis.name());
+            }
         }
         if let Some(sessions) = one.sessions_needed {
-            text += &format!(
+            let _ = write!(
+                text,
                 " About {sessions} sessions like these would show it, if the differences stay."
             );
         }
-        text + &format!(" Compared on {}.", self.population)
+        let _ = write!(text, " Compared on {}.", self.population);
+        text
     }
 }
 
@@ -226,10 +232,11 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
             1 => "one edit breaks".to_owned(),
             many => format!("{many} edits break"),
         };
-        text += &format!(", as {edits} the prompt cache");
+        let _ = write!(text, ", as {edits} the prompt cache");
     }
     if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
-        text += &format!(
+        let _ = write!(
+            text,
             " (with a cache breakpoint at the edge it saves {})",
             percent(edge)
         );
@@ -241,7 +248,7 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
     });
     let sibling = sibling.and_then(|it| Some((&it.name, it.saved?.point_estimate)));
     if let Some((name, saved)) = sibling.filter(|(_, saved)| *saved > 0.0) {
-        text += &format!("; {name} saves {}", percent(saved));
+        let _ = write!(text, "; {name} saves {}", percent(saved));
     }
     text
 }

@@ -187,7 +187,7 @@ fn data(page: &str, id: &str) -> serde_json::Value {
 fn evidence(page: &str, column: usize) -> Vec<String> {
     let data = data(page, "items");
     let rows = data["rows"].as_array().unwrap().iter();
-    let number = |row: &serde_json::Value| row[column].as_u64().unwrap() as usize;
+    let number = |row: &serde_json::Value| usize::try_from(row[column].as_u64().unwrap()).unwrap();
     rows.map(|row| data["texts"][number(row)].as_str().unwrap().to_owned())
         .collect()
 }

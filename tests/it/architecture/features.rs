@@ -53,6 +53,8 @@ const FEATURES: &[Feature] = &[
         named_in: &[
             // Products that show a summary in place of the thinking.
             ("bill/fit", "codex openai_responses"),
+            // A command of the same name.
+            ("cli/examples", "inspect"),
             // The proxy writes logs in the formats of the APIs.
             ("cli/record", "anthropic openai_chat openai_responses"),
             // Products whose breakpoints were seen to differ from those the provider recommends.
