@@ -31,6 +31,7 @@ pub(crate) mod display;
 pub mod escape;
 mod format;
 pub(crate) mod github;
+mod headline;
 mod html;
 pub mod json;
 mod junit;

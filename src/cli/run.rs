@@ -1,5 +1,6 @@
 //! `proctor run`: plan, replay, report; continues where it stopped.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -306,7 +307,9 @@ fn replay(
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
     if human {
-        args.printed.print(&made, Some(started.elapsed()))?;
+        // What goes into a file is the same whenever it is run.
+        let took = io::stdout().is_terminal().then(|| started.elapsed());
+        args.printed.print(&made, took)?;
     }
     let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {

@@ -16,6 +16,7 @@ mod differences;
 mod words;
 
 pub(crate) use differences::differences;
+pub(crate) use words::short_name;
 
 /// The share by which a strategy may be worse than its control on an axis: 5 points.
 pub const MARGIN: f64 = 0.05;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::headline::{HEADLINES, Headline, WAIT};
 use super::markdown::{banner, verdict, write_section, write_table};
 use super::{
     BannerLevel, Cell, Column, Controls, Report, Role, Row, Section, Subject, Value, display,
@@ -18,23 +19,6 @@ const CUT: &str =
 
 /// Closes a fold that a cut left open.
 const CLOSED: &str = "\n</details>\n";
-
-/// The columns of the comparison that a comment shows, where they were measured, with their headings.
-const COLUMNS: [(&str, &str); 10] = [
-    ("completion", "completed"),
-    ("fired", "fired"),
-    ("cost_savings", "cost saved"),
-    ("cost_savings_edge", "cost saved, edge"),
-    ("token_savings", "tokens saved"),
-    ("survival", "facts kept"),
-    ("accuracy", "answers right"),
-    ("action_support", "actions supported"),
-    ("strategy_calls", "own calls"),
-    (WAIT, "latency"),
-];
-
-/// The modelled time of the agent's calls and of those it waits for: a column of the costs.
-const WAIT: &str = "blocking_seconds";
 
 /// The most strategies that a comment shows.
 const MOST_STRATEGIES: usize = 30;
@@ -125,17 +109,17 @@ fn few_columns(report: &Report, comparison: &Section) -> Section {
     });
     let more = rows.len().saturating_sub(MOST_STRATEGIES);
     rows.truncate(MOST_STRATEGIES);
-    let is_known = |(id, _): &(&str, &str)| {
+    let is_known = |headline: &&Headline| {
+        let id = headline.column;
         let mut cells = rows.iter().filter_map(|row| value(row, id));
         // An edge that no strategy names repeats the usual bill.
-        let column = table.columns.iter().find(|column| column.id == *id);
+        let column = table.columns.iter().find(|column| column.id == id);
         let is_hidden = column.is_some_and(|column| column.priority == Column::FILES_ONLY);
         !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
     };
-    let mut columns = COLUMNS.to_vec();
-    columns.retain(is_known);
+    let columns: Vec<&Headline> = HEADLINES.iter().filter(is_known).collect();
     let cells = |row: &Row| -> Vec<Cell> {
-        let cells = columns.iter().map(|(id, _)| value(row, id));
+        let cells = columns.iter().map(|it| value(row, it.column));
         cells
             .map(|cell| cell.unwrap_or(Cell::NOT_MEASURED))
             .collect()
@@ -154,7 +138,7 @@ fn few_columns(report: &Report, comparison: &Section) -> Section {
     });
     let head = columns
         .iter()
-        .map(|(id, label)| Column::new(id, *label, 0))
+        .map(|it| Column::new(it.column, it.words(), 0))
         .collect::<Vec<_>>();
     Section::new("comparison", rows)
         .more_columns(head)

@@ -199,11 +199,18 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         found.push(match reader.kind {
             ModelKind::Deterministic => "facts are found by string search".to_owned(),
             ModelKind::Scripted => "answers were scripted".to_owned(),
-            ModelKind::Live => match &manifest.judge {
-                Some(judge) => format!("{} answered, {} judged", reader.name, judge.name),
-                None => format!("{} answered, rules judged", reader.name),
-            },
+            ModelKind::Live => format!("{} answered", reader.name),
         });
+        if reader.kind != ModelKind::Deterministic {
+            let judges = super::sections::models::judges(manifest).into_iter();
+            let judges = judges.map(|(name, standing)| format!("judge {name}, {standing}"));
+            let judges: Vec<String> = judges.collect();
+            found.push(if judges.is_empty() {
+                "rules judged".to_owned()
+            } else {
+                judges.join("; ")
+            });
+        }
     }
     if is_summarised {
         found.push(match summariser.kind {
@@ -213,8 +220,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         });
     }
     found.push("the recorded agent's actions are fixed".to_owned());
-    let sizes = sizes::banners(material).into_iter().next();
-    let sizes = sizes.map(|banner| banner.text);
+    let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let parts = [Some(found.join("; ")), sizes, cache];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();

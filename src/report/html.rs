@@ -7,6 +7,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::metric::metric;
+use crate::report::headline::{HEADLINES, KEPT};
 use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
 use crate::report::{
     BannerLevel, Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, display,
@@ -21,17 +22,6 @@ mod template;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;
-
-/// The columns of the comparison that are shown at first, and the one of what was kept.
-const FIRST_COLUMNS: &[&str] = &[
-    "completion",
-    "fired",
-    "cost_savings",
-    "cost_savings_edge",
-    "token_savings",
-    "action_support",
-    "strategy_calls",
-];
 
 /// Sections that have a place of their own, and are not repeated among the tables.
 const PLACED: &[&str] = &["comparison", "findings", "metrics"];
@@ -67,8 +57,10 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let tables = report.sections.iter();
     let tables = tables.filter(|section| !PLACED.contains(&section.id));
     let section = |id: &str| report.section(id).map(|section| view(section, None));
+    // Of what was kept, the page shows one column at first.
     let (kept, _) = report.kept();
-    let is_first = |id: &str| id == kept || FIRST_COLUMNS.contains(&id);
+    let is_headline = |id: &str| HEADLINES.iter().any(|it| it.column == id);
+    let is_first = |id: &str| id == kept || !KEPT.contains(&id) && is_headline(id);
     let comparison = report.section("comparison");
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use crate::compare::verdict::short_name;
 use crate::model::ModelKind;
+use crate::report::headline::{HEADLINES, Headline, KEPT};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
 use crate::report::{BannerLevel, Report, Role, Row, Value, display, escape};
@@ -78,33 +80,17 @@ pub struct ScreenOptions {
     pub took: Option<Duration>,
 }
 
-/// A column: the metric, and the two lines of its heading.
-struct ScreenColumn {
-    metric: &'static str,
-    heading: [&'static str; 2],
-}
-
 /// The five columns. Where a model answered, its answers take the place of the facts.
-fn columns(report: &Report) -> Vec<ScreenColumn> {
-    let column = |metric, heading| ScreenColumn { metric, heading };
-    let is_measured = |column: &ScreenColumn| {
+fn columns(report: &Report) -> Vec<&'static Headline> {
+    let is_measured = |it: &&Headline| {
         let mut rows = report.compared().iter();
-        rows.any(|row| points(report, row, column.metric).is_some())
+        rows.any(|row| points(report, row, it.column).is_some())
     };
-    let answers = column("accuracy", ["answers", "right"]);
-    let facts = if is_measured(&answers) {
-        answers
-    } else {
-        column("survival", ["facts", "kept"])
-    };
-    let mut columns = vec![
-        column("cost_savings", ["cost", "saved"]),
-        column("token_savings", ["tokens", "saved"]),
-        facts,
-        column("action_support", ["actions", "supported"]),
-        column("strategy_calls", ["own", "calls"]),
-    ];
-    columns.retain(is_measured);
+    let columns = HEADLINES.iter().filter(|it| it.is_on_screen);
+    let mut columns: Vec<&Headline> = columns.filter(is_measured).collect();
+    let kept = columns.iter().find(|it| KEPT.contains(&it.column));
+    let kept = kept.map(|it| it.column);
+    columns.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
     columns
 }
 
@@ -419,13 +405,13 @@ fn title(report: &Report, took: Option<Duration>) -> String {
 }
 
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
-fn sorted<'a>(report: &'a Report, columns: &[ScreenColumn], sort: SortBy) -> Vec<&'a Row> {
+fn sorted<'a>(report: &'a Report, columns: &[&Headline], sort: SortBy) -> Vec<&'a Row> {
     let strategies = report.compared().iter();
     let mut rows: Vec<&Row> = strategies
         .filter(|row| row.role == Role::Strategy)
         .collect();
-    let is_facts = |column: &&ScreenColumn| matches!(column.metric, "survival" | "accuracy");
-    let facts = columns.iter().find(is_facts).map(|column| column.metric);
+    let facts = columns.iter().find(|it| KEPT.contains(&it.column));
+    let facts = facts.map(|it| it.column);
     let metric = match sort {
         SortBy::Cost => Some("cost_savings"),
         SortBy::Tokens => Some("token_savings"),
@@ -455,20 +441,15 @@ fn sorted<'a>(report: &'a Report, columns: &[ScreenColumn], sort: SortBy) -> Vec
 /// of those left out.
 fn chosen<'a>(
     report: &Report,
-    columns: &[ScreenColumn],
+    columns: &[&Headline],
     rows: Vec<&'a Row>,
     most: usize,
 ) -> (Vec<&'a Row>, usize) {
     if rows.len() <= most {
         return (rows, 0);
     }
-    let second = if columns.iter().any(|it| it.metric == "survival") {
-        "survival"
-    } else if columns.iter().any(|it| it.metric == "accuracy") {
-        "accuracy"
-    } else {
-        "action_support"
-    };
+    let kept = columns.iter().find(|it| KEPT.contains(&it.column));
+    let second = kept.map_or("action_support", |it| it.column);
     let objectives: Vec<pareto::Point> = rows
         .iter()
         .map(|row| {
@@ -514,25 +495,14 @@ fn is_control(row: &Row) -> bool {
     row.name.starts_with("tail@") || row.name.starts_with("random@")
 }
 
-/// `observation-masking[every=10]`: the names of overrides without their stage; controls are marked.
+/// The short name of a strategy; controls are marked.
 fn label(row: &Row) -> String {
-    let name = escape::plain(&row.name);
-    let mut text = match name.split_once('[') {
-        Some((base, overrides)) => {
-            let overrides = overrides.trim_end_matches(']').split(',');
-            let short = overrides.map(|one| {
-                let (path, value) = one.split_once('=').unwrap_or((one, ""));
-                let knob = path.rsplit('.').next().unwrap_or(path);
-                format!("{knob}={value}")
-            });
-            format!("{base}[{}]", short.collect::<Vec<_>>().join(","))
-        }
-        None => name,
-    };
+    let name = short_name(&escape::plain(&row.name));
     if is_control(row) {
-        text += " (control)";
+        name + " (control)"
+    } else {
+        name
     }
-    text
 }
 
 /// A name cut to a width.
@@ -551,9 +521,9 @@ fn fit(name: &str, width: usize) -> String {
 }
 
 /// `25 ±5*`: whole points, half of the interval, and the star of the best.
-fn cell(report: &Report, row: &Row, column: &ScreenColumn) -> String {
+fn cell(report: &Report, row: &Row, column: &Headline) -> String {
     let section = report.section("comparison");
-    let Some(cell) = section.and_then(|it| it.table.cell(row, column.metric)) else {
+    let Some(cell) = section.and_then(|it| it.table.cell(row, column.column)) else {
         return String::new();
     };
     let star = if cell.best { '*' } else { ' ' };

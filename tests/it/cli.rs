@@ -311,7 +311,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
     refuses(
         &[("s.toml", &SMALL.replace("keep_last = 2", "keep_last = 0"))],
         &["run", "s.toml"],
-        &["`s.toml`: line 9: `clear_results.keep_last` must be"],
+        &["`s.toml`: line 10: `clear_results.keep_last` must be"],
     );
     for (arguments, says, mends) in [
         (

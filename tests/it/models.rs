@@ -360,7 +360,7 @@ fn a_key_that_is_not_there_is_named_before_anything_is_asked() {
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("`TEST_KEY` is not set") && said.contains("`live.toml`: line 3"),
+        said.contains("`TEST_KEY` is not set") && said.contains("`live.toml`: line 4"),
         "{said}"
     );
     assert_eq!(server.requests().len(), 0);

@@ -238,12 +238,12 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
             .unwrap_or_else(|| panic!("{words}\n{text}"))
             .to_owned()
     };
-    assert!(line("window.tokens").ends_with("12000  (small.toml:3)"));
+    assert!(line("window.tokens").ends_with("12000  (small.toml:4)"));
     assert!(line("seed ").ends_with("9  (flag --seed 9)"));
     assert!(line("window.max_output").ends_with("500  (flag --set window.max_output=500)"));
     assert!(line("counter  ").ends_with("\"chars/4\"  (environment PROCTOR_COUNTER)"));
     assert!(line("repeats").ends_with("1  (default)"));
-    assert!(line("clear_results.keep_last").ends_with("2  (small.toml:9)"));
+    assert!(line("clear_results.keep_last").ends_with("2  (small.toml:10)"));
     assert!(line("key OPENAI_API_KEY").ends_with("present"));
     assert!(line("reports folder").ends_with("is not there yet, and can be made"));
     assert!(!text.contains("sk-not"));

@@ -49,7 +49,7 @@ fn broken(name: &str) -> Candidate {
 }
 
 fn says(clusters: usize, candidates: Vec<Candidate>) -> Vec<String> {
-    let population = format!("{clusters} sessions");
+    let population = crate::report::display::many(clusters, "session", "sessions");
     let verdict = Verdict::of(population, clusters, MARGIN, candidates);
     let lines = verdict.lines().into_iter();
     lines
@@ -94,7 +94,7 @@ fn where_none_beats_its_control_it_is_said_what_would_show_it() {
     assert_eq!(
         said,
         [
-            "no recommendation: codex saves the most (25 %), but is not shown to beat its control \
+            "no recommendation: codex saves 25 %, but is not shown to beat its control \
              tail@codex: cost 0 [−3, +4], facts +4 [−1, +9], actions −2 [−7, +3]. About 46 sessions like \
              these would show it, if the differences stay. Compared on 12 sessions."
         ]
@@ -131,7 +131,7 @@ fn axes_that_are_not_compared_count_as_not_shown() {
         one.uncompared = vec![(Axis::Facts, why)];
         let said = says(12, vec![one]);
         assert!(
-            said[0].starts_with("no recommendation: codex saves the most"),
+            said[0].starts_with("no recommendation: codex saves 25 %"),
             "{said:?}"
         );
         assert!(said[0].contains(says_why), "{said:?}");
@@ -180,7 +180,7 @@ fn too_few_sessions_say_nothing_about_others() {
         vec![winner("codex", 0.25)],
         &[
             "no recommendation: 5 sessions are too few to say anything about others: 6 independent ones are \
-             the least. Here codex, which saves the most, differs from its control tail@codex by: cost +9, \
+             the least. Here codex differs from its control tail@codex by: cost +9, \
              facts +1, actions −1.",
         ],
     );
@@ -189,7 +189,7 @@ fn too_few_sessions_say_nothing_about_others() {
         1,
         vec![candidate("codex", 0.25, &[])],
         &[
-            "no recommendation: 1 sessions are too few to say anything about others: 6 independent ones are the least.",
+            "no recommendation: 1 session is too few to say anything about others: 6 independent ones are the least.",
         ],
     );
 }

@@ -29,7 +29,8 @@ impl Verdict {
             label: "use",
             text: self.why(it),
         }));
-        let others: Vec<&str> = recommended.skip(SHOWN).map(|it| &*it.strategy).collect();
+        let others = recommended.skip(SHOWN).map(|it| short_name(&it.strategy));
+        let others: Vec<String> = others.collect();
         if !others.is_empty() {
             let text = format!("{} beat their controls, too", others.join(", "));
             lines.push(Line { label: "use", text });
@@ -43,10 +44,11 @@ impl Verdict {
         let avoid: Vec<&Avoid> = self.avoid.iter().filter(|it| !it.is_broken).collect();
         lines.extend(avoid.iter().take(SHOWN).map(|it| Line {
             label: "avoid",
-            text: format!("{}: {}", it.strategy, it.why),
+            text: format!("{}: {}", short_name(&it.strategy), it.why),
         }));
         if avoid.len() > SHOWN {
-            let names: Vec<&str> = avoid[SHOWN..].iter().map(|it| &*it.strategy).collect();
+            let names = avoid[SHOWN..].iter().map(|it| short_name(&it.strategy));
+            let names: Vec<String> = names.collect();
             let text = format!("also {}", names.join(", "));
             lines.push(Line {
                 label: "avoid",
@@ -77,9 +79,9 @@ impl Verdict {
         };
         format!(
             "{}{} beats its control {} on {}{rest}. Shown on {}.",
-            one.strategy,
+            short_name(&one.strategy),
             saved.unwrap_or_default(),
-            one.control,
+            short_name(&one.control),
             named(true).join(" and "),
             self.population
         )
@@ -127,9 +129,9 @@ impl Verdict {
             return String::new();
         }
         format!(
-            " Here {}, which saves the most, differs from its control {} by: {}.",
-            one.strategy,
-            one.control,
+            " Here {} differs from its control {} by: {}.",
+            short_name(&one.strategy),
+            short_name(&one.control),
             axes.join(", ")
         )
     }
@@ -138,14 +140,17 @@ impl Verdict {
     fn not_shown(&self, one: &Contender) -> String {
         let axes: Vec<String> = one.axes.iter().map(in_words).collect();
         let saves = match one.saved {
-            Some(saved) if saved > 0.0 => format!("saves the most ({})", percent(saved)),
+            Some(saved) if saved > 0.0 && self.contenders.len() > 1 => {
+                format!("saves more than the other strategies ({})", percent(saved))
+            }
+            Some(saved) if saved > 0.0 => format!("saves {}", percent(saved)),
             Some(_) => "costs the least, though more than full history".to_owned(),
             None => "comes first".to_owned(),
         };
         let mut text = format!(
             "{} {saves}, but is not shown to beat its control {}: {}.",
-            one.strategy,
-            one.control,
+            short_name(&one.strategy),
+            short_name(&one.control),
             axes.join(", ")
         );
         for (axis, why) in &one.uncompared {
@@ -210,7 +215,8 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
     let (by, better) = candidate.dominated.as_ref()?;
     let ends = (better.bounds.interval_lower, better.bounds.interval_upper);
     let why = format!(
-        "{by} is no worse on any axis, and better on {} ({} {})",
+        "{} is no worse on any axis, and better on {} ({} {})",
+        short_name(by),
         better.axis.name(),
         signed(better.bounds.difference),
         interval(ends)
@@ -248,7 +254,7 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
     });
     let sibling = sibling.and_then(|it| Some((&it.name, it.saved?.point_estimate)));
     if let Some((name, saved)) = sibling.filter(|(_, saved)| *saved > 0.0) {
-        let _ = write!(text, "; {name} saves {}", percent(saved));
+        let _ = write!(text, "; {} saves {}", short_name(name), percent(saved));
     }
     text
 }
@@ -284,4 +290,17 @@ fn points(share: f64) -> String {
 fn percent(share: f64) -> String {
     let sign = if share < 0.0 { "−" } else { "" };
     format!("{sign}{} %", points(share.abs()))
+}
+
+/// `observation-masking[every=10]`: overrides without the stage they are of.
+pub(crate) fn short_name(name: &str) -> String {
+    let Some((base, overrides)) = name.split_once('[') else {
+        return name.to_owned();
+    };
+    let overrides = overrides.trim_end_matches(']').split(',').map(|one| {
+        let (path, value) = one.split_once('=').unwrap_or((one, ""));
+        let knob = path.rsplit('.').next().unwrap_or(path);
+        format!("{knob}={value}")
+    });
+    format!("{base}[{}]", overrides.collect::<Vec<_>>().join(","))
 }

@@ -4,11 +4,17 @@ use super::prelude::*;
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
 use crate::report::display;
 
-/// One line on the sizes of all sessions, and a warning where an average mixes both.
-pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
+type Entries<'a> = Vec<&'a SessionEntry>;
+
+/// The sessions that are sized as billed, and those that are counted.
+fn by_basis<'a>(material: &Material<'a>) -> (Entries<'a>, Entries<'a>) {
     let sessions = material.manifest.sessions.iter();
-    let (billed, counted): (Vec<_>, Vec<_>) =
-        sessions.partition(|entry| entry.sizes.sizes == Sizes::Billed);
+    sessions.partition(|entry| entry.sizes.sizes == Sizes::Billed)
+}
+
+/// The sizes of all sessions in one line.
+pub(crate) fn line(material: &Material<'_>) -> String {
+    let (billed, counted) = by_basis(material);
     let of_sessions = |count: usize| many(count, "session", "sessions");
     let heads = |entries: &[&SessionEntry]| entries.iter().filter_map(|it| it.sizes.head).collect();
     let mut parts = Vec::new();
@@ -35,14 +41,22 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     if unknown > 0 {
         parts.push(format!("counted, head unknown ({})", of_sessions(unknown)));
     }
-    let mut banners = vec![Banner::note(format!("sizes: {}", parts.join("; ")))];
-    if billed.is_empty() && known == 0 && unknown > 0 {
-        banners.push(Banner::warning(
-            "sizes are unknown: no session says how large its system prompt and tools are, so that prompts are \
-             smaller here than they were billed (`window.head_tokens` sets a size)"
-                .to_owned(),
-        ));
-    }
+    format!("sizes: {}", parts.join("; "))
+}
+
+/// The line on sizes: a warning where nothing is known, and another where an average mixes both.
+pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
+    let (billed, counted) = by_basis(material);
+    let is_known = |entry: &&SessionEntry| entry.sizes.head.is_some();
+    let line = line(material);
+    let mut banners = if billed.is_empty() && !counted.is_empty() && !counted.iter().any(is_known) {
+        vec![Banner::warning(format!(
+            "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
+             here than they were billed (`window.head_tokens` sets a size)"
+        ))]
+    } else {
+        vec![Banner::note(line)]
+    };
     if !billed.is_empty() && !counted.is_empty() {
         banners.push(Banner::warning(format!(
                 "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",

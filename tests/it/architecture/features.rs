@@ -115,24 +115,40 @@ const FEATURES: &[Feature] = &[
             ("metric/noise", "survival"),
             // Columns of probe items.
             ("report/columns", "survival survival_compacted"),
-            // The few columns of a comment.
+            // The axes of a verdict, and what its sentences name besides.
             (
-                "report/comment",
+                "compare/verdict/differences",
+                "accuracy action_support cost_savings survival",
+            ),
+            (
+                "report/evidence",
+                "accuracy action_support cost_savings cost_savings_edge survival token_savings",
+            ),
+            // The few columns that are shown first.
+            (
+                "report/headline",
                 "accuracy action_support completion cost_savings cost_savings_edge fired strategy_calls \
                  survival token_savings",
+            ),
+            ("report/comment", "cost_savings"),
+            // What the screen can be sorted by.
+            (
+                "report/screen",
+                "action_support cost_savings strategy_calls token_savings",
+            ),
+            // What a number is made of.
+            (
+                "report/explain",
+                "action_support completion cost_savings cost_savings_edge strategy_calls survival \
+                 token_savings",
             ),
             // What is still in the prompt is lost; anything else is an answer to it.
             ("report/comparison/hard_breaks", "survival"),
             // What is drawn.
             ("report/plot/pareto", "cost_savings"),
             ("report/plot/savings", "cost_savings token_savings"),
-            // What was kept, and the columns of the page that are shown at first.
+            // What was kept.
             ("report", "accuracy action_support fidelity survival"),
-            (
-                "report/html",
-                "action_support completion cost_savings cost_savings_edge fired strategy_calls \
-                 token_savings",
-            ),
             // Columns that depend on the scenario or on how many answers were scored.
             (
                 "report/sections/comparison",
@@ -161,6 +177,8 @@ const FEATURES: &[Feature] = &[
             // Suites of tests are made where verdicts are.
             ("report/comparison", "junit"),
             ("report/github", "junit"),
+            // It is laid out for a terminal.
+            ("report/screen", "terminal"),
             // The page holds pictures.
             ("report/html", "cache pareto savings tokens"),
             ("report/html/retention", "curves"),
