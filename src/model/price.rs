@@ -154,6 +154,27 @@ impl PerToken {
             .map(|(tokens, price)| Some(price?.times(tokens)))
             .sum()
     }
+
+    /// The rates of a scheme for a model of these prices; what they do not tell stays as it is.
+    fn rates(&self, scheme: &CacheScheme) -> Rates {
+        let of_input = |price: Option<Usd>| -> Option<u32> {
+            let (price, input) = (u128::from(price?.0), u128::from(self.input?.0));
+            let thousandths = (price * 1_000 + input / 2).checked_div(input)?;
+            u32::try_from(thousandths).ok()
+        };
+        let lives_long = scheme.ttl_seconds.is_some_and(|seconds| seconds > 300);
+        let write = if lives_long {
+            self.cache_write_1h
+        } else {
+            self.cache_write_5m
+        };
+        let known = scheme.rates;
+        Rates {
+            write: known.write.map(|rate| of_input(write).unwrap_or(rate)),
+            read: of_input(self.cache_read).unwrap_or(known.read),
+            output: of_input(self.output).unwrap_or(known.output),
+        }
+    }
 }
 
 impl Prices {
@@ -222,8 +243,8 @@ impl Prices {
             .collect()
     }
 
-    /// The schemes of all files, each name once, `none` first: for a model whose prices are known,
-    /// with the shortest prefix that the provider caches for it.
+    /// The schemes of all files, each name once, `none` first: for a model whose prices are known, its
+    /// provider's schemes have the rates of that model and the shortest prefix that is cached for it.
     pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
         let priced = model.and_then(|model| self.of(model));
         let mut schemes = vec![CacheScheme::none()];
@@ -234,6 +255,9 @@ impl Prices {
                 if schemes.iter().all(|known| known.name != scheme.name) {
                     let mut scheme = scheme.clone();
                     scheme.minimum = minimum.unwrap_or(scheme.minimum);
+                    if let Some((_, price)) = own {
+                        scheme.rates = price.per_token.rates(&scheme);
+                    }
                     schemes.push(scheme);
                 }
             }
@@ -513,6 +537,50 @@ mod tests {
             let text = format!("{head}[[models]]\nnames = ['m']\n{line}\n");
             assert!(says(&text).contains(problem), "{}", says(&text));
         }
+    }
+
+    #[test]
+    fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
+        let prices = Prices::built_in().unwrap();
+        let mut seen = 0;
+        for list in &prices.lists {
+            for price in &list.models {
+                let own = list.schemes.iter().map(|scheme| &scheme.name);
+                let own: Vec<&String> = own.collect();
+                let schemes = prices.schemes(Some(&price.names[0])).into_iter();
+                for scheme in schemes.filter(|scheme| own.contains(&&scheme.name)) {
+                    let mut usage = Usage {
+                        input_uncached: Tokens(1_000),
+                        cache_read: Tokens(50_000),
+                        output: Tokens(700),
+                        ..Usage::default()
+                    };
+                    if scheme.rates.write.is_some() {
+                        let is_long = scheme.ttl_seconds == Some(3_600);
+                        let written = if is_long {
+                            &mut usage.cache_write_1h
+                        } else {
+                            &mut usage.cache_write_5m
+                        };
+                        *written = Tokens(9_000);
+                    }
+                    let Some(dollars) = price.per_token.cost(&usage) else {
+                        continue;
+                    };
+                    let input = price.per_token.input.unwrap();
+                    let tokens = scheme.rates.cost(&usage) as f64 / 1_000.0;
+                    let ratio = tokens * input.0 as f64 / dollars.0 as f64;
+                    assert!(
+                        (ratio - 1.0).abs() < 1e-2,
+                        "{:?} {}: {ratio}",
+                        price.names,
+                        scheme.name
+                    );
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 20, "{seen}");
     }
 
     #[test]
