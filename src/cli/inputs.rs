@@ -251,8 +251,9 @@ fn put_sessions(table: &mut Table, recordings: &[Named<'_>], has_scenario: bool)
     let place = Place::Flag("--session".into());
     table.put("sessions", items.collect::<Vec<_>>(), &place);
     if !has_scenario {
-        // The quick start's window and name belong to its own sessions.
+        // The quick start's window, model and name belong to its own sessions.
         table.remove("window");
+        table.remove("cache");
         table.remove("description");
         table.put("name", "sessions", &place);
     }

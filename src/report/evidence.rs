@@ -153,7 +153,8 @@ impl Evidence<'_> {
         let axes = [Axis::Cost, self.facts, Axis::Actions];
         let axes = axes.into_iter().filter(|axis| axis.is_measured(own));
         let found = differences(own, other, axes, self.seed).into_iter();
-        let better = found.filter(|it| it.bounds.lower > 0.0);
+        // Less than the margin is no reason to avoid anything.
+        let better = found.filter(|it| it.bounds.lower > 0.0 && it.bounds.difference >= MARGIN);
         let better = better.max_by(|a, b| a.bounds.lower.total_cmp(&b.bounds.lower))?;
         Some((best.name.clone(), better))
     }
@@ -222,7 +223,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     found.push("the recorded agent's actions are fixed".to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
-    let parts = [Some(found.join("; ")), sizes, cache];
+    let dollars = cost::full_history(material);
+    let parts = [Some(found.join("; ")), sizes, cache, dollars];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
 }

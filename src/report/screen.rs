@@ -470,24 +470,20 @@ fn chosen<'a>(
 
 /// Why a row shows no numbers.
 fn not_ranked(row: &Row) -> Option<String> {
+    // A strategy that never fires and dies is broken, whatever mark comes first.
     let mut marks = row.marks.iter();
-    marks
-        .find_map(|mark| {
-            if let Some(why) = mark.strip_prefix("broken (") {
-                return Some(format!("✗ {}", why.trim_end_matches(')')));
-            }
-            match mark.as_str() {
-                "never fired" => Some("– changed nothing".to_owned()),
-                "no cells yet" => Some("– no cells yet".to_owned()),
-                "not measurable" => Some("– not measurable on these sessions".to_owned()),
-                _ => None,
-            }
-        })
-        .map(|why| {
-            // A strategy that never fires and dies is broken, whatever mark comes first.
-            let broken = row.marks.iter().find_map(|it| it.strip_prefix("broken ("));
-            broken.map_or(why, |it| format!("✗ {}", it.trim_end_matches(')')))
-        })
+    if let Some(why) = marks.find_map(|mark| mark.strip_prefix("broken (")) {
+        let why = why.trim_end_matches(')');
+        let why = why.replace(", first at ", " sessions, first at call ");
+        return Some(format!("✗ {why}"));
+    }
+    let why = row.marks.iter().find_map(|mark| match mark.as_str() {
+        "never fired" => Some("changed nothing"),
+        "no cells yet" => Some("no cells yet"),
+        "not measurable" => Some("not measurable on these sessions"),
+        _ => None,
+    });
+    why.map(|why| format!("– {why}"))
 }
 
 /// Whether it is a control, `tail@20000`.

@@ -3,6 +3,7 @@
 use super::axes::reach;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, Color, INK, Mark, ORANGE, Scene};
+use crate::compare::verdict::short_name;
 use crate::report::{Report, Role, Row, display};
 use crate::stats::pareto::dominates;
 
@@ -68,10 +69,11 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     let (saved, saved_interval) = report.share(row, "cost_savings")?;
     let (kept, kept_interval) = report.share(row, column)?;
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
+    let name = short_name(&row.name);
     let name = if saved < LOWEST {
-        format!("{}, {in_words}", row.name)
+        format!("{name}, {in_words}")
     } else {
-        row.name.clone()
+        name
     };
     let marks = if row.marks.is_empty() {
         String::new()

@@ -1,6 +1,8 @@
 //! Money: the cost of each strategy under every scheme, the causes of cache breaks, and the reads
 //! that the provider says of it.
 
+use std::collections::BTreeSet;
+
 use super::prelude::*;
 use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
@@ -192,9 +194,14 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
-/// which it does not. `NotMeasured` unless every session has prices.
-fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
+type PricedCell<'a> = (&'a SchemeCost, &'a ModelCalls, Option<&'a PriceEntry>);
+
+/// The cells of a strategy under a bill, each with the prices of its session.
+fn priced_cells<'a>(
+    material: &'a Material<'_>,
+    strategy: &StrategySummary,
+    of: &StrategyCost,
+) -> Vec<PricedCell<'a>> {
     let sessions = material.manifest.sessions.iter();
     let prices: BTreeMap<&str, Option<&PriceEntry>> = sessions
         .map(|session| (&*session.id, session.price.as_ref()))
@@ -206,11 +213,40 @@ fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost
         let cost = SchemeCost::under_bill(&cell.costs, &of.bill)?;
         Some((cost, &cell.model_calls, price))
     });
-    let costs: Vec<(&SchemeCost, &ModelCalls, Option<&PriceEntry>)> = costs.collect();
-    let dollars = costs
-        .iter()
-        .map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token));
-    let dollars: Option<Usd> = dollars.sum();
+    costs.collect()
+}
+
+/// The dollars of all cells, where every session has prices.
+fn dollars(cells: &[PricedCell<'_>]) -> Option<Usd> {
+    let dollars = cells.iter();
+    dollars
+        .map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token))
+        .sum()
+}
+
+/// What full history costs in dollars, and the models of those prices.
+pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
+    let mut strategies = material.strategies.iter();
+    let (_, full) = strategies.find(|(arm, _)| *arm == Arm::Reference)?;
+    let cells = priced_cells(material, full, full.costs.first()?);
+    let prices = cells.iter().filter_map(|(_, _, price)| *price);
+    let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
+    let model = match models.first() {
+        Some(model) if models.len() == 1 => (*model).to_owned(),
+        _ => many(models.len(), "model", "models"),
+    };
+    let dollars = dollars(&cells)?.0 as f64 / 1e9;
+    let digits = if dollars < 1.0 { 4 } else { 2 };
+    Some(format!(
+        "full history costs ${dollars:.digits$} with {model}"
+    ))
+}
+
+/// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
+/// which it does not. `NotMeasured` unless every session has prices.
+fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
+    let costs = priced_cells(material, strategy, of);
+    let dollars = dollars(&costs);
     let seconds = |of: fn(&SchemeCost, &ModelCalls) -> (usize, Usage)| {
         let milliseconds = costs.iter().try_fold(0.0, |sum, (cost, asked, price)| {
             let (calls, usage) = of(cost, asked);
