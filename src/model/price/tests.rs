@@ -1,0 +1,213 @@
+//! Price files, schemes and prices.
+
+use super::*;
+
+#[track_caller]
+fn check(model: &str, usage: Usage, costs: Option<u64>) {
+    let prices = Prices::built_in().unwrap();
+    let cost = prices
+        .of(model)
+        .and_then(|(_, price)| price.per_token.cost(&usage));
+    assert_eq!(cost, costs.map(Usd), "{model}");
+}
+
+#[test]
+fn a_call_costs_the_sum_of_its_classes() {
+    let usage = Usage {
+        input_uncached: Tokens(1),
+        cache_write_5m: Tokens(10),
+        cache_write_1h: Tokens(100),
+        cache_read: Tokens(1_000),
+        output: Tokens(10_000),
+    };
+    // Five dollars per million in, 6.25 and 10 written, 0.5 read, 25 out.
+    let whole = 5_000 + 10 * 6_250 + 100 * 10_000 + 1_000 * 500 + 10_000 * 25_000;
+    check("claude-opus-4-6", usage, Some(whole));
+    check("claude-opus-4-5-20251101", usage, Some(whole));
+    check("claude-opus-9", usage, None);
+}
+
+#[test]
+fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
+    let prices = Prices::built_in().unwrap();
+    let check = |agent: Option<&str>, named: &str, expected: Option<(u64, u64)>| {
+        let found = prices.relative(agent, named);
+        let found = found.map(|price| (price.input, price.output));
+        assert_eq!(found, expected, "{agent:?} {named}");
+    };
+    // 0.8 and 4 dollars against 3; 0.75 and 4.5 against 1.25.
+    check(Some("claude-sonnet-4-20250514"), FAST, Some((267, 1_333)));
+    check(Some("gpt-5-codex"), FAST, Some((600, 3_600)));
+    check(Some("gpt-5-codex"), "gpt-5.4", Some((2_000, 12_000)));
+    check(Some("gpt-5-codex"), "nobody's", None);
+    check(Some("nobody's"), FAST, None);
+    check(None, FAST, None);
+}
+
+#[test]
+fn a_class_without_a_price_makes_the_cost_unknown() {
+    let read = |read| Usage {
+        cache_read: Tokens(read),
+        ..Usage::uncached(Tokens(2), Tokens(0))
+    };
+    check("gpt-5-codex", read(8), Some(2 * 1_250 + 8 * 125));
+    let written = Usage {
+        cache_write_5m: Tokens(1),
+        ..read(8)
+    };
+    check("gpt-5-codex", written, None);
+}
+
+#[test]
+fn a_file_of_ones_own_goes_before_the_built_in_ones() {
+    let text = "format = 'proctor-prices'\nversion = 1\nprovider = 'openai'\n\
+         date = '2026-01-02'\ndocument = 'a letter'\n\
+         [[models]]\nnames = ['gpt-5.5']\ninput = 4\ncache_read = 0.4\n\
+         latency = { start_ms = 500, prefill_per_second = 1_000, cached_per_second = 10_000, decode_per_second = 50 }\n";
+    let prices = Prices::built_in().unwrap();
+    let prices = prices.with_file("mine.toml", text).unwrap();
+    let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
+    assert_eq!(
+        (&*list.file, price.per_token.input),
+        ("mine.toml", Some(Usd(4_000)))
+    );
+    assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-21");
+    let usage = Usage {
+        cache_read: Tokens(10_000),
+        ..Usage::uncached(Tokens(2_000), Tokens(100))
+    };
+    let taken = price.latency.unwrap().milliseconds(1, &usage);
+    // 0.5 s to start, 2 s for new input, 1 s for cached input, 2 s for the answer.
+    assert!((taken - 5_500.0).abs() < 1e-9, "{taken}");
+}
+
+#[test]
+fn a_mistake_in_a_file_is_named_with_its_line() {
+    let head = "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\n\
+         date = '2026-01-02'\ndocument = 'd'\n";
+    let says = |text: &str| PriceList::parse("p.toml", text).unwrap_err().to_string();
+    assert!(says("input = 3").contains("this is no price file"));
+    assert!(says(&head.replace("01-02", "1-2")).contains("`date` must be a day"));
+    for (line, problem) in [
+        (
+            "inptu = 3",
+            "line 8: unknown key `models.inptu`, did you mean `input`?",
+        ),
+        (
+            "input = -1",
+            "line 8: `models.input` must be a number of at least 0",
+        ),
+        (
+            "windows = [2, 1]",
+            "line 8: `models.windows` must be a list of ascending numbers",
+        ),
+        (
+            "input = 0.0001",
+            "line 8: `models.input` must be a multiple of",
+        ),
+    ] {
+        let text = format!("{head}[[models]]\nnames = ['m']\n{line}\n");
+        assert!(says(&text).contains(problem), "{}", says(&text));
+    }
+}
+
+#[test]
+fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
+    let prices = Prices::built_in().unwrap();
+    let mut seen = 0;
+    for list in &prices.lists {
+        for price in &list.models {
+            let own = list.schemes.iter().map(|scheme| &scheme.name);
+            let own: Vec<&String> = own.collect();
+            let schemes = prices.schemes(Some(&price.names[0])).into_iter();
+            for scheme in schemes.filter(|scheme| own.contains(&&scheme.name)) {
+                let mut usage = Usage {
+                    input_uncached: Tokens(1_000),
+                    cache_read: Tokens(50_000),
+                    output: Tokens(700),
+                    ..Usage::default()
+                };
+                if scheme.rates.write.is_some() {
+                    let is_long = scheme.ttl_seconds == Some(3_600);
+                    let written = if is_long {
+                        &mut usage.cache_write_1h
+                    } else {
+                        &mut usage.cache_write_5m
+                    };
+                    *written = Tokens(9_000);
+                }
+                let Some(dollars) = price.per_token.cost(&usage) else {
+                    continue;
+                };
+                let input = price.per_token.input.unwrap();
+                let tokens = scheme.rates.cost(&usage) as f64 / 1_000.0;
+                let ratio = tokens * input.0 as f64 / dollars.0 as f64;
+                assert!(
+                    (ratio - 1.0).abs() < 1e-2,
+                    "{:?} {}: {ratio}",
+                    price.names,
+                    scheme.name
+                );
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn a_model_that_names_its_shortest_prefix_changes_the_schemes_of_its_provider() {
+    let prices = Prices::built_in().unwrap();
+    let minimum = |model: Option<&str>| -> Vec<(String, u64)> {
+        let schemes = prices.schemes(model).into_iter();
+        schemes.map(|of| (of.name, of.minimum.0)).collect()
+    };
+    let named = |five, auto| {
+        [
+            ("none", 0),
+            ("anthropic-5m", five),
+            ("anthropic-1h", five),
+            ("auto-prefix", auto),
+        ]
+        .map(|(name, minimum)| (name.to_owned(), minimum))
+    };
+    assert_eq!(minimum(None), named(1_024, 1_024));
+    assert_eq!(minimum(Some("claude-opus-4-6")), named(4_096, 1_024));
+    for (model, expected) in [
+        ("claude-opus-5", 512),
+        ("claude-fable-5", 512),
+        ("claude-opus-4-7", 2_048),
+        ("claude-opus-4-8", 1_024),
+        ("claude-sonnet-4-5-20250929", 1_024),
+        ("claude-sonnet-5", 1_024),
+        ("claude-haiku-4-5-20251001", 4_096),
+    ] {
+        assert_eq!(minimum(Some(model)), named(expected, 1_024), "{model}");
+    }
+}
+
+#[test]
+fn a_model_with_several_windows_has_the_smallest_first() {
+    let prices = Prices::built_in().unwrap();
+    let windows = |model: &str| -> (Option<u64>, Vec<u64>) {
+        let (_, price) = prices.of(model).unwrap();
+        let all = price.windows.iter().map(|window| window.0);
+        (price.window.map(|window| window.0), all.collect())
+    };
+    let both = vec![200_000, 1_000_000];
+    assert_eq!(windows("claude-sonnet-4-5-20250929"), (Some(200_000), both));
+    assert_eq!(windows("gpt-5-mini"), (Some(400_000), vec![400_000]));
+    assert_eq!(windows("claude-fable-5"), (None, vec![]));
+    let halved = prices.lists().iter().all(|list| list.batch == Some(500));
+    assert!(halved);
+}
+
+#[test]
+fn every_model_has_a_source_and_its_day() {
+    for list in Prices::built_in().unwrap().lists() {
+        for model in &list.models {
+            let source = model.document.as_ref().zip(model.date.as_ref());
+            assert!(source.is_some(), "{:?}", model.names);
+        }
+    }
+}
