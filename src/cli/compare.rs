@@ -58,6 +58,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     comparison::show(
         comparisons,
         &args.comparing.output,
-        OutputFormat::facts(args.comparing.json),
+        OutputFormat::of(&args.comparing),
     )
 }

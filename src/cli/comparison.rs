@@ -6,6 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::report::PrintedTables;
 use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with};
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
@@ -14,6 +15,7 @@ use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::display::many;
+use crate::report::screen::ScreenOptions;
 use crate::report::{Kind, Report, comment, github};
 use crate::stats::gate::Target;
 
@@ -74,6 +76,8 @@ pub(super) struct ComparisonArgs {
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) options: ComparisonOptions,
+    #[command(flatten)]
+    pub(super) tables: PrintedTables,
     /// Print the comparison as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -93,16 +97,21 @@ pub(super) struct Files {
 }
 
 /// The form of a comparison on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum OutputFormat {
-    Text,
+    /// One screen, or tables.
+    Text(PrintedTables),
     Json,
     Nothing,
 }
 
 impl OutputFormat {
-    pub(super) fn facts(as_json: bool) -> Self {
-        if as_json { Self::Json } else { Self::Text }
+    pub(super) fn of(args: &ComparisonArgs) -> Self {
+        if args.json {
+            Self::Json
+        } else {
+            Self::Text(args.tables.clone())
+        }
     }
 }
 
@@ -419,7 +428,7 @@ pub(super) fn show(
     });
     let report = comparisons.report();
     match printed {
-        OutputFormat::Text => report::print_as(&report, false)?,
+        OutputFormat::Text(tables) => tables.print(&report, ScreenOptions::default())?,
         OutputFormat::Json => report::print_as(&report, true)?,
         OutputFormat::Nothing => {}
     }

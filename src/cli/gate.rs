@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         &rules,
         args.comparing.seed,
         &args.comparing.output,
-        OutputFormat::facts(args.comparing.json),
+        OutputFormat::of(&args.comparing),
     )?;
     Ok(if valid { exit } else { Exit::ControlsFailed })
 }

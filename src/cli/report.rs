@@ -26,9 +26,9 @@ pub(super) struct Args {
     output: Output,
 }
 
-/// The parts of a report that are printed.
-#[derive(Debug, Default, clap::Args)]
-pub(super) struct Printed {
+/// The tables of a report that are printed.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct PrintedTables {
     /// Print all tables instead of one screen, or the table of this name
     #[arg(
         long,
@@ -37,6 +37,13 @@ pub(super) struct Printed {
         default_missing_value = ALL_TABLES
     )]
     tables: Option<String>,
+}
+
+/// The parts of a run's report that are printed.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Printed {
+    #[command(flatten)]
+    tables: PrintedTables,
     /// Sort strategies by `cost`, `tokens`, `facts`, `actions`, `calls` or `name`
     #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "cost", hide_default_value = true)]
     sort: SortBy,
@@ -53,11 +60,28 @@ fn sort_by(typed: &str) -> Result<SortBy, String> {
 }
 
 impl Printed {
+    pub(super) fn tables(&self) -> &PrintedTables {
+        &self.tables
+    }
+
     /// Prints the report for people: one screen, all tables, or one of them.
     pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<()> {
+        let sort = self.sort;
+        self.tables.print(report, ScreenOptions { sort, took })
+    }
+}
+
+impl PrintedTables {
+    /// The same for another report, which has tables of other names.
+    pub(super) fn of_another(&self) -> Self {
+        let tables = self.tables.clone().filter(|name| name == ALL_TABLES);
+        Self { tables }
+    }
+
+    /// Prints one screen, all tables, or one of them.
+    pub(super) fn print(&self, report: &Report, options: ScreenOptions) -> anyhow::Result<()> {
         let Some(name) = self.tables.as_deref() else {
-            let sort = self.sort;
-            return print(&terminal().screen(report, ScreenOptions { sort, took }));
+            return print(&terminal().screen(report, options));
         };
         if name == ALL_TABLES {
             return print(&terminal().render(report));

@@ -13,6 +13,7 @@ use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::ProgressDisplay;
+use super::report::PrintedTables;
 use super::{CliError, Exit, batch, find_sessions, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
@@ -160,7 +161,7 @@ impl AgainstBaseline {
         run: &Run,
         folder: &str,
         exit: Exit,
-        human: bool,
+        tables: Option<&PrintedTables>,
     ) -> anyhow::Result<Exit> {
         let setting = &plan.scenario().gate;
         let names = self.names(setting)?;
@@ -172,11 +173,8 @@ impl AgainstBaseline {
         if !names.is_empty() {
             let rules = gate::rules(setting, &self.gate_options)?;
             let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
-            let printed = if human {
-                OutputFormat::Text
-            } else {
-                OutputFormat::Nothing
-            };
+            let printed = tables.map(PrintedTables::of_another);
+            let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);
             let (options, files) = (&self.options, &self.files.comparison_output);
             let seed = run.manifest.seed;
             let gated = gate::against(&candidate, &names, options, &rules, seed, files, printed)?;
@@ -339,7 +337,8 @@ fn replay(
     } else if exit == Exit::Done && outcome.outstanding > 0 {
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
-    args.gate.apply(plan, &run, &shown, exit, human)
+    let tables = human.then_some(args.printed.tables());
+    args.gate.apply(plan, &run, &shown, exit, tables)
 }
 
 /// Runs the cells that are missing; with `--batch` again after each batch of answers.

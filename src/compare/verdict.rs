@@ -13,9 +13,11 @@ use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::{Estimate, power};
 
 mod differences;
+mod pair;
 mod words;
 
 pub(crate) use differences::differences;
+pub(crate) use pair::of_pair;
 pub(crate) use words::short_name;
 
 /// The share by which a strategy may be worse than its control on an axis: 5 points.
@@ -190,7 +192,7 @@ pub struct Avoid {
 /// One line of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// `use`, `no recommendation`, `avoid`.
+    /// `use`, `no recommendation`, `avoid`; of a comparison also `keep`, `no difference`, or the verdict of a gate.
     pub label: &'static str,
     /// One sentence or more. It holds names from the run, to be escaped.
     pub text: String,

@@ -12,6 +12,7 @@ use crate::stats::gate::Verdict;
 
 mod difference;
 mod hard_breaks;
+mod screen;
 
 use difference::{basis, level, margin, paired, warnings};
 pub(crate) use difference::{change, ends, interval, signed};

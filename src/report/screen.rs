@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::compare::verdict::short_name;
+use crate::compare::verdict::{Line, Verdict, short_name};
 use crate::model::ModelKind;
 use crate::report::headline::{HEADLINES, Headline, KEPT};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Role, Row, Value, display, escape};
+use crate::report::{BannerLevel, Report, Role, Row, Subject, Value, display, escape};
 use crate::stats::pareto;
 
 /// Lines of a screen at most.
@@ -21,7 +21,7 @@ const ROWS: usize = 10;
 const NOTICES: usize = 4;
 
 /// Blanks in front of every line below a heading.
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// How deep the second line of a sentence stands.
 const HANGING: usize = 9;
@@ -106,10 +106,10 @@ fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
 
 /// How much room each part gets.
 #[derive(Clone, Copy)]
-struct Room {
-    rows: usize,
-    lost: usize,
-    sentences: usize,
+pub(super) struct Room {
+    pub(super) rows: usize,
+    pub(super) lost: usize,
+    pub(super) sentences: usize,
 }
 
 impl Terminal {
@@ -130,7 +130,10 @@ impl Terminal {
                 lost,
                 sentences,
             };
-            lines = self.lines_of(report, options, room);
+            lines = match &report.subject {
+                Subject::Comparison(compared) => self.compared(report, compared, room),
+                Subject::Run | Subject::Sweep(_) => self.lines_of(report, options, room),
+            };
             if lines.len() <= LINES {
                 break;
             }
@@ -151,17 +154,34 @@ impl Terminal {
             out.push(String::new());
             out.extend(rows);
         }
-        self.verdict(report, room.sentences, &mut out);
+        let said = report.verdict.as_ref().map(Verdict::lines);
+        self.verdict(&said.unwrap_or_default(), room.sentences, &mut out);
         self.lost(report, room.lost, &mut out);
-        out.push(String::new());
         let more = "-o report.html: pictures, timelines, every lost fact; --tables: all tables";
-        let ends = [("Trust", report.trust.as_str()), ("More", more)];
-        for (label, text) in ends.into_iter().filter(|(_, text)| !text.is_empty()) {
-            let label = format!("{label:<5}");
-            out.extend(self.hanging(&label, text, 7));
-        }
+        self.ends(&[("Trust", &report.trust), ("More", more)], &mut out);
         self.next(&report.next, &mut out);
         out
+    }
+
+    /// The last block: paragraphs, each beside its heading.
+    pub(super) fn ends(self, paragraphs: &[(&str, &str)], out: &mut Vec<String>) {
+        out.push(String::new());
+        for (heading, text) in paragraphs.iter().filter(|(_, text)| !text.is_empty()) {
+            out.extend(self.hanging(&format!("{heading:<5}"), text, 7));
+        }
+    }
+
+    /// A fact that was lost, question and value, and below it where and by what.
+    pub(super) fn fact(self, question: &str, value: &str, fate: &str, out: &mut Vec<String>) {
+        let room = self.columns().saturating_sub(INDENT.len());
+        let value = escape::short(value, room / 3);
+        let gap = usize::from(!value.is_empty()) * 2;
+        let question = escape::short(question, room.saturating_sub(layout::width(&value) + gap));
+        let gap = " ".repeat(gap);
+        out.push(format!("{INDENT}{question}{gap}{value}"));
+        let room = room.saturating_sub(INDENT.len());
+        let fate = format!("{INDENT}{INDENT}{}", escape::short(fate, room));
+        out.push(self.paint(Style::Dim, &fate));
     }
 
     /// A command, which is to be copied: it breaks between arguments only, as a shell wants it.
@@ -191,7 +211,7 @@ impl Terminal {
     }
 
     /// A label, then text whose further lines stand `indent` columns deep.
-    fn hanging(self, label: &str, text: &str, indent: usize) -> Vec<String> {
+    pub(super) fn hanging(self, label: &str, text: &str, indent: usize) -> Vec<String> {
         let gap = if label.ends_with(':') { " " } else { "  " };
         let first = layout::width(label) + gap.len();
         let text = escape::plain(text);
@@ -210,11 +230,11 @@ impl Terminal {
         wrapped.collect()
     }
 
-    fn cut(self, text: &str) -> String {
+    pub(super) fn cut(self, text: &str) -> String {
         escape::short(text, self.columns())
     }
 
-    fn notices(self, report: &Report) -> Vec<String> {
+    pub(super) fn notices(self, report: &Report) -> Vec<String> {
         let mut lines = Vec::new();
         let mut left_out = 0;
         for banner in &report.banners {
@@ -321,20 +341,21 @@ impl Terminal {
     }
 
     /// The block at the end of runs, comparisons and sweeps.
-    fn verdict(self, report: &Report, most: usize, out: &mut Vec<String>) {
-        let Some(verdict) = &report.verdict else {
+    pub(super) fn verdict(self, said: &[Line], most: usize, out: &mut Vec<String>) {
+        if said.is_empty() {
             return;
-        };
+        }
         out.push(String::new());
         out.push(self.paint(Style::Heading, "Verdict"));
         let mut lines = Vec::new();
-        for line in verdict.lines() {
+        for line in said {
             let label = format!("{INDENT}{}", line.label);
-            let (label, gap) = match line.label {
-                "no recommendation" => (format!("{label}:"), HANGING),
-                _ => (format!("{label:<7}"), HANGING),
+            let label = if layout::width(&label) + INDENT.len() > HANGING {
+                format!("{label}:")
+            } else {
+                format!("{label:<7}")
             };
-            lines.extend(self.hanging(&label, &line.text, gap));
+            lines.extend(self.hanging(&label, &line.text, HANGING));
         }
         if lines.len() > most {
             lines.truncate(most);
@@ -358,21 +379,12 @@ impl Terminal {
                 let cell = section.table.cell(row, column);
                 cell.map_or_else(String::new, |cell| display::value(&cell.value))
             };
-            let room = self.columns().saturating_sub(INDENT.len());
-            let value = escape::short(&text("value"), room / 3);
-            let gap = usize::from(!value.is_empty()) * 2;
-            let question = room.saturating_sub(layout::width(&value) + gap);
-            let question = escape::short(&row.name, question);
-            let gap = " ".repeat(gap);
-            out.push(format!("{INDENT}{question}{gap}{value}"));
             let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
             let fate = match text("kept") {
                 kept if kept.is_empty() => fate,
                 kept => format!("{fate}; kept by {kept}"),
             };
-            let room = room.saturating_sub(INDENT.len());
-            let fate = format!("{INDENT}{INDENT}{}", escape::short(&fate, room));
-            out.push(self.paint(Style::Dim, &fate));
+            self.fact(&row.name, &text("value"), &fate, out);
         }
     }
 }

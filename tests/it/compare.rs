@@ -54,11 +54,21 @@ impl Bench {
         for (name, value) in environment {
             command.env(name, value);
         }
+        let compares =
+            matches!(arguments, ["compare" | "gate", ..]) || arguments.contains(&"--gate");
+        if compares && !arguments.contains(&"--json") && !arguments.contains(&"--message-format") {
+            // A screen leaves out what these tests look at; it has a test of its own.
+            command
+                .arg(arguments[0])
+                .arg("--tables=all")
+                .args(&arguments[1..]);
+        } else {
+            command.args(arguments);
+        }
         command
             .current_dir(self.path())
             // No line of what is printed is folded.
             .env("COLUMNS", "1000")
-            .args(arguments)
             .output()
             .unwrap()
     }
@@ -641,6 +651,40 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
     bench.check(&["baseline", "rm", "again"], 0, &["deleted"]);
     bench.check(&["baseline", "rm", "ci.toml"], 106, &[]);
     assert!(bench.path().join("ci.toml").exists());
+}
+
+#[test]
+fn a_comparison_and_a_gate_are_one_screen_at_every_width() {
+    let bench = baselined_on(10, 6);
+    bench.write("ci.toml", &scenario(1, 1, 6));
+    bench.check(&["run", "ci.toml", "--out", "new"], 0, &[]);
+    for (arguments, exit, says) in [
+        (&["compare", "old", "new"][..], 0, "no recommendation: "),
+        (
+            &["compare", "old", "old", "new", "--all-pairs"],
+            0,
+            "no difference: ",
+        ),
+        (&["gate", "new", "--baseline", "main"], 100, "regressed: "),
+    ] {
+        for width in [60, 80, 120, 200] {
+            let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+                .current_dir(bench.path())
+                .env("COLUMNS", width.to_string())
+                .args(arguments)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(exit));
+            let screen = String::from_utf8(output.stdout).unwrap();
+            assert!(screen.lines().count() <= 40, "{screen}");
+            for line in screen.lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            for part in ["Verdict", says, "facts kept", "Trust", "More"] {
+                assert!(screen.contains(part), "no {part} at {width}:\n{screen}");
+            }
+        }
+    }
 }
 
 #[test]

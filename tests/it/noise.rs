@@ -158,7 +158,7 @@ fn a_loss_of_an_answer_is_confirmed_by_three_fresh_ones_on_each_side() {
         let forgets = "[[answer]]\npurpose = 'probe'\ntext = 'not in context'\n";
         written(&folder, "s", forgets, times);
         run(&folder, &["run", &file, "--out", "new"], 0);
-        let gate = ["gate", "new", "--baseline", "main"];
+        let gate = ["gate", "new", "--baseline", "main", "--tables"];
         let output = proctor(&folder, &gate);
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(

@@ -446,6 +446,7 @@ fn a_gate_says_first_why_it_ends_as_it_does() {
             "--allow-different",
             "--margin",
             "token_savings=0",
+            "--tables",
         ],
     );
     let text = String::from_utf8(output.stdout).unwrap();

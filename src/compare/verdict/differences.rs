@@ -7,7 +7,7 @@ use crate::stats::gate::Target;
 
 impl Axis {
     /// The metric it is compared by.
-    fn metric(self) -> &'static str {
+    pub(super) fn metric(self) -> &'static str {
         match self {
             Self::Cost => "cost_savings",
             Self::Facts => "survival",

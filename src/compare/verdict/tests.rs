@@ -1,6 +1,7 @@
 //! Sentences, case by case.
 
 use super::*;
+use crate::compare::{Chance, Comparison, Sample, SessionSample, Settings};
 use crate::stats::gate::Target;
 
 /// A strategy that saves `saved`, with its differences from its control: axis, difference and half of the
@@ -262,4 +263,68 @@ fn p_values_are_adjusted_over_strategies_and_axes() {
     many.extend((0..10).map(|_| one(0.9)));
     let among = Verdict::of(String::new(), 12, MARGIN, many);
     assert!(among.recommended.is_empty());
+}
+
+/// Eight sessions that differ a little, under two strategies: each axis before and after.
+fn compared(axes: &[(&str, f64, f64)]) -> Comparison {
+    let sample = |name: &str, is_after: bool| {
+        let of = |number: u32| {
+            let metrics = axes.iter().map(|(metric, before, after)| {
+                let spread = f64::from(number) / 1_000.0;
+                let value = if is_after { after + spread } else { *before };
+                ((*metric).to_owned(), vec![value])
+            });
+            let sample = SessionSample {
+                metrics: metrics.collect(),
+                ..SessionSample::default()
+            };
+            (format!("s{number}"), sample)
+        };
+        Sample {
+            strategy: name.to_owned(),
+            definition: name.to_owned(),
+            sessions: (0..8).map(of).collect(),
+        }
+    };
+    let settings = Settings {
+        target: Target::Population,
+        chance: Chance::Nowhere,
+        seed: 1,
+    };
+    Comparison::of(&sample("old", false), &sample("new", true), settings)
+}
+
+#[test]
+fn a_comparison_says_which_of_two_to_use_if_that_is_shown() {
+    let actions = |after| ("action_support", 0.9, after);
+    let cost = |after| ("cost_savings", 0.1, after);
+    for (axes, label, says) in [
+        (
+            [cost(0.3), actions(0.89)],
+            "use",
+            "new: better on cost +20 [+20, +21], and worse by no more than 5 points on actions −1 [−1, 0].",
+        ),
+        (
+            [cost(0.3), actions(0.7)],
+            "no recommendation",
+            "new is better on cost +20 [+20, +21], worse on actions −20 [−20, −19].",
+        ),
+        (
+            [cost(0.0), actions(0.7)],
+            "keep",
+            "old: new is worse on cost −10 [−10, −9] and actions −20 [−20, −19].",
+        ),
+        (
+            [cost(0.09), actions(0.89)],
+            "no difference",
+            "new is worse by no more than 5 points on any axis, and better on none",
+        ),
+    ] {
+        let line = of_pair(&compared(&axes));
+        assert_eq!(
+            (line.label, line.text.contains(says)),
+            (label, true),
+            "{line:?}"
+        );
+    }
 }

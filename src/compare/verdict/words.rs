@@ -274,7 +274,7 @@ fn interval((low, high): (f64, f64)) -> String {
 }
 
 /// Whole points with their sign: `+9`, `−7`, `0`.
-fn signed(share: f64) -> String {
+pub(super) fn signed(share: f64) -> String {
     let text = points(share.abs());
     match text.as_str() {
         "0" => text,
@@ -283,7 +283,7 @@ fn signed(share: f64) -> String {
     }
 }
 
-fn points(share: f64) -> String {
+pub(super) fn points(share: f64) -> String {
     format!("{:.0}", share * 100.0)
 }
 

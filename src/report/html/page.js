@@ -158,7 +158,9 @@
 
   // The prompt of one call of a timeline: its size, what was compacted there, and what that lost.
   function tokens(count) { return count < 1000 ? String(count) : (count / 1000).toFixed(1) + "k"; }
-  function quoted(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
+  function quoted(text) {
+    return /^[\w@.:-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
+  }
   function inspect(part, calls) {
     var session = part.getAttribute("data-session"), cells = calls[session] || [];
     var form = part.querySelector("form"), out = part.querySelector(".prompt");

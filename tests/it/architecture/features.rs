@@ -179,6 +179,7 @@ const FEATURES: &[Feature] = &[
             ("report/github", "junit"),
             // It is laid out for a terminal.
             ("report/screen", "terminal"),
+            ("report/comparison/screen", "terminal"),
             // The page holds pictures.
             ("report/html", "cache pareto savings tokens"),
             ("report/html/retention", "curves"),

@@ -1,0 +1,263 @@
+//! Comparisons on one screen: what changed in a few rows each, the verdict, and what was lost.
+
+use std::collections::BTreeSet;
+
+use super::difference::{change, interval, level, margin};
+use super::hard_breaks::{self, probe_and_percent};
+use super::{Comparisons, GatedComparison};
+use crate::compare::gate::GateResult;
+use crate::compare::verdict::{Line, of_pair};
+use crate::compare::{ChangedProbe, MetricDifference};
+use crate::report::display::many;
+use crate::report::headline::{HEADLINES, Headline};
+use crate::report::layout;
+use crate::report::screen::{INDENT, Room};
+use crate::report::terminal::{Style, Terminal};
+use crate::report::{Report, escape};
+use crate::stats::gate::{Target, Verdict};
+
+impl Terminal {
+    /// Lays comparisons out; as many of them as there is room for, the worst first.
+    pub(in crate::report) fn compared(
+        self,
+        report: &Report,
+        compared: &Comparisons,
+        room: Room,
+    ) -> Vec<String> {
+        let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
+        comparisons.sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|it| it.verdict)));
+        // Each takes some six lines.
+        let shown = comparisons.len().min((room.rows / 3).max(1));
+        let first = comparisons.first().map(|one| sides(one));
+        let is_one_pair = comparisons.iter().all(|one| Some(sides(one)) == first);
+        let heading = |one: &GatedComparison| {
+            if is_one_pair {
+                one.title()
+            } else {
+                format!("{}: {}", sides(one), one.title())
+            }
+        };
+        let mut out = vec![self.paint(Style::Heading, &self.cut(&title(compared, is_one_pair)))];
+        let notices = self.notices(report);
+        if !notices.is_empty() {
+            out.push(String::new());
+            out.extend(notices);
+        }
+        for one in &comparisons[..shown] {
+            out.push(String::new());
+            out.extend(self.rows_of(one, &heading(one)));
+        }
+        if shown < comparisons.len() {
+            let others = many(
+                comparisons.len() - shown,
+                "more comparison",
+                "more comparisons",
+            );
+            out.push(format!("{INDENT}… and {others}: --tables"));
+        }
+        let said: Vec<Line> = comparisons
+            .iter()
+            .map(|one| sentence(one, comparisons.len() == 1))
+            .collect();
+        self.verdict(&said, room.sentences, &mut out);
+        self.losses(&comparisons, room.lost, &mut out);
+        let more = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every \
+                    probe that changed";
+        self.ends(&[("Trust", &trust(compared)), ("More", more)], &mut out);
+        out
+    }
+
+    fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
+        let mut rows = vec![["", "before", "after", "change", ""].map(str::to_owned)];
+        rows.extend(shown(one).map(|(name, metric)| {
+            let gated = one.gated_metric(metric.metric);
+            let verdict = gated.map_or("", |gated| gated.verdict.name());
+            let interval = match interval(metric, one.comparison.target) {
+                interval if interval == "exact" => String::new(),
+                interval => format!(" {interval}"),
+            };
+            [
+                name,
+                level(metric, metric.baseline),
+                level(metric, metric.candidate),
+                format!("{}{interval}", change(metric)),
+                verdict.to_owned(),
+            ]
+        }));
+        let width = |at: usize| rows.iter().map(|row| layout::width(&row[at])).max();
+        let widths: Vec<usize> = (0..4).map(|at| width(at).unwrap_or(0)).collect();
+        let mut out = vec![self.paint(Style::Heading, &self.cut(&escape::plain(heading)))];
+        out.extend(rows.iter().enumerate().map(|(number, row)| {
+            let [name, numbers @ .., verdict] = row;
+            let pad = |text: &str, width: usize| " ".repeat(width - layout::width(text));
+            let mut text = format!("{INDENT}{name}{}", pad(name, widths[0]));
+            for (cell, width) in numbers.iter().zip(&widths[1..]) {
+                text.extend(["  ", &pad(cell, *width), cell]);
+            }
+            text.extend(["  ", verdict]);
+            let style = if number == 0 {
+                Style::Heading
+            } else {
+                Style::Plain
+            };
+            self.paint(style, &self.cut(text.trim_end()))
+        }));
+        out
+    }
+
+    /// Facts of high importance that the candidates lost.
+    fn losses(self, comparisons: &[&GatedComparison], most: usize, out: &mut Vec<String>) {
+        let mut seen = BTreeSet::new();
+        let lost = comparisons.iter().flat_map(|one| lost(one));
+        let lost = lost.filter(|probe| {
+            let (id, _) = probe_and_percent(&probe.probe);
+            seen.insert((&probe.session, id))
+        });
+        let lost: Vec<&ChangedProbe> = lost.collect();
+        if lost.is_empty() || most == 0 {
+            return;
+        }
+        out.push(String::new());
+        let of = many(lost.len(), "fact", "facts");
+        out.push(self.paint(Style::Heading, &format!("Lost: {of} of high importance")));
+        for probe in lost.iter().take(most) {
+            let at = probe
+                .lost_at
+                .as_deref()
+                .unwrap_or("a call that is not known");
+            let fate = format!("at {at}, in session {}", probe.session);
+            let (id, _) = probe_and_percent(&probe.probe);
+            let unknown = format!("the {} probe {id}", probe.kind);
+            let text = probe.text.as_ref();
+            let [question, value] = [
+                text.map_or(&unknown, |text| &text.question),
+                text.map_or(&String::new(), |text| &text.value),
+            ]
+            .map(|text| escape::plain(text));
+            self.fact(&question, &value, &fate, out);
+        }
+    }
+}
+
+/// `main → reports/new`.
+fn sides(one: &GatedComparison) -> String {
+    format!("{} → {}", one.baseline_source, one.candidate_source)
+}
+
+/// `gate: non-inferior: main → reports/new, 8 sessions`; several pairs are named one by one below.
+fn title(compared: &Comparisons, is_one_pair: bool) -> String {
+    let what = match compared.verdict() {
+        Some(verdict) => format!("gate: {verdict}"),
+        None => "compare".to_owned(),
+    };
+    let Some(one) = compared.comparisons.first().filter(|_| is_one_pair) else {
+        return what;
+    };
+    let sessions = many(
+        one.comparison.coverage.paired_sessions,
+        "session",
+        "sessions",
+    );
+    escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
+}
+
+/// The metrics of the headline, and what is worse or not decided besides.
+fn shown(one: &GatedComparison) -> impl Iterator<Item = (String, &MetricDifference)> {
+    let headlines = HEADLINES.iter().filter(|it| it.is_on_screen);
+    let headlines: Vec<_> = headlines.collect();
+    let named = headlines.clone().into_iter().filter_map(|headline| {
+        let metric = one.comparison.metric(headline.column)?;
+        Some((headline.words(), metric))
+    });
+    let others = one.comparison.metrics.iter().filter(move |metric| {
+        let is_shown = headlines.iter().any(|it| it.column == metric.metric);
+        let gated = one.gated_metric(metric.metric);
+        !is_shown
+            && gated
+                .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive))
+    });
+    named.chain(others.map(|metric| (metric.metric.to_owned(), metric)))
+}
+
+/// Facts of high importance that a candidate lost; without a gate, those that were right in all repeats and
+/// are wrong in all.
+fn lost(one: &GatedComparison) -> impl Iterator<Item = &ChangedProbe> {
+    let gated = one.gated.iter().flat_map(|gated| &gated.lost);
+    let is_free = one.gated.is_none();
+    let changed = one.comparison.changed.iter();
+    let changed = changed.filter(move |probe| is_free && probe.lost && probe.high_importance);
+    gated.chain(changed)
+}
+
+/// The verdict on one comparison.
+fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
+    let Some(gated) = &one.gated else {
+        return of_pair(&one.comparison);
+    };
+    let of = (!is_alone).then(|| format!("{}: ", one.title()));
+    Line {
+        label: gated.verdict.name(),
+        text: format!(
+            "{}{}.",
+            of.unwrap_or_default(),
+            reasons(one, gated).join("; ")
+        ),
+    }
+}
+
+/// What a verdict rests on: hard breaks, then the metrics that have it.
+fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
+    if one.is_unchanged() {
+        let sessions = one.comparison.coverage.paired_sessions;
+        let sessions = many(sessions, "session", "sessions");
+        return vec![format!("no change in any metric over {sessions}")];
+    }
+    let mut reasons = Vec::new();
+    let breaks = hard_breaks::lines(gated).len();
+    if breaks > 0 {
+        reasons.push(many(breaks, "hard break", "hard breaks"));
+    }
+    let metrics = gated
+        .metrics
+        .iter()
+        .filter(|it| it.verdict == gated.verdict);
+    for it in metrics {
+        let Some(metric) = one.comparison.metric(it.metric) else {
+            let reason = it.reason.as_deref().unwrap_or("not measured");
+            reasons.push(format!("{}: {reason}", it.metric));
+            continue;
+        };
+        let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));
+        let headline = HEADLINES
+            .iter()
+            .find(|headline| headline.column == it.metric);
+        reasons.push(format!(
+            "{} {}, margin {}{}",
+            headline.map_or_else(|| it.metric.to_owned(), Headline::words),
+            change(metric),
+            margin(metric.kind, it.margin),
+            reason.unwrap_or_default()
+        ));
+    }
+    reasons
+}
+
+/// What the differences are about, and whether chance is in them.
+fn trust(compared: &Comparisons) -> String {
+    let targets = compared.comparisons.iter().map(|one| one.comparison.target);
+    let about = if targets.clone().all(|target| target == Target::Suite) {
+        "Differences are about these sessions, and say nothing of others (`--target population`)."
+    } else {
+        "Differences are about sessions like these; in brackets the 95 % interval."
+    };
+    let chance = compared.comparisons.iter().any(|one| {
+        let mut metrics = one.comparison.metrics.iter();
+        metrics.any(|metric| metric.bounds.is_some_and(|bounds| bounds.error.is_some()))
+    });
+    let chance = if chance {
+        ""
+    } else {
+        " Nothing in them depends on chance."
+    };
+    format!("{about}{chance}")
+}
