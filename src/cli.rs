@@ -229,8 +229,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             )),
             PlanError::Import(error) => error.hint().map(str::to_owned),
             PlanError::AllLeftOut(_) => Some(
-                "`--window 8000` takes one size for all sessions, `--set window.floor=0` any share, and \
-                 `side_chains = true` the conversations of sub-agents"
+                "`--window 8000` takes one size for all sessions, and `--set window.floor=0` any share"
                     .to_owned(),
             ),
             _ => None,

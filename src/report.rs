@@ -50,6 +50,7 @@ pub mod terminal;
 
 pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};
+pub(crate) use section::section_ids;
 pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
@@ -85,7 +86,7 @@ pub struct Report {
     pub trust: String,
     /// The command that a person may want to run next.
     #[serde(skip)]
-    pub next: String,
+    pub next: Vec<String>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
     /// A description of the run or comparison, in lines for people.

@@ -222,6 +222,12 @@ pub(super) fn compare(
     unpaired: Unpaired,
     seed: u64,
 ) -> anyhow::Result<PairedComparisons> {
+    if baseline.source == candidate.source {
+        say(&format!(
+            "note: `{}` and `{}` are the same results",
+            baseline.name, candidate.name
+        ));
+    }
     let mismatches = baseline.source.mismatches(&candidate.source);
     if !mismatches.is_empty() && !options.allow_different {
         return Err(refused(baseline, candidate, &mismatches));

@@ -13,7 +13,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "all recordings of a folder",
             ),
             (
-                "proctor run suite.toml -o report.html --tables lost",
+                "proctor run suite.toml -o report.html --tables=lost",
                 "a scenario; a page, and one table",
             ),
         ],
@@ -114,7 +114,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("init", &[("proctor init", "proctor.toml, to start from")]),
     (
         "validate",
-        &[("proctor validate suite.toml", "every mistake with its line")],
+        &[(
+            "proctor validate suite.toml",
+            "the first mistake, with its line",
+        )],
     ),
     (
         "inspect",

@@ -11,7 +11,7 @@ use crate::report::Kind;
 use crate::report::comparison::Comparisons;
 use crate::report::escape::plain;
 use crate::scenario::{GateSetting, read_gate};
-use crate::settings::{Place, SettingError, Table, with_suggestion};
+use crate::settings::{Place, SettingError, Table, did_you_mean, with_suggestion};
 
 /// Arguments of `proctor gate`.
 #[derive(Debug, clap::Args)]
@@ -155,7 +155,13 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
             );
         };
         rules.set_margin(metric, margin).map_err(|problem| {
-            CliError::new(Exit::Usage, format!("`--margin {typed}`: {problem}"))
+            let problem = format!("`--margin {typed}`: {problem}");
+            let known = crate::compare::COMPARED.iter().map(|metric| metric.name);
+            let stop = CliError::new(Exit::Usage, problem);
+            match did_you_mean(metric, known) {
+                Some(meant) => stop.with_hint(format!("did you mean `{meant}`?")),
+                None => stop,
+            }
         })?;
     }
     Ok(rules)

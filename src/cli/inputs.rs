@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::{Exit, environment, find_sessions, prompts, read_text, say, stop_with, token_count};
-use crate::report::escape::plain;
+use crate::report::escape::{flag, plain, shell};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::session::import::ImportError;
 use crate::session::import::file_info::file_info;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
-use crate::strategy::preset::PRESETS;
+use crate::strategy::preset::{PRESETS, split_overrides};
 use crate::units::is_valid_id;
 
 /// The input of a run: a scenario file, and the changes to it.
@@ -168,15 +168,39 @@ impl Inputs {
         }
     }
 
+    /// The words of a command that takes the same scenario, recordings and settings; a flag with its value
+    /// is one word.
+    pub(super) fn words(&self) -> Vec<String> {
+        let shown = |path: &PathBuf| path.display().to_string();
+        let named = self.named.iter().map(|path| shell(&shown(path)));
+        let flags = [
+            ("--session", self.session.iter().map(shown).collect()),
+            ("--window", self.window.iter().cloned().collect()),
+            ("--counter", self.counter.iter().cloned().collect()),
+            ("--set", self.set.clone()),
+        ];
+        let flags = flags
+            .into_iter()
+            .flat_map(|(name, values): (&str, Vec<String>)| {
+                values.into_iter().map(move |value| flag(name, &value))
+            });
+        named.chain(flags).collect()
+    }
+
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
     fn strategies(&self, table: &mut Table) -> anyhow::Result<()> {
         if self.strategy.is_empty() {
             return Ok(());
         }
+        let written = table.get("strategies").and_then(Setting::as_list);
+        let written = written.map(<[Setting]>::to_vec).unwrap_or_default();
         let item = |name: &String| -> anyhow::Result<Setting> {
             let place = Place::Flag(format!("--strategy {name}").into());
             if is_toml(Path::new(name)) {
                 return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
+            }
+            if let Some(own) = own_strategy(&written, name, &place)? {
+                return Ok(own);
             }
             let mut entry = Table::new(place.clone());
             entry.put("preset", name.as_str(), &place);
@@ -186,6 +210,30 @@ impl Inputs {
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }
+}
+
+/// The strategy that the scenario itself calls so, with the overrides in brackets.
+fn own_strategy(
+    written: &[Setting],
+    typed: &str,
+    place: &Place,
+) -> anyhow::Result<Option<Setting>> {
+    let (name, overrides) = typed.split_once('[').unwrap_or((typed, ""));
+    let mut own = written.iter().filter_map(Setting::as_table);
+    let Some(own) = own.find(|entry| entry.text("name") == Some(name)) else {
+        return Ok(None);
+    };
+    let mut entry = own.clone();
+    for item in split_overrides(overrides.trim_end_matches(']')) {
+        let (path, value) = item.split_once('=').unwrap_or((item, ""));
+        if !item.is_empty() {
+            entry.overlay(
+                &format!("set.{}", path.trim()),
+                parse_value(value.trim(), place),
+            )?;
+        }
+    }
+    Ok(Some(Setting::new(entry, place)))
 }
 
 /// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
@@ -209,11 +257,15 @@ fn table_of(scenario: Option<&Path>) -> anyhow::Result<(Table, PathBuf)> {
         ));
     };
     let shown = path.display().to_string();
-    let text = read_text("scenario ", path).map_err(|stop| {
+    let what = if is_toml(path) { "scenario " } else { "" };
+    let text = read_text(what, path).map_err(|stop| {
         match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
             Some(preset) => stop.with_hint(format!(
                 "to run a strategy, write `proctor run --strategy {preset}`"
             )),
+            None if !is_toml(path) => stop.with_hint(
+                "name a recording, a folder of recordings, or a scenario, which ends in `.toml`",
+            ),
             None => stop.with_hint("`proctor init` writes one to start from"),
         }
     })?;
@@ -222,13 +274,18 @@ fn table_of(scenario: Option<&Path>) -> anyhow::Result<(Table, PathBuf)> {
         if is_toml(path) {
             return error;
         }
-        let error = SettingError {
-            problem: format!(
+        let is_data = path
+            .extension()
+            .is_some_and(|ending| ending == "json" || ending == "jsonl");
+        let problem = if is_data {
+            "it is no recording that Proctor reads".to_owned()
+        } else {
+            format!(
                 "it is neither a scenario nor a known recording: {}",
                 error.problem
-            ),
-            ..error
+            )
         };
+        let error = SettingError { problem, ..error };
         error.with_hint("a scenario is TOML; `proctor import FILE` says why it reads no recording")
     })?;
     if table.get("name").is_none() {

@@ -95,6 +95,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let (Some(folder), Some(cell), Some(metric)) = (&args.session, &args.cell, &args.metric) {
         return number::explain(folder, cell, metric, args.json);
     }
+    if let Some(folder) = &args.session
+        && folder.join("run.json").exists()
+    {
+        let problem = format!(
+            "`{}` is the folder of a run, and not a session",
+            folder.display()
+        );
+        let hint = "`--cell SESSION/STRATEGY --metric NAME` explains a number of a run";
+        return stop_with(Exit::Usage, problem, hint);
+    }
     let views = args.views()?;
     let bench = Bench::new(args, &views)?;
     if let [left, right] = &views[..] {

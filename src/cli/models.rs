@@ -280,6 +280,15 @@ pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
         Some(at) => (&model[..at], Some(&model[at + 1..])),
         None => (model, None),
     };
+    // A key never goes to the provider for a model whose name was meant as an address.
+    if url.is_none()
+        && let Some((_, address)) = model.split_once('@')
+        && (address.contains(['/', ':']) || address == "localhost")
+    {
+        let problem = format!("`{flag} {typed}`: `{address}` is an address without `http://`");
+        let hint = format!("write `{kind}:MODEL@http://{address}`, or `https://`");
+        return stop_with(Exit::Usage, problem, hint);
+    }
     let key = match kind {
         "scripted" => "script",
         _ => "model",

@@ -34,7 +34,10 @@ pub(super) struct PrintedTables {
         long,
         value_name = "NAME",
         num_args = 0..=1,
-        default_missing_value = ALL_TABLES
+        require_equals = true,
+        default_missing_value = ALL_TABLES,
+        value_parser = table_name,
+        conflicts_with = "json"
     )]
     tables: Option<String>,
 }
@@ -50,6 +53,18 @@ pub(super) struct Printed {
 }
 
 const ALL_TABLES: &str = "all";
+
+fn table_name(typed: &str) -> Result<String, String> {
+    let known = || crate::report::section_ids().into_iter();
+    if typed == ALL_TABLES || known().any(|id| id == typed) {
+        return Ok(typed.to_owned());
+    }
+    let meant = did_you_mean(typed, known()).map(|id| format!(", did you mean `{id}`?"));
+    Err(format!(
+        "there is no such table{}",
+        meant.unwrap_or_default()
+    ))
+}
 
 fn sort_by(typed: &str) -> Result<SortBy, String> {
     let mut all = SortBy::ALL.into_iter();
@@ -114,6 +129,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     check_folder(&args.run)?;
     let run = read_run(&args.run)?;
     let mut report = Report::of(&run.manifest, &run.cells);
+    if run.manifest.scenario != "quick-start" {
+        // A run does not say where its scenario and sessions are; the quick start needs neither.
+        report.next.clear();
+    }
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);
     }

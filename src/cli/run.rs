@@ -300,7 +300,10 @@ fn replay(
     let is_failed = |cell: &&CellRecord| matches!(cell.end, End::Failed { .. });
     let failed = run.cells.iter().filter(is_failed).count();
     let silence = UnscoredItems::of(&run.cells);
-    let made = Report::of(&run.manifest, &run.cells);
+    let mut made = Report::of(&run.manifest, &run.cells);
+    if !made.next.is_empty() {
+        made.next.splice(1..1, args.inputs.words());
+    }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());

@@ -322,6 +322,12 @@ impl Rules {
                 names.join(", ")
             ));
         };
+        let is_share = matches!(known.kind, Kind::Probes | Kind::Share);
+        if is_share && margin > 1.0 {
+            return Err(format!(
+                "`{metric}` is a share: a margin of 0.05 is 5 points, and 1 is all"
+            ));
+        }
         self.margins.insert(known.name, margin);
         Ok(())
     }

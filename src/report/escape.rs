@@ -103,6 +103,21 @@ fn is_safe(c: char) -> bool {
     }
 }
 
+/// A word as a POSIX shell takes it.
+pub(crate) fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:=@,+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A flag and its value in one word of a command that is shown.
+pub(crate) fn flag(name: &str, value: &str) -> String {
+    format!("{name} {}", shell(value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +152,13 @@ mod tests {
         let text = json(&serde_json::to_string(value).unwrap());
         assert!(text.is_ascii());
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn a_shell_reads_the_word_that_was_typed() {
+        assert_eq!(shell("a/b.toml"), "a/b.toml");
+        assert_eq!(shell("codex[a.b=1]"), "'codex[a.b=1]'");
+        assert_eq!(shell("it's"), r"'it'\''s'");
+        assert_eq!(shell(""), "''");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::build::Material;
+use super::escape;
 use super::sections::comparison::writers;
 use super::sections::{cost, sizes};
 use super::strategy_summary::{StrategyAnswers, StrategySummary};
@@ -243,8 +244,9 @@ const KNOBS: &[(&str, &str)] = &[
     ("budget_tokens", "10000..40000:10000"),
 ];
 
-/// A sweep of the strategy that saves most.
-pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> String {
+/// The words of a sweep of the strategy that saves most; a flag with its value is one word. The scenario or
+/// the recordings go behind the first, where they are known.
+pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
     let contender = verdict.contenders.first();
     let entry = contender.and_then(|it| {
         let mut strategies = manifest.strategies.iter();
@@ -265,10 +267,11 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> String {
             Some((stage, *knob))
         })?;
         let name = stage.get("name").or_else(|| stage.get("kind"))?.as_str()?;
-        Some(format!(
-            "proctor sweep --strategy {} -P {name}.{knob}={range}",
-            entry.name
-        ))
+        Some(vec![
+            "proctor sweep".to_owned(),
+            escape::flag("--strategy", &entry.name),
+            escape::flag("-P", &format!("{name}.{knob}={range}")),
+        ])
     });
     command.unwrap_or_default()
 }

@@ -159,7 +159,13 @@ impl Terminal {
         self.lost(report, room.lost, &mut out);
         let more = "-o report.html: pictures, timelines, every lost fact; --tables: all tables";
         self.ends(&[("Trust", &report.trust), ("More", more)], &mut out);
-        self.next(&report.next, &mut out);
+        if !report.next.is_empty() {
+            let mut lines = layout::command("Next", &report.next, self.columns());
+            if let Some(first) = lines.first_mut() {
+                *first = first.replacen("Next", &self.paint(Style::Heading, "Next"), 1);
+            }
+            out.extend(lines);
+        }
         out
     }
 
@@ -182,32 +188,6 @@ impl Terminal {
         let room = room.saturating_sub(INDENT.len());
         let fate = format!("{INDENT}{INDENT}{}", escape::short(fate, room));
         out.push(self.paint(Style::Dim, &fate));
-    }
-
-    /// A command, which is to be copied: it breaks between arguments only, as a shell wants it.
-    fn next(self, command: &str, out: &mut Vec<String>) {
-        let mut label = format!("{}   ", self.paint(Style::Heading, "Next"));
-        let mut line = String::new();
-        for (at, part) in escape::plain(command).split(" -P ").enumerate() {
-            let part = if at > 0 {
-                format!("-P {part}")
-            } else {
-                part.to_owned()
-            };
-            if !line.is_empty() && layout::width(&line) + layout::width(&part) + 10 > self.columns()
-            {
-                out.push(format!("{label}{line} \\"));
-                label = " ".repeat(9);
-                line = part;
-            } else if line.is_empty() {
-                line = part;
-            } else {
-                line = format!("{line} {part}");
-            }
-        }
-        if !line.is_empty() {
-            out.push(format!("{label}{line}"));
-        }
     }
 
     /// A label, then text whose further lines stand `indent` columns deep.

@@ -52,6 +52,11 @@ struct Texts {
 static TEXTS: LazyLock<BTreeMap<String, Texts>> =
     LazyLock::new(|| toml::from_str(include_str!("sections.toml")).unwrap_or_default());
 
+/// The ids of all sections that a report can have.
+pub(crate) fn section_ids() -> Vec<&'static str> {
+    TEXTS.keys().map(String::as_str).collect()
+}
+
 impl Section {
     /// A section with the texts of this id in `sections.toml`.
     pub(crate) fn new(id: &'static str, rows: impl IntoIterator<Item = Row>) -> Self {

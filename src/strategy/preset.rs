@@ -299,8 +299,23 @@ impl StrategySpec {
         let shown = format!("{path}={}", setting.value);
         let wrong = |problem: String| SettingError::new(&setting.place, problem);
         let Some((head, rest)) = path.split_once('.') else {
-            return Err(wrong(format!("`{path}` names no knob"))
-                .with_hint("write `stage.knob`, as in `clear_results.keep_last`"));
+            let stages: Vec<String> = self.stages_with(path);
+            if let [stage] = stages.as_slice() {
+                return self.with(&format!("{stage}.{path}"), setting);
+            }
+            let problem = match stages.as_slice() {
+                [] => format!("`{path}` names no knob of `{}`", self.name),
+                _ => format!("several stages have a knob `{path}`"),
+            };
+            let stages = if stages.is_empty() {
+                self.stage_names()
+            } else {
+                stages
+            };
+            let stages = stages.join("`, `");
+            return Err(
+                wrong(problem).with_hint(format!("write `stage.knob`; the stages are `{stages}`"))
+            );
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
@@ -377,6 +392,16 @@ impl StrategySpec {
         })
     }
 
+    /// The stages that have a knob of this name.
+    fn stages_with(&self, knob: &str) -> Vec<String> {
+        let has = |stage: &&Table| {
+            let kind = stage.text("kind").unwrap_or_default();
+            KEYS.table(kind).get(knob).is_some()
+        };
+        let stages = self.stages_set().filter(has);
+        stages.filter_map(name_of).map(str::to_owned).collect()
+    }
+
     fn stage_names(&self) -> Vec<String> {
         let names = self.stages_set().map(name_of);
         names
@@ -449,7 +474,7 @@ fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
 }
 
 /// The parts between commas outside brackets, braces and quotes.
-fn split_overrides(text: &str) -> Vec<&str> {
+pub(crate) fn split_overrides(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut depth, mut quote) = (0, 0_u32, None);
     for (at, c) in text.char_indices() {

@@ -1,8 +1,10 @@
 //! `proctor inspect RUN --cell KEY --metric NAME`: one number with all that it is computed from.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cli::{CliError, Exit, print, print_json, read_run, terminal};
+use crate::compare::verdict::short_name;
 use crate::record::CellKey;
 use crate::report::explain::{EXPLAINED, ExplainError, explain as explain_cell};
 use crate::settings::did_you_mean;
@@ -22,17 +24,11 @@ pub(super) fn explain(
         .collect();
     let is_meant = |key: &&CellKey| {
         let name = key.to_string();
-        name == cell || name.strip_suffix("/0") == Some(cell)
+        let short = format!("{}/{}", key.session, short_name(&key.strategy));
+        name == cell || name.strip_suffix("/0") == Some(cell) || key.repeat == 0 && short == cell
     };
     let Some(key) = keys.iter().find(is_meant) else {
-        let names: Vec<String> = keys.iter().map(CellKey::to_string).collect();
-        let hint = match did_you_mean(cell, names.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!(
-                "the first is `{}`",
-                names.first().map_or("", String::as_str)
-            ),
-        };
+        let hint = hint(cell, &keys);
         let problem = ExplainError::Cell(cell.to_owned()).to_string();
         return Err(CliError::new(Exit::NothingSelected, problem)
             .with_hint(hint)
@@ -59,4 +55,26 @@ pub(super) fn explain(
         ))?;
     }
     Ok(Exit::Done)
+}
+
+/// The cell that was meant, or the strategies of its session.
+fn hint(cell: &str, keys: &[CellKey]) -> String {
+    let names: Vec<String> = keys
+        .iter()
+        .map(|key| key.to_string().trim_end_matches("/0").to_owned())
+        .collect();
+    if let Some(meant) = did_you_mean(cell, names.iter().map(String::as_str)) {
+        return format!("did you mean `{meant}`?");
+    }
+    let own = keys.iter().filter(|key| cell.starts_with(&*key.session));
+    let strategies: Vec<&str> = own.map(|key| &*key.strategy).collect();
+    if strategies.is_empty() {
+        let sessions: BTreeSet<&str> = keys.iter().map(|key| &*key.session).collect();
+        let sessions: Vec<&str> = sessions.into_iter().take(5).collect();
+        return format!(
+            "a cell is SESSION/STRATEGY; the first sessions are {}",
+            sessions.join(", ")
+        );
+    }
+    format!("its session has {}", strategies.join(", "))
 }

@@ -36,7 +36,9 @@ impl Axis {
             let (high, step) = ends.ok_or_else(|| wrong("a range needs a step"))?;
             let values = range(low, high, step);
             let values = values
-                .ok_or_else(|| wrong("a range is `min..max:step`, with a step above 0"))?
+                .ok_or_else(|| {
+                    wrong("a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values")
+                })?
                 .into_iter();
             values.map(|value| Setting::new(value, &place)).collect()
         } else {
@@ -45,6 +47,13 @@ impl Axis {
                 .map(|value| parse_value(value.trim(), &place))
                 .collect()
         };
+        let mut distinct: Vec<Setting> = Vec::new();
+        for value in values {
+            if distinct.iter().all(|it| it.value != value.value) {
+                distinct.push(value);
+            }
+        }
+        let values = distinct;
         if path.is_empty() || values.len() > MOST_POINTS {
             return Err(wrong("no values, or more than 10,000").into());
         }
@@ -117,6 +126,13 @@ pub(super) fn chosen(
     random: Option<usize>,
     seed: u64,
 ) -> anyhow::Result<Vec<Vec<(String, Setting)>>> {
+    for (at, axis) in axes.iter().enumerate() {
+        if axes[..at].iter().any(|other| other.path == axis.path) {
+            let problem = format!("`-P {}` is there twice", axis.path);
+            let hint = "one `-P` takes all values of a knob: `-P stage.knob=1,3,10`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+    }
     let mut sizes = axes.iter().map(|axis| axis.values.len());
     let size = sizes.try_fold(1_usize, usize::checked_mul);
     let wanted = size.map(|size| random.map_or(size, |most| most.min(size)));

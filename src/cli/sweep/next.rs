@@ -4,6 +4,7 @@ use super::Args;
 use super::grid::Axis;
 use super::preset::Chosen;
 use crate::compare::sweep::{Choice, Sweep};
+use crate::report::escape::flag;
 use crate::strategy::StrategySpec;
 
 /// The words of the command, a flag with its value in one: a run of the recommended preset. Where nothing is
@@ -30,18 +31,7 @@ pub(super) fn command(
         .to_owned(),
     ];
     let inputs = &args.inputs;
-    let scenario = inputs.named.iter();
-    words.extend(scenario.map(|path| quoted(&path.display().to_string())));
-    let sessions = inputs.session.iter();
-    words.extend(sessions.map(|path| flag("--session", &path.display().to_string())));
-    words.extend(inputs.window.iter().map(|window| flag("--window", window)));
-    words.extend(
-        inputs
-            .counter
-            .iter()
-            .map(|counter| flag("--counter", counter)),
-    );
-    words.extend(inputs.set.iter().map(|set| flag("--set", set)));
+    words.extend(inputs.words());
     if again {
         words.extend(inputs.strategy.iter().map(|name| flag("--strategy", name)));
         words.extend(
@@ -82,31 +72,4 @@ pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Axis]) -> Vec<(String, 
         (!swept.contains(&other.as_str())).then_some((hint, typed))
     });
     missing.collect()
-}
-
-fn flag(name: &str, value: &str) -> String {
-    format!("{name} {}", quoted(value))
-}
-
-/// A word as a POSIX shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:=@,+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_shell_reads_the_word_that_was_typed() {
-        assert_eq!(quoted("a/b.toml"), "a/b.toml");
-        assert_eq!(quoted("codex[a.b=1]"), "'codex[a.b=1]'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Point, next, typed};
+use super::{Point, typed};
 use crate::cli::template;
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::escape::plain;
@@ -51,7 +51,7 @@ impl<'a> Chosen<'a> {
         let lines = self.choice.map(|choice| verdict(sweep, choice));
         let other = self.setting.filter(|_| written.is_default);
         let other = other.filter(|setting| !setting.is_default);
-        let candidate = other.map(|setting| next::quoted(setting.spec.name()));
+        let candidate = other.map(|setting| crate::report::escape::shell(setting.spec.name()));
         let facts = json!({
             "scenario": scenario,
             "seed": seed,

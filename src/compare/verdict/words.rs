@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, Obstacle, Verdict};
+use super::{
+    Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, MARGIN, Obstacle, Verdict,
+};
 use crate::stats::paired::FEWEST_SESSIONS;
 
 /// Strategies that are named one by one; the others are counted.
@@ -102,17 +104,21 @@ impl Verdict {
                  and nothing else is compared"
                     .to_owned()
             }
-            Obstacle::FewSessions => format!(
-                "{} {} too few to say anything about others: {FEWEST_SESSIONS} independent ones are the \
-                 least.{}",
-                self.population,
-                if self.population.starts_with("1 ") {
-                    "is"
+            Obstacle::FewSessions => {
+                let sessions = self.population.split(' ').next().unwrap_or_default();
+                let verb = if sessions == "1" { "is" } else { "are" };
+                let independent = if sessions == self.clusters.to_string() {
+                    String::new()
                 } else {
-                    "are"
-                },
-                self.best().map(Self::as_seen).unwrap_or_default()
-            ),
+                    format!(", {} of them independent,", self.clusters)
+                };
+                format!(
+                    "{}{independent} {verb} too few to say anything about others: {FEWEST_SESSIONS} \
+                     independent ones are the least.{}",
+                    self.population,
+                    self.best().map(Self::as_seen).unwrap_or_default()
+                )
+            }
             Obstacle::NotShown => self.best().map(|it| self.not_shown(it)).unwrap_or_default(),
         }
     }
@@ -209,7 +215,7 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
     }
     let saved = candidate.saved?;
     let most = saved.confidence_interval.map(|it| it.upper_bound);
-    if most.unwrap_or(saved.point_estimate) < 0.0 {
+    if most.unwrap_or(saved.point_estimate) < 0.0 && saved.point_estimate <= -MARGIN {
         return Some(of(dearer(candidate, saved.point_estimate, all), false));
     }
     let (by, better) = candidate.dominated.as_ref()?;
@@ -226,7 +232,7 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
 
 /// `55 % fewer tokens, 2.7 times the bill, as 489 edits break the prompt cache`.
 fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
-    let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.0);
+    let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.005);
     let tokens = tokens.map(|tokens| format!("{} fewer tokens, ", percent(tokens)));
     let mut text = format!(
         "{}{:.1} times the bill",

@@ -6,7 +6,7 @@ use super::{kept, moved, sessions, verdict};
 use crate::compare::sweep::{Standing, Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::escape;
-use crate::report::layout::{self, wrap};
+use crate::report::layout::{self, command, wrap};
 use crate::stats::Estimate;
 
 /// The most lines, whatever was swept.
@@ -65,10 +65,10 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
 
 fn head(sweep: &Sweep, width: usize) -> Vec<String> {
     let title = format!(
-        "Sweep of {}: chosen on {}, {} others to confirm on",
+        "Sweep of {}: chosen on {}, {} to confirm on",
         many(sweep.points.len(), "setting", "settings"),
         sessions(sweep),
-        sweep.confirm.len()
+        many(sweep.confirm.len(), "other", "others")
     );
     let mut lines = wrap(&title, width);
     lines.push(String::new());
@@ -262,25 +262,4 @@ fn block(heading: &str, text: &str, width: usize) -> Vec<String> {
         _ => format!("{:7}{line}", ""),
     });
     lines.collect()
-}
-
-/// A command beside its heading. It breaks between its words, so that it can be copied.
-fn command(heading: &str, words: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = format!("{heading:<7}");
-    for (at, word) in words.iter().enumerate() {
-        let word = escape::plain(word);
-        // A blank, and ` \\` at the end of a line.
-        if at > 0 && layout::width(&line) + layout::width(&word) + 3 > width {
-            lines.push(format!("{line} \\"));
-            line = format!("{:9}{word}", "");
-            continue;
-        }
-        if at > 0 {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    lines.push(line);
-    lines
 }
