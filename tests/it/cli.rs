@@ -444,6 +444,49 @@ fn a_starter_scenario_is_written_once_and_runs() {
 }
 
 #[test]
+fn a_scenarios_own_strategy_is_named_and_the_next_command_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = SMALL.replace(
+        "preset = 'observation-masking'\n",
+        "preset = 'observation-masking'\nname = 'ours'\n",
+    );
+    let scenario = scenario.replace("controls = false\n", "");
+    fs::write(folder.path().join("small.toml"), scenario).unwrap();
+    let typed = ["--strategy", "ours[keep_last=3]", "--window", "24k"];
+    let ran = run(
+        folder.path(),
+        &[&["run", "small.toml"][..], &typed].concat(),
+    );
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let screen = stdout(&ran);
+    assert!(screen.contains("  ours[keep_last=3] "), "{screen}");
+    let (_, next) = screen.split_once("Next ").unwrap();
+    let next = next.replace("\\\n", " ");
+    let next: Vec<&str> = next.split_whitespace().collect();
+    let next = next.join(" ");
+    let wanted =
+        "proctor sweep small.toml --window 24k --strategy 'ours[clear_results.keep_last=3]' -P ";
+    assert!(next.starts_with(wanted), "{next}");
+    // A shell takes it as it is printed.
+    let words = next.replace('\'', "");
+    let words: Vec<&str> = words.split(' ').skip(1).collect();
+    let swept = run(folder.path(), &words);
+    assert!(swept.status.success(), "{}", stderr(&swept));
+}
+
+#[test]
+fn an_address_without_a_scheme_is_no_name_of_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in ["localhost:8000/v1", "localhost", "host/v1"] {
+        let model = format!("openai:m@{address}");
+        let output = run(folder.path(), &["plan", "--graded", &model, "--usd", "1"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let hint = format!("write `openai:MODEL@http://{address}`");
+        assert!(stderr(&output).contains(&hint), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn generated_sessions_are_read_back_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(

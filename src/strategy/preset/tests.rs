@@ -141,7 +141,13 @@ fn overrides_show_in_the_name_and_are_checked() {
         "observation-masking",
         "keep_last",
         "5",
-        "flag `--set`: `keep_last` names no knob",
+        "observation-masking[clear_results.keep_last=5]",
+    );
+    check(
+        "observation-masking",
+        "keep_lst",
+        "5",
+        "flag `--set`: `keep_lst` names no knob of `observation-masking`",
     );
     check(
         "learn-claude-code-s06",
