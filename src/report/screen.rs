@@ -306,7 +306,7 @@ impl Terminal {
         }
         if left_out > 0 {
             let more = display::many(left_out, "more strategy", "more strategies");
-            let text = format!("{INDENT}… and {more}: --tables comparison");
+            let text = format!("{INDENT}… and {more}: --tables=comparison");
             out.push(self.paint(Style::Dim, &text));
         }
         let legend =
