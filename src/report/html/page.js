@@ -27,7 +27,12 @@
       var button = head.querySelector("button");
       if (!button) return;
       button.addEventListener("click", function () {
-        var down = head.getAttribute("aria-sort") !== "descending";
+        // Names begin with A; of numbers the largest comes first.
+        var is_text = list(body.rows).every(function (row) {
+          return !row.cells[column].hasAttribute("data-value");
+        });
+        var sorted = head.getAttribute("aria-sort");
+        var down = sorted === null ? !is_text : sorted === "ascending";
         all("thead th", table).forEach(function (other) { other.removeAttribute("aria-sort"); });
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         var rows = list(body.rows);
@@ -38,7 +43,7 @@
           var x = a.getAttribute("data-value"), y = b.getAttribute("data-value");
           if (x === null && y === null) {
             var order = a.textContent.localeCompare(b.textContent);
-            return down ? order : -order;
+            return down ? -order : order;
           }
           if (x === null) return 1;
           if (y === null) return -1;
@@ -158,13 +163,21 @@
 
   // The prompt of one call of a timeline: its size, what was compacted there, and what that lost.
   function tokens(count) { return count < 1000 ? String(count) : (count / 1000).toFixed(1) + "k"; }
-  function quoted(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
+  function quoted(text) {
+    return /^[\w@.:-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
+  }
   function inspect(part, calls) {
     var session = part.getAttribute("data-session"), cells = calls[session] || [];
     var form = part.querySelector("form"), out = part.querySelector(".prompt");
     var select = form.querySelector("select"), input = form.querySelector("input");
     cells.forEach(function (cell, at) { option(select, cell.strategy, at); });
-    if (cells.length > 1) select.value = 1;
+    var full = cells.filter(function (cell) { return cell.is_full; })[0];
+    if (full && cells.length > 1) select.value = 1;
+    function is_hidden(cell) {
+      return all("g[data-series]", part).some(function (line) {
+        return line.getAttribute("data-series") === cell.series && line.style.display === "none";
+      });
+    }
     function own(id, strategy, session_at, strategy_at) {
       return (tables[id] || []).filter(function (row) {
         return row[session_at] === session && row[strategy_at] === strategy;
@@ -181,10 +194,10 @@
           "There is no such call; the last one is " + input.max + ".");
         return;
       }
-      var full = cells[0].tokens[call], cached = cell.cached[call];
+      var uncut = full && full !== cell ? full.tokens[call] : undefined, cached = cell.cached[call];
       add(out, "p", "Prompt of " + tokens(cell.tokens[call]) + " tokens" +
         (cached === undefined ? "" : ", " + tokens(cached) + " of them read from the cache") +
-        (full === undefined ? "" : "; " + tokens(full) + " with full history") + ".");
+        (uncut === undefined ? "" : "; " + tokens(uncut) + " with full history") + ".");
       var changes = own("compacted", cell.strategy, 5, 4), here = changes.filter(function (row) {
         return Number(row[7]) === call;
       });
@@ -213,7 +226,7 @@
       add(out, "p", "Every entry of this prompt, with its fate and the stage that decided it, is what this command prints. " +
         "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
       add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
-        (cell.window === null ? "" : " --window " + cell.window) +
+        (cell.window === null ? "" : " --window " + quoted(cell.window)) +
         (cell.counter === null ? "" : " --counter " + quoted(cell.counter)) + " --at " + call);
     }
     select.addEventListener("change", show);
@@ -232,7 +245,7 @@
         var call = Math.round(axis[4] + (x - axis[0]) / (axis[2] - axis[0]) * (axis[5] - axis[4]));
         var height = (axis[3] - y) / (axis[3] - axis[1]) * axis[6], nearest = null;
         cells.forEach(function (cell, at) {
-          if (!(call in cell.tokens)) return;
+          if (!(call in cell.tokens) || is_hidden(cell)) return;
           var far = Math.abs(cell.tokens[call] - height);
           if (nearest === null || far < nearest.far) nearest = { at: at, far: far };
         });
