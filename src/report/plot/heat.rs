@@ -30,8 +30,12 @@ const RAMP: [Color; 5] = [
     Color(8, 29, 88),
 ];
 
-/// From this share of the ramp on, paper has a higher contrast than ink (WCAG 2).
-const DARK_FROM: f64 = 0.623_58;
+/// The colours of figures on the ramp. A page in dark colours swaps [`INK`] and [`PAPER`], and not the ramp.
+const BLACK: Color = Color(0, 0, 0);
+const WHITE: Color = Color(255, 255, 254);
+
+/// From this relative luminance on, black has a higher contrast than white (WCAG 2).
+const BLACK_FROM: f64 = 0.179;
 
 /// All pairs of knobs; one knob alone is a map of one row.
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
@@ -100,9 +104,14 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
                 continue;
             };
             let share = share(value, low, high);
-            scene.rect(edges, shade(share), 1.0);
+            let shade = shade(share);
+            scene.rect(edges, shade, 1.0);
             if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
-                let ink = if share < DARK_FROM { INK } else { PAPER };
+                let ink = if luminance(shade) < BLACK_FROM {
+                    WHITE
+                } else {
+                    BLACK
+                };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
             if cell.chosen {
@@ -205,6 +214,19 @@ fn shade(share: f64) -> Color {
     DerivedColorMap::new(&RAMP).get_color(share)
 }
 
+/// Relative luminance (WCAG 2).
+fn luminance(Color(red, green, blue): Color) -> f64 {
+    let linear = |part: u8| {
+        let share = f64::from(part) / 255.0;
+        if share <= 0.04045 {
+            share / 12.92
+        } else {
+            libm::pow((share + 0.055) / 1.055, 2.4)
+        }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,27 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_the_ink_of_higher_contrast() {
-        let contrast = |one: Color, other: Color| {
-            let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-            (one / other).max(other / one)
-        };
-        for (share, is_ink) in [(DARK_FROM - 0.001, true), (DARK_FROM + 0.001, false)] {
-            let color = shade(share);
-            assert_eq!(contrast(INK, color) >= contrast(PAPER, color), is_ink);
-        }
-    }
-
-    /// Relative luminance (WCAG 2).
-    fn luminance(Color(red, green, blue): Color) -> f64 {
-        let linear = |part: u8| {
-            let share = f64::from(part) / 255.0;
-            if share <= 0.04045 {
-                share / 12.92
+    fn figures_are_readable_on_every_shade() {
+        for step in 0..=1_000 {
+            let shade = luminance(shade(f64::from(step) / 1_000.0)) + 0.05;
+            let contrast = if shade - 0.05 < BLACK_FROM {
+                (luminance(WHITE) + 0.05) / shade
             } else {
-                libm::pow((share + 0.055) / 1.055, 2.4)
-            }
-        };
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+                shade / (luminance(BLACK) + 0.05)
+            };
+            assert!(contrast >= 4.5, "{step}: {contrast}");
+        }
     }
 }
