@@ -4,6 +4,7 @@ use super::axes::{percent, reach};
 use super::rows::{self, Row, Value};
 use super::scatter::ends;
 use super::scene::{BLUE, INK, Mark, Scene, VERMILLION};
+use crate::report::headline::label;
 use crate::report::{Report, Role, display};
 
 /// Values below this share are drawn at the edge.
@@ -41,7 +42,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
             format!("{of} {}", share.as_deref().unwrap_or("not measured"))
         });
         Row {
-            title: row.name.clone(),
+            title: label(&row.name),
             words: in_words.join(", "),
             margin: None,
             values: values.collect(),

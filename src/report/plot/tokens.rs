@@ -8,6 +8,7 @@ use super::scene::{
     line_keys, line_of,
 };
 use crate::record::{Arm, CellRecord};
+use crate::report::headline::label;
 use crate::report::{Report, display};
 use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
@@ -136,14 +137,14 @@ fn title(sessions: &[Session<'_>], name: &str) -> String {
         [session] => session.cells.iter().find(|cell| cell.strategy == name),
         _ => None,
     };
-    cell.map_or_else(|| name.to_owned(), |cell| series_name(cell))
+    cell.map_or_else(|| label(name), |cell| series_name(cell))
 }
 
 /// The name of a cell's line in the picture of its session.
 pub(crate) fn series_name(cell: &CellRecord) -> String {
     match (cell.arm, cell.end.call()) {
-        (Arm::Strategy, None) => cell.strategy.clone(),
-        (Arm::Strategy, Some(call)) => format!("{}, ended at {call}", cell.strategy),
+        (Arm::Strategy, None) => label(&cell.strategy),
+        (Arm::Strategy, Some(call)) => format!("{}, ended at {call}", label(&cell.strategy)),
         (Arm::Reference | Arm::Floor, _) => FULL.to_owned(),
     }
 }
