@@ -63,6 +63,11 @@
         rows.forEach(function (row) { row.cells[Number(box.value)].hidden = !box.checked; });
       });
     }
+    // A telephone has room for a few columns.
+    if (matchMedia("(max-width: 40rem)").matches) {
+      all("[data-wide]", picker).forEach(function (box) { box.checked = box.defaultChecked = false; });
+      choose();
+    }
     form.addEventListener("change", choose);
     form.addEventListener("reset", function () { setTimeout(choose); });
     form.addEventListener("submit", function (event) { event.preventDefault(); });
