@@ -2,6 +2,7 @@
 //! a newcomer's words.
 
 use crate::compare::verdict::short_name;
+use crate::metric::metric;
 use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
 
 /// A column of the comparison, or of the costs.
@@ -48,10 +49,21 @@ const fn headline(
 }
 
 impl Headline {
+    /// The headline of a column.
+    pub(super) fn of(column: &str) -> Option<&'static Self> {
+        HEADLINES.iter().find(|it| it.column == column)
+    }
+
     /// The heading on one line.
     pub(super) fn words(&self) -> String {
         self.heading.join(" ").trim().to_owned()
     }
+}
+
+/// The words of a metric: those of its headline, or its heading in tables.
+pub(super) fn words(id: &str) -> String {
+    let other = || metric(id).map_or_else(|| id.to_owned(), |metric| metric.label.to_owned());
+    Headline::of(id).map_or_else(other, Headline::words)
 }
 
 /// The rows that are shown first, the best bill first and the broken last; controls of the run, `full` and

@@ -7,12 +7,13 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
-use crate::report::{BannerLevel, RenderError, Report, Subject, escape, format};
+use crate::report::{BannerLevel, RenderError, Report, Subject, escape};
 
 mod calls;
 mod compactions;
 mod evidence;
 mod retention;
+mod sweep;
 mod tables;
 mod template;
 
@@ -26,18 +27,9 @@ const PLACED: &[&str] = &["comparison", "findings", "metrics"];
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     match &report.subject {
         Subject::Run => template::render("run.html", of_run(report)?),
-        Subject::Comparison(_) | Subject::Sweep(_) => {
-            let pictures: Result<Vec<Json>, RenderError> = format::pictures(report)
-                .map(|scenes| figure(&scenes))
-                .collect();
-            let page = json!({
-                "title": report.title,
-                "lines": report.lines,
-                "pictures": pictures?,
-                "sections": report.sections.iter().map(tables::view).collect::<Vec<_>>(),
-            });
-            template::render("report.html", page)
-        }
+        Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
+        // No format makes a page of a comparison.
+        Subject::Comparison(_) => Err(RenderError::Html("it is no run and no sweep".to_owned())),
     }
 }
 
@@ -58,7 +50,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         let lines: Vec<Json> = lines
             .map(|line| json!({ "label": line.label, "text": line.text }))
             .collect();
-        json!({ "heading": "Verdict", "lines": lines, "trust": report.trust })
+        json!({ "lines": lines, "trust": report.trust })
     });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();

@@ -3,13 +3,13 @@
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
-use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, WIDE, fitted, text_width};
+use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
-use crate::report::display;
+use crate::report::{display, headline};
 
-/// The left edges of the two maps, and the width of each.
+/// The left edges of the two maps, and the width of each; in a narrow picture one is below the other.
 const LEFTS: [f64; 2] = [92.0, 484.0];
-const MAP: f64 = 296.0;
+const MAP: f64 = 288.0;
 /// The size of figures that do not fit otherwise.
 const SMALL: f64 = 11.5;
 /// The greatest height of a map.
@@ -38,8 +38,13 @@ const WHITE: Color = Color(255, 255, 254);
 const BLACK_FROM: f64 = 0.179;
 
 /// All pairs of knobs; one knob alone is a map of one row.
-pub(crate) fn scene(sweep: &Sweep) -> Scene {
-    let mut scene = Scene::new("What each pair of knobs saves and keeps", WIDE);
+pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
+    let title = if sweep.pairs.is_empty() {
+        "What each value of the knob saves and keeps"
+    } else {
+        "What each pair of knobs saves and keeps"
+    };
+    let mut scene = Scene::new(title, width);
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => vec![pairs::pair(&sweep.points, "", &knob.knob)],
         (pairs, _) => pairs.to_vec(),
@@ -68,17 +73,22 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
         scene.note(&format!("rows: {down}"));
     }
     scene.note(&format!("columns: {across}"));
-    let y = scene.y + 6.0;
-    let maps: [(f64, &str, CellValue); 2] = [
-        (LEFTS[0], &sweep.cost, |cell| cell.cost),
-        (LEFTS[1], &sweep.quality, |cell| cell.quality),
+    let is_narrow = scene.is_narrow();
+    let mut top = scene.y + 6.0;
+    let maps: [(&str, CellValue); 2] = [
+        (&sweep.cost, |cell| cell.cost),
+        (&sweep.quality, |cell| cell.quality),
     ];
-    let ends = maps.map(|(left, title, value)| {
-        let heading = format!("{title}, more is better");
-        scene.label((left + MAP / 2.0, y), &heading, HPos::Center);
-        draw(scene, pair, value, (left, y + 14.0))
-    });
-    scene.y = ends[0].max(ends[1]);
+    for ((metric, value), left) in maps.into_iter().zip(LEFTS) {
+        let left = if is_narrow { LEFTS[0] } else { left };
+        let heading = format!("{}, more is better", headline::words(metric));
+        scene.label((left + MAP / 2.0, top), &heading, HPos::Center);
+        let end = draw(scene, pair, value, (left, top + 14.0));
+        scene.y = scene.y.max(end);
+        if is_narrow {
+            top = end + 16.0;
+        }
+    }
 }
 
 /// Draws one map, and returns where it ends.

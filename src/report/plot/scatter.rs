@@ -107,7 +107,7 @@ pub(super) fn draw_in(
     }
     for ((point, name), number) in listed.iter().zip(1..) {
         write_name(scene, &panel, &mut taken, point, &number.to_string());
-        scene.note(&format!("{number}  {name}"));
+        scene.paragraph(&format!("{number}  {name}"));
     }
 }
 
