@@ -35,7 +35,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     });
     let drawn: Vec<(&SweepPoint, (Estimate, Estimate))> = drawn.collect();
     if drawn.is_empty() {
-        scene.note("every setting is broken or was not measured");
+        scene.paragraph("every setting is broken or was not measured");
         return scene;
     }
     // Listed are the default, the chosen one, and each other result on the front once; all settings where
@@ -86,10 +86,10 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
         ),
     ];
     for (count, words) in counts.into_iter().filter(|(count, _)| *count > 0) {
-        scene.note(&format!("{count} {words}"));
+        scene.paragraph(&format!("{count} {words}"));
     }
     if sweep.tune.len() > 1 {
-        scene.note("on the front: in so many rounds, one session left out of each");
+        scene.paragraph("on the front: in so many rounds, one session left out of each");
     }
     scene
 }

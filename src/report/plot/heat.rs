@@ -11,7 +11,7 @@ use crate::report::{display, headline};
 const LEFTS: [f64; 2] = [92.0, 484.0];
 const MAP: f64 = 288.0;
 /// The size of figures that do not fit otherwise.
-const SMALL: f64 = 11.5;
+const SMALL: f64 = 13.0;
 /// The greatest height of a map.
 const HIGHEST: f64 = 420.0;
 const ROW: f64 = 30.0;

@@ -51,7 +51,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         let (low, high) = reach(values.chain(zero), intervals, (0.1, 1.0), (0.07, 0.02));
         (low, high.min(1.05))
     };
-    let titles = ["cost saved, in percent of full history", kept];
+    let titles = ["cost saved, % of full history", kept];
     let ranges = [range(0), range(1)];
     scatter::draw_in(&mut scene, &points, ranges, titles);
     let left_out = strategies
