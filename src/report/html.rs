@@ -66,10 +66,8 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "headline": both(|width| pareto::scene(report, width))?,
         "comparison": tables::comparison(report),
         "lost": evidence.lost(),
-        "pictures": [
-            both(|width| savings::scene(report, width))?,
-            both(|width| cache::scene(report, width))?,
-        ],
+        "savings": both(|width| savings::scene(report, width))?,
+        "cache": both(|width| cache::scene(report, width))?,
         "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
         "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
