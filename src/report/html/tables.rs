@@ -57,7 +57,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
             table,
             row,
             &headline::label(&row.name),
-            first.chain(others).collect(),
+            &first.chain(others).collect::<Vec<_>>(),
         )
     };
     Some(json!({
@@ -77,7 +77,7 @@ pub(super) fn view(section: &Section) -> Json {
     let row = |row: &Row| {
         let cells = row.cells.iter().zip(1..);
         let cells = cells.map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
-        self::row(table, row, &row.name, cells.collect())
+        self::row(table, row, &row.name, &cells.collect::<Vec<_>>())
     };
     json!({
         "title": section.title,
@@ -100,7 +100,7 @@ fn head(table: &Table, (at, column): (usize, &Column), is_hidden: bool) -> Json 
     })
 }
 
-fn row(table: &Table, row: &Row, label: &str, cells: Vec<Json>) -> Json {
+fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
     // A row outside the ranking is greyed where others are ranked.
     let ranks = table.rows.iter().any(|row| row.ranked);
     json!({
