@@ -249,7 +249,11 @@ fn write_name(
     }
     if far > 20.0 {
         let end = (x.clamp(place[0], place[2]), y.clamp(place[1], place[3]));
-        scene.line(&[(x, y), end], INK, 1, 0.35);
+        // The line to an arrow begins at its base.
+        let (right, down) = beyond(panel, point.at).unwrap_or_default();
+        let length = ARROW * point.radius;
+        let from = (x - right * length, y - down * length);
+        scene.line(&[from, end], INK, 1, 0.35);
     }
     taken.boxes.push(place);
     scene.label(to, text, HPos::Center);
