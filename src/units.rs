@@ -144,10 +144,14 @@ impl Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Dollars to the hundredth of a cent, rounded down.
+    /// Dollars and cents; below a dollar to the hundredth of a cent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.0 / 100_000;
-        write!(f, "${}.{:04}", parts / 10_000, parts % 10_000)
+        let parts = (self.0.saturating_add(50_000)) / 100_000;
+        if parts < 10_000 {
+            return write!(f, "$0.{parts:04}");
+        }
+        let cents = (self.0.saturating_add(5_000_000)) / 10_000_000;
+        write!(f, "${}.{:02}", cents / 100, cents % 100)
     }
 }
 
@@ -375,11 +379,16 @@ mod tests {
         // Three dollars per million tokens are 3,000 nano-dollars per token.
         let price = Usd(3_000).times(Tokens(1_500_000));
         assert_eq!(price, Usd(4_500_000_000));
-        assert_eq!(
-            (price + Usd(12_345_678)).to_string(),
-            "$4.5123",
-            "a hundredth of a cent is the last digit"
-        );
+        for (amount, text) in [
+            (Usd(0), "$0.0000"),
+            (Usd(12_345_678), "$0.0123"),
+            (Usd(999_940_000), "$0.9999"),
+            (Usd(999_950_000), "$1.00"),
+            (price, "$4.50"),
+            (Usd::of_dollars(10.885_5), "$10.89"),
+        ] {
+            assert_eq!(amount.to_string(), text);
+        }
     }
 
     #[test]

@@ -408,7 +408,7 @@ mod tests {
             Some(2.5),
             0.5,
             false,
-            Some("this run may cost $2.5000 ($2.5000 expected), above the limit of $0.5000"),
+            Some("this run may cost $2.50 ($2.50 expected), above the limit of $0.5000"),
         );
         check(Some(9.0), 1.0, true, None);
         check(None, 1.0, false, unknown);

@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::headline::{HEADLINES, Headline, WAIT};
+use super::headline;
 use super::markdown::{banner, verdict, write_section, write_table};
-use super::{
-    BannerLevel, Cell, Column, Controls, Report, Role, Row, Section, Subject, Value, display,
-    escape,
-};
+use super::{BannerLevel, Cell, Column, Report, Row, Section, Subject, display, escape};
 
 /// GitHub refuses comments of more than 65,535 characters; other servers count bytes.
 pub const MOST_BYTES: usize = 60_000;
@@ -57,8 +54,8 @@ pub fn render(report: &Report) -> String {
 }
 
 fn of_run(out: &mut String, report: &Report) {
-    if let Some(comparison) = report.section("comparison") {
-        let section = few_columns(report, comparison);
+    if report.section("comparison").is_some() {
+        let section = few_columns(report);
         let all: Vec<usize> = (1..section.table.columns.len()).collect();
         write_table(out, &section.table, &all);
         for note in &section.notes {
@@ -80,48 +77,18 @@ fn of_run(out: &mut String, report: &Report) {
     }
 }
 
-/// The comparison of a run in the columns of a comment, the best bill first; controls only where one
-/// failed.
-fn few_columns(report: &Report, comparison: &Section) -> Section {
-    let table = &comparison.table;
-    let value = |row: &Row, id: &str| -> Option<Cell> {
-        let found = if id == WAIT {
-            let costs = &report.section("cost_by_scheme")?.table;
-            let of_strategy = costs.rows.iter().find(|it| it.name == row.name)?;
-            let cell = costs.cell(of_strategy, id)?;
-            (cell.value != Value::Text("unknown".to_owned())).then(|| cell.clone())
-        } else {
-            table.cell(row, id).cloned()
-        };
-        found.filter(|cell| cell.value != Value::NotMeasured)
-    };
-    let shows_controls = matches!(report.controls, Controls::Failed { .. });
-    let is_shown = |row: &&Row| row.role == Role::Strategy || shows_controls;
-    let mut rows: Vec<&Row> = table.rows.iter().filter(is_shown).collect();
-    let savings = |row: &Row| match value(row, "cost_savings").map(|cell| cell.value) {
-        Some(Value::Percent(share)) => share,
-        Some(_) | None => f64::NEG_INFINITY,
-    };
-    let is_broken = |row: &Row| row.marks.iter().any(|mark| mark.starts_with("broken"));
-    rows.sort_by(|left, right| {
-        let by_savings = savings(right).total_cmp(&savings(left));
-        is_broken(left).cmp(&is_broken(right)).then(by_savings)
-    });
+/// The comparison of a run in the columns of a comment.
+fn few_columns(report: &Report) -> Section {
+    let mut rows = headline::rows(report);
     let more = rows.len().saturating_sub(MOST_STRATEGIES);
     rows.truncate(MOST_STRATEGIES);
-    let is_known = |headline: &&Headline| {
-        let id = headline.column;
-        let mut cells = rows.iter().filter_map(|row| value(row, id));
-        // An edge that no strategy names repeats the usual bill.
-        let column = table.columns.iter().find(|column| column.id == id);
-        let is_hidden = column.is_some_and(|column| column.priority == Column::FILES_ONLY);
-        !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
-    };
-    let columns: Vec<&Headline> = HEADLINES.iter().filter(is_known).collect();
+    let columns = headline::columns(report, &rows);
     let cells = |row: &Row| -> Vec<Cell> {
-        let cells = columns.iter().map(|it| value(row, it.column));
+        let cells = columns
+            .iter()
+            .map(|it| headline::cell(report, row, it.column));
         cells
-            .map(|cell| cell.unwrap_or(Cell::NOT_MEASURED))
+            .map(|cell| cell.cloned().unwrap_or(Cell::NOT_MEASURED))
             .collect()
     };
     let rows = rows.into_iter().map(|row| Row {
@@ -193,6 +160,7 @@ fn cut(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Role;
     use proptest::prelude::*;
 
     #[test]

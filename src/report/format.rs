@@ -105,7 +105,7 @@ const FORMATS: &[Format] = &[
     Format::new(
         "heat.svg",
         &[Sweep],
-        Picture(|report, width| of_sweep(report, width, |sweep, _| heat::scene(sweep))),
+        Picture(|report, width| of_sweep(report, width, heat::scene)),
     ),
     Format::new(
         "svg",

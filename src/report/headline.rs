@@ -1,4 +1,9 @@
-//! The columns that are shown first: those of the comparison that decide, in a newcomer's words.
+//! The parts of a comparison that are shown first: its rows, the columns that decide, and short values, in
+//! a newcomer's words.
+
+use crate::compare::verdict::short_name;
+use crate::metric::metric;
+use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
 
 /// A column of the comparison, or of the costs.
 pub(super) struct Headline {
@@ -44,8 +49,98 @@ const fn headline(
 }
 
 impl Headline {
+    /// The headline of a column.
+    pub(super) fn of(column: &str) -> Option<&'static Self> {
+        HEADLINES.iter().find(|it| it.column == column)
+    }
+
     /// The heading on one line.
     pub(super) fn words(&self) -> String {
         self.heading.join(" ").trim().to_owned()
+    }
+}
+
+/// The words of a metric: those of its headline, or its heading in tables.
+pub(super) fn words(id: &str) -> String {
+    let other = || metric(id).map_or_else(|| id.to_owned(), |metric| metric.label.to_owned());
+    Headline::of(id).map_or_else(other, Headline::words)
+}
+
+/// The rows that are shown first, the best bill first and the broken last; controls of the run, `full` and
+/// `empty`, only where one failed.
+pub(super) fn rows(report: &Report) -> Vec<&Row> {
+    let shows_controls = matches!(report.controls, Controls::Failed { .. });
+    let is_shown = |row: &&Row| row.role == Role::Strategy || shows_controls;
+    let mut rows: Vec<&Row> = report.compared().iter().filter(is_shown).collect();
+    let savings = |row: &Row| {
+        let share = report.share(row, "cost_savings");
+        share.map_or(f64::NEG_INFINITY, |(share, _)| share)
+    };
+    rows.sort_by(|left, right| {
+        let by_savings = savings(right).total_cmp(&savings(left));
+        left.is_broken().cmp(&right.is_broken()).then(by_savings)
+    });
+    rows
+}
+
+/// The headlines that were measured in at least one of these rows.
+pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> {
+    let comparison = report.section("comparison");
+    let is_known = |headline: &&Headline| {
+        let id = headline.column;
+        let mut columns = comparison.iter().flat_map(|it| &it.table.columns);
+        // An edge that no strategy names repeats the usual bill.
+        let is_hidden = columns.any(|it| it.id == id && it.priority == Column::FILES_ONLY);
+        let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
+        !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
+    };
+    HEADLINES.iter().filter(is_known).collect()
+}
+
+/// The cell of a row in the column of a headline; `None` where it was not measured.
+pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option<&'a Cell> {
+    let found = if column == WAIT {
+        let costs = &report.section("cost_by_scheme")?.table;
+        let of_strategy = costs.rows.iter().find(|it| it.name == row.name)?;
+        let cell = costs.cell(of_strategy, column)?;
+        (cell.value != Value::Text("unknown".to_owned())).then_some(cell)
+    } else {
+        report.section("comparison")?.table.cell(row, column)
+    };
+    found.filter(|cell| cell.value != Value::NotMeasured)
+}
+
+/// A value in whole points and half of its interval: `25` and `±5`.
+pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
+    let whole = |share: f64| {
+        let text = format!("{:.0}", (share * 100.0).abs());
+        if share < 0.0 && text != "0" {
+            format!("−{text}")
+        } else {
+            text
+        }
+    };
+    match cell.value {
+        Value::Percent(share) => {
+            let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
+            (whole(share), half.map(|half| format!("±{}", whole(half))))
+        }
+        Value::NotMeasured | Value::NotApplicable => ("–".to_owned(), None),
+        ref value => (display::value(value), None),
+    }
+}
+
+/// Whether a strategy is a control that was named in the run, `tail@20000`.
+pub(super) fn is_control(name: &str) -> bool {
+    name.starts_with("tail@") || name.starts_with("random@")
+}
+
+/// The short name of a strategy; controls are marked.
+pub(super) fn label(name: &str) -> String {
+    let short = short_name(name);
+    if is_control(name) {
+        short + " (control)"
+    } else {
+        short
     }
 }

@@ -6,18 +6,15 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::metric::metric;
-use crate::report::headline::{HEADLINES, KEPT};
 use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
-use crate::report::{
-    BannerLevel, Cell, Column, RenderError, Report, Role, Row, Section, Subject, Value, display,
-    escape, format,
-};
+use crate::report::{BannerLevel, RenderError, Report, Subject, escape};
 
 mod calls;
 mod compactions;
 mod evidence;
 mod retention;
+mod sweep;
+mod tables;
 mod template;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
@@ -30,18 +27,9 @@ const PLACED: &[&str] = &["comparison", "findings", "metrics"];
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     match &report.subject {
         Subject::Run => template::render("run.html", of_run(report)?),
-        Subject::Comparison(_) | Subject::Sweep(_) => {
-            let pictures: Result<Vec<Json>, RenderError> = format::pictures(report)
-                .map(|scenes| figure(&scenes))
-                .collect();
-            let page = json!({
-                "title": report.title,
-                "lines": report.lines,
-                "pictures": pictures?,
-                "sections": report.sections.iter().map(|section| view(section, None)).collect::<Vec<_>>(),
-            });
-            template::render("report.html", page)
-        }
+        Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
+        // No format makes a page of a comparison.
+        Subject::Comparison(_) => Err(RenderError::Html("it is no run and no sweep".to_owned())),
     }
 }
 
@@ -54,20 +42,15 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         Ok(json!({ "session": session, "picture": picture }))
     });
     let compactions = compactions::all(report, &sessions);
-    let tables = report.sections.iter();
-    let tables = tables.filter(|section| !PLACED.contains(&section.id));
-    let section = |id: &str| report.section(id).map(|section| view(section, None));
-    // Of what was kept, the page shows one column at first.
-    let (kept, _) = report.kept();
-    let is_headline = |id: &str| HEADLINES.iter().any(|it| it.column == id);
-    let is_first = |id: &str| id == kept || !KEPT.contains(&id) && is_headline(id);
-    let comparison = report.section("comparison");
+    let others = report.sections.iter();
+    let others = others.filter(|section| !PLACED.contains(&section.id));
+    let section = |id: &str| report.section(id).map(tables::view);
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
         let lines: Vec<Json> = lines
             .map(|line| json!({ "label": line.label, "text": line.text }))
             .collect();
-        json!({ "heading": "Verdict", "lines": lines, "trust": report.trust })
+        json!({ "lines": lines, "trust": report.trust })
     });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();
@@ -81,12 +64,10 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "urgent": banners(true),
         "caveats": banners(false),
         "headline": both(|width| pareto::scene(report, width))?,
-        "comparison": comparison.map(|section| view(section, Some(&is_first))),
+        "comparison": tables::comparison(report),
         "lost": evidence.lost(),
-        "pictures": [
-            both(|width| savings::scene(report, width))?,
-            both(|width| cache::scene(report, width))?,
-        ],
+        "savings": both(|width| savings::scene(report, width))?,
+        "cache": both(|width| cache::scene(report, width))?,
         "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
         "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
@@ -98,7 +79,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
         "findings": section("findings"),
-        "tables": tables.map(|section| view(section, None)).collect::<Vec<_>>(),
+        "tables": others.map(tables::view).collect::<Vec<_>>(),
         "metrics": section("metrics"),
     }))
 }
@@ -139,67 +120,6 @@ fn drawing(scene: &Scene, class: &str) -> Result<Json, RenderError> {
     Ok(json!({
         "class": class, "inner": inner, "series": series.collect::<Vec<_>>(), "axis": axis,
     }))
-}
-
-/// A section as the template of tables shows it, without columns in which nothing was measured.
-///
-/// The columns that `is_first` names are shown at first, and a reader chooses among the others; without
-/// it all are shown.
-fn view(section: &Section, is_first: Option<&dyn Fn(&str) -> bool>) -> Json {
-    let table = &section.table;
-    let is_shown =
-        |column: &Column| column.priority != Column::FILES_ONLY || section.id != "comparison";
-    let columns = table.columns.iter().enumerate();
-    let head = columns.filter(|(at, column)| *at == 0 || is_shown(column));
-    let is_hidden = |column: &Column| is_first.is_some_and(|is_first| !is_first(column.id));
-    let head = head.map(|(at, column)| {
-        json!({
-            "label": column.label,
-            "is_text": at > 0 && table.is_text(at),
-            "is_hidden": at > 0 && is_hidden(column),
-            "about": metric(column.id).map(|metric| metric.doc),
-        })
-    });
-    // A row outside the ranking is greyed where others are ranked.
-    let ranks = table.rows.iter().any(|row| row.ranked);
-    let row = |row: &Row| {
-        let cells = row.cells.iter().zip(table.columns.iter().skip(1));
-        let cells = cells.filter(|(_, column)| is_shown(column));
-        json!({
-            "name": row.name,
-            "is_control": matches!(row.role, Role::Reference | Role::Floor),
-            "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,
-            "marks": row.marks.join("; "),
-            "cells": cells.map(|(cell, column)| self::cell(cell, is_hidden(column))).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "title": section.title,
-        "about": section.about,
-        "notes": section.notes,
-        // Recorded texts keep their backticks.
-        "sets_code": section.id == "metrics",
-        "head": head.collect::<Vec<_>>(),
-        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
-    })
-}
-
-fn cell(cell: &Cell, is_hidden: bool) -> Json {
-    let number = match &cell.value {
-        Value::Percent(share) => Some(*share),
-        Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
-        Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
-    };
-    json!({
-        "is_hidden": is_hidden,
-        "number": number.map(|number| number.to_string()),
-        "is_text": matches!(cell.value, Value::Text(_)),
-        "text": display::value(&cell.value),
-        "best": cell.best,
-        "interval": display::interval(cell),
-        "n": cell.n.map(display::n),
-    })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::compare::verdict::{Line, Verdict, short_name};
+use crate::compare::verdict::{Line, Verdict};
 use crate::model::ModelKind;
-use crate::report::headline::{HEADLINES, Headline, KEPT};
+use crate::report::headline::{HEADLINES, Headline, KEPT, is_control, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
 use crate::report::{BannerLevel, Report, Role, Row, Subject, Value, display, escape};
@@ -268,7 +268,9 @@ impl Terminal {
         };
         let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
-        let names = shown.iter().map(|row| layout::width(&label(row)));
+        let names = shown
+            .iter()
+            .map(|row| layout::width(&label(&escape::plain(&row.name))));
         let room = self.columns().saturating_sub(numbers + INDENT.len());
         let name = names.max().unwrap_or(0).max("strategy".len());
         let name = name.min(LONGEST_NAME).min(room.max(12));
@@ -284,7 +286,7 @@ impl Terminal {
             out.push(self.paint(Style::Heading, text.trim_end()));
         }
         for (row, cells) in shown.iter().zip(&cells) {
-            let shown_name = fit(&label(row), name);
+            let shown_name = fit(&label(&escape::plain(&row.name)), name);
             let pad = " ".repeat(name.saturating_sub(layout::width(&shown_name)));
             let rest = if let Some(why) = not_ranked(row) {
                 let room = self.columns().saturating_sub(INDENT.len() + name + 2);
@@ -453,7 +455,7 @@ fn chosen<'a>(
         .collect();
     let front = pareto::front(&objectives);
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|at| (!(front[*at] || is_control(rows[*at])), *at));
+    order.sort_by_key(|at| (!(front[*at] || is_control(&rows[*at].name)), *at));
     order.truncate(most);
     order.sort_unstable();
     let left_out = rows.len() - order.len();
@@ -478,21 +480,6 @@ fn not_ranked(row: &Row) -> Option<String> {
     why.map(|why| format!("– {why}"))
 }
 
-/// Whether it is a control, `tail@20000`.
-fn is_control(row: &Row) -> bool {
-    row.name.starts_with("tail@") || row.name.starts_with("random@")
-}
-
-/// The short name of a strategy; controls are marked.
-fn label(row: &Row) -> String {
-    let name = short_name(&escape::plain(&row.name));
-    if is_control(row) {
-        name + " (control)"
-    } else {
-        name
-    }
-}
-
 /// A name cut to a width.
 fn fit(name: &str, width: usize) -> String {
     if layout::width(name) <= width {
@@ -515,21 +502,7 @@ fn cell(report: &Report, row: &Row, column: &Headline) -> String {
         return String::new();
     };
     let star = if cell.best { '*' } else { ' ' };
-    let whole = |share: f64| {
-        let text = format!("{:.0}", (share * 100.0).abs());
-        if share < 0.0 && text != "0" {
-            format!("−{text}")
-        } else {
-            text
-        }
-    };
-    match cell.value {
-        Value::Percent(share) => {
-            let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
-            let half = half.map(|half| format!(" ±{}", whole(half)));
-            format!("{}{}{star}", whole(share), half.unwrap_or_default())
-        }
-        Value::NotMeasured | Value::NotApplicable => "– ".to_owned(),
-        ref value => format!("{}{star}", display::value(value)),
-    }
+    let (value, half) = short_value(cell);
+    let half = half.map(|half| format!(" {half}"));
+    format!("{value}{}{star}", half.unwrap_or_default())
 }

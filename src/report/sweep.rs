@@ -8,7 +8,7 @@ use crate::stats::Estimate;
 
 mod screen;
 
-pub(crate) use screen::screen;
+pub(crate) use screen::{screen, short_label};
 
 /// The most settings off the front that a terminal shows.
 const MOST_OFF_FRONT: usize = 12;
@@ -57,15 +57,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
         last.notes.extend(notes);
     }
     let verdicts = sweep.choices.iter().map(|it| verdict(&sweep, it));
-    let method = [
-        kept(&sweep),
-        format!(
-            "Chosen on {}, confirmed on {} others. Nothing is tested over the grid: among many settings some \
-             look better by chance.",
-            many(sweep.tune.len(), "session", "sessions"),
-            sweep.confirm.len()
-        ),
-    ];
+    let method = [kept(&sweep), chosen_on(&sweep)];
     Report {
         title: format!("Sweep of {} settings", sweep.points.len()),
         lines: verdicts.flatten().chain(method).collect(),
@@ -109,6 +101,16 @@ fn row(point: &SweepPoint) -> Row {
             Cell::exact(share),
         ],
     }
+}
+
+/// The sessions of the choice, and how far it is to be trusted.
+pub(crate) fn chosen_on(sweep: &Sweep) -> String {
+    format!(
+        "Chosen on {}, confirmed on {} others. Nothing is tested over the grid: among many settings some \
+         look better by chance.",
+        many(sweep.tune.len(), "session", "sessions"),
+        sweep.confirm.len()
+    )
 }
 
 /// Which metric is kept, and why it is this one.

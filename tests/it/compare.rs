@@ -913,8 +913,8 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
     let cells = sweep["pairs"][0]["cells"].as_array().unwrap();
     assert_eq!((cells.len(), cells[0].as_array().unwrap().len()), (3, 2));
     let page = bench.read("s.html");
-    // The front for wide and for narrow screens, and a heat map.
-    assert_eq!(page.matches("<svg").count(), 3);
+    // The front and the heat map, each for wide and for narrow pages.
+    assert_eq!(page.matches("<svg").count(), 4);
     for point in points {
         for value in point["values"].as_array().unwrap() {
             let spelled = format!(

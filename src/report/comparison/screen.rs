@@ -9,7 +9,7 @@ use crate::compare::gate::GateResult;
 use crate::compare::verdict::{Line, of_pair};
 use crate::compare::{ChangedProbe, MetricDifference};
 use crate::report::display::many;
-use crate::report::headline::{HEADLINES, Headline};
+use crate::report::headline::{HEADLINES, words};
 use crate::report::layout;
 use crate::report::screen::{INDENT, Room};
 use crate::report::terminal::{Style, Terminal};
@@ -167,7 +167,7 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = (String, &MetricDifferen
     let headlines: Vec<_> = headlines.collect();
     let named = headlines.clone().into_iter().filter_map(|headline| {
         let metric = one.comparison.metric(headline.column)?;
-        Some((headline.words(), metric))
+        Some((words(headline.column), metric))
     });
     let others = one.comparison.metrics.iter().filter(move |metric| {
         let is_shown = headlines.iter().any(|it| it.column == metric.metric);
@@ -176,7 +176,7 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = (String, &MetricDifferen
             && gated
                 .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive))
     });
-    named.chain(others.map(|metric| (metric.metric.to_owned(), metric)))
+    named.chain(others.map(|metric| (words(metric.metric), metric)))
 }
 
 /// Facts of high importance that a candidate lost; without a gate, those that were right in all repeats and
@@ -228,12 +228,9 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
             continue;
         };
         let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));
-        let headline = HEADLINES
-            .iter()
-            .find(|headline| headline.column == it.metric);
         reasons.push(format!(
             "{} {}, margin {}{}",
-            headline.map_or_else(|| it.metric.to_owned(), Headline::words),
+            words(it.metric),
             change(metric),
             margin(metric.kind, it.margin),
             reason.unwrap_or_default()

@@ -10,6 +10,7 @@ use super::template::InternedRows;
 use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
 use crate::record::{Arm, Fate, Importance, ProbeRecord, ProbeText};
+use crate::report::headline::label;
 use crate::report::{Item, RenderError, Report, Row, display, probe_texts};
 
 /// Probe items that are part of the page.
@@ -34,6 +35,14 @@ struct Fact<'a> {
     item: Option<Item<'a>>,
     asked_of: BTreeSet<&'a str>,
     lost_by: BTreeMap<&'a str, Item<'a>>,
+}
+
+impl<'a> Fact<'a> {
+    /// The strategies that never lost it.
+    fn kept_by(&self) -> impl Iterator<Item = &'a str> {
+        let asked_of = self.asked_of.iter().copied();
+        asked_of.filter(|strategy| !self.lost_by.contains_key(strategy))
+    }
 }
 
 impl<'a> Evidence<'a> {
@@ -92,7 +101,8 @@ impl<'a> Evidence<'a> {
         sessions
     }
 
-    /// The facts that most strategies lost; important ones first.
+    /// The facts that a strategy lost, important ones first, and of these the ones that another kept: they
+    /// tell strategies apart.
     pub(super) fn lost(&self) -> Json {
         let mut facts: BTreeMap<(&str, &str), Fact<'a>> = BTreeMap::new();
         for item in &self.items {
@@ -111,23 +121,24 @@ impl<'a> Evidence<'a> {
         let mut lost: Vec<(&Fact<'a>, Item<'a>)> = lost.collect();
         lost.sort_by_key(|(fact, (_, probe))| {
             let is_minor = probe.importance != Importance::High;
-            (is_minor, Reverse(fact.lost_by.len()))
+            let is_kept = fact.kept_by().next().is_some();
+            (is_minor, !is_kept, Reverse(fact.lost_by.len()))
         });
         let rows = lost.iter().take(LOST).map(|(fact, item)| {
             let text = self.text(item);
-            let by = fact.lost_by.values().map(|(cell, probe)| {
+            let lost_by = fact.lost_by.values().map(|(cell, probe)| {
                 let lost_at = probe.survival.lost_at.as_ref();
-                let at = lost_at.map(|at| format!(" (call {}, {})", at.call, at.stage));
-                format!("{}{}", cell.strategy, at.unwrap_or_default())
+                let at = lost_at.map(|at| format!(": call {}, {}", at.call, at.stage));
+                format!("{}{}", label(&cell.strategy), at.unwrap_or_default())
             });
             json!({
                 "question": text.map(|text| on_one_line(&text.question)),
                 "value": text.map(|text| on_one_line(&text.gold)),
                 "probe": item.1.probe,
                 "session": item.0.session,
-                "count": fact.lost_by.len(),
                 "of": fact.asked_of.len(),
-                "by": by.collect::<Vec<_>>().join(", "),
+                "kept_by": fact.kept_by().map(label).collect::<Vec<_>>(),
+                "lost_by": lost_by.collect::<Vec<_>>(),
             })
         });
         json!({ "rows": rows.collect::<Vec<_>>(), "all": lost.len() })

@@ -27,7 +27,12 @@
       var button = head.querySelector("button");
       if (!button) return;
       button.addEventListener("click", function () {
-        var down = head.getAttribute("aria-sort") !== "descending";
+        // Names begin with A; of numbers the largest comes first.
+        var is_text = list(body.rows).every(function (row) {
+          return !row.cells[column].hasAttribute("data-value");
+        });
+        var sorted = head.getAttribute("aria-sort");
+        var down = sorted === null ? !is_text : sorted === "ascending";
         all("thead th", table).forEach(function (other) { other.removeAttribute("aria-sort"); });
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         var rows = list(body.rows);
@@ -38,7 +43,7 @@
           var x = a.getAttribute("data-value"), y = b.getAttribute("data-value");
           if (x === null && y === null) {
             var order = a.textContent.localeCompare(b.textContent);
-            return down ? order : -order;
+            return down ? -order : order;
           }
           if (x === null) return 1;
           if (y === null) return -1;
@@ -57,6 +62,11 @@
       boxes.forEach(function (box) {
         rows.forEach(function (row) { row.cells[Number(box.value)].hidden = !box.checked; });
       });
+    }
+    // A telephone has room for a few columns.
+    if (matchMedia("(max-width: 40rem)").matches) {
+      all("[data-wide]", picker).forEach(function (box) { box.checked = box.defaultChecked = false; });
+      choose();
     }
     form.addEventListener("change", choose);
     form.addEventListener("reset", function () { setTimeout(choose); });
@@ -166,7 +176,20 @@
     var form = part.querySelector("form"), out = part.querySelector(".prompt");
     var select = form.querySelector("select"), input = form.querySelector("input");
     cells.forEach(function (cell, at) { option(select, cell.strategy, at); });
-    if (cells.length > 1) select.value = 1;
+    var full = cells.filter(function (cell) { return cell.is_full; })[0];
+    if (full && cells.length > 1) select.value = 1;
+    function is_hidden(cell) {
+      return all("g[data-series]", part).some(function (line) {
+        return line.getAttribute("data-series") === cell.series && line.style.display === "none";
+      });
+    }
+    // The prompt of a call in words.
+    function size(cell, call) {
+      var cached = cell.cached[call];
+      return tokens(cell.tokens[call]) + " tokens" +
+        (cached === undefined ? "" : ", " + tokens(cached) + " of them read from the cache");
+    }
+    var marks = [];
     function own(id, strategy, session_at, strategy_at) {
       return (tables[id] || []).filter(function (row) {
         return row[session_at] === session && row[strategy_at] === strategy;
@@ -175,6 +198,7 @@
     function show() {
       var cell = cells[Number(select.value)], call = Number(input.value);
       out.textContent = "";
+      marks.forEach(function (mark) { mark(cell, call); });
       if (!cell || input.value === "") return;
       input.max = cell.tokens.length - 1;
       add(out, "h3", cell.strategy + ", call " + call);
@@ -183,10 +207,9 @@
           "There is no such call; the last one is " + input.max + ".");
         return;
       }
-      var full = cells[0].tokens[call], cached = cell.cached[call];
-      add(out, "p", "Prompt of " + tokens(cell.tokens[call]) + " tokens" +
-        (cached === undefined ? "" : ", " + tokens(cached) + " of them read from the cache") +
-        (full === undefined ? "" : "; " + tokens(full) + " with full history") + ".");
+      var uncut = full && full !== cell ? full.tokens[call] : undefined;
+      add(out, "p", "Prompt of " + size(cell, call) +
+        (uncut === undefined ? "" : "; " + tokens(uncut) + " with full history") + ".");
       var changes = own("compacted", cell.strategy, 5, 4), here = changes.filter(function (row) {
         return Number(row[7]) === call;
       });
@@ -207,7 +230,7 @@
       var lost = own("items", cell.strategy, 4, 3).filter(function (row) { return row[10] === String(call); });
       var seen = new Set();
       lost = lost.filter(function (row) { return !seen.has(row[0]) && seen.add(row[0]); });
-      add(out, "p", lost.length === 0 ? "No fact was lost at this call." : "Lost at this call:");
+      if (tables.items) add(out, "p", lost.length === 0 ? "No fact was lost at this call." : "Lost at this call:");
       if (lost.length) {
         var items = add(out, "ul");
         lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[9] + ")"); });
@@ -215,7 +238,7 @@
       add(out, "p", "Every entry of this prompt, with its fate and the stage that decided it, is what this command prints. " +
         "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
       add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
-        (cell.window === null ? "" : " --window " + cell.window) +
+        (cell.window === null ? "" : " --window " + quoted(cell.window)) +
         (cell.counter === null ? "" : " --counter " + quoted(cell.counter)) + " --at " + call);
     }
     select.addEventListener("change", show);
@@ -226,23 +249,66 @@
     });
     all("[data-axis]", part).forEach(function (drawing) {
       var axis = drawing.getAttribute("data-axis").split(" ").map(Number), svg = drawing.querySelector("svg");
-      svg.addEventListener("click", function (event) {
-        var box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+      // The call under the pointer, and the cell whose visible line is nearest.
+      function nearest(event) {
+        var box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal, found = null;
         var x = (event.clientX - box.left) * view.width / box.width;
         var y = (event.clientY - box.top) * view.height / box.height;
-        if (x < axis[0] - 8 || x > axis[2] + 8 || y < axis[1] || y > axis[3]) return;
+        if (x < axis[0] - 8 || x > axis[2] + 8 || y < axis[1] || y > axis[3]) return null;
         var call = Math.round(axis[4] + (x - axis[0]) / (axis[2] - axis[0]) * (axis[5] - axis[4]));
-        var height = (axis[3] - y) / (axis[3] - axis[1]) * axis[6], nearest = null;
+        var height = (axis[3] - y) / (axis[3] - axis[1]) * axis[6];
         cells.forEach(function (cell, at) {
-          if (!(call in cell.tokens)) return;
+          if (!(call in cell.tokens) || is_hidden(cell)) return;
           var far = Math.abs(cell.tokens[call] - height);
-          if (nearest === null || far < nearest.far) nearest = { at: at, far: far };
+          if (found === null || far < found.far) found = { at: at, far: far, call: call };
         });
-        if (nearest === null) return;
-        select.value = nearest.at;
-        input.value = call;
+        return found;
+      }
+      svg.addEventListener("click", function (event) {
+        var found = nearest(event);
+        if (found === null) return;
+        select.value = found.at;
+        input.value = found.call;
         show();
       });
+      var tip = add(drawing, "div");
+      tip.className = "tip";
+      tip.hidden = true;
+      // The browser's own tooltip of a line would cover it.
+      all("g[data-series] > title", svg).forEach(function (title) { title.remove(); });
+      svg.addEventListener("pointermove", function (event) {
+        var found = nearest(event), box = svg.getBoundingClientRect();
+        tip.hidden = found === null;
+        if (found === null) return;
+        var cell = cells[found.at], x = event.clientX - box.left;
+        tip.textContent = cell.strategy + ", call " + found.call + ": " + size(cell, found.call);
+        tip.style.left = x < box.width / 2 ? x + 12 + "px" : "";
+        tip.style.right = x < box.width / 2 ? "" : box.width - x + 12 + "px";
+        tip.style.top = event.clientY - box.top - 4 + "px";
+      });
+      svg.addEventListener("pointerleave", function () { tip.hidden = true; });
+      // The inspected call: a line through it, and a ring around its prompt.
+      function shape(name) {
+        var made = document.createElementNS(svg.namespaceURI, name);
+        made.setAttribute("class", "mark");
+        svg.appendChild(made);
+        return made;
+      }
+      var line = shape("line"), ring = shape("circle");
+      marks.push(function (cell, call) {
+        var is_shown = cell !== undefined && input.value !== "" && call in cell.tokens;
+        line.style.display = ring.style.display = is_shown ? "" : "none";
+        if (!is_shown) return;
+        var share = axis[5] === axis[4] ? 0 : (call - axis[4]) / (axis[5] - axis[4]);
+        var x = axis[0] + share * (axis[2] - axis[0]);
+        [["x1", x], ["x2", x], ["y1", axis[1]], ["y2", axis[3]]].forEach(function (end) {
+          line.setAttribute(end[0], end[1]);
+        });
+        ring.setAttribute("cx", x);
+        ring.setAttribute("cy", axis[3] - cell.tokens[call] / axis[6] * (axis[3] - axis[1]));
+        ring.setAttribute("r", 6);
+      });
+      marks[marks.length - 1](undefined, 0);
     });
   }
   var timelines = all(".timeline");

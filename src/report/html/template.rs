@@ -17,7 +17,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("page.html", include_str!("page.html")),
     ("macros.html", include_str!("macros.html")),
     ("run.html", include_str!("run.html")),
-    ("report.html", include_str!("report.html")),
+    ("sweep.html", include_str!("sweep.html")),
 ];
 
 const STYLE: &str = include_str!("page.css");
@@ -61,7 +61,7 @@ fn escaped(text: &str) -> String {
 
 /// A strategy's name: it breaks before its knobs, and not within a number.
 fn name(name: &str) -> Value {
-    let parts = name.split_inclusive(['[', '.', '=']).map(escaped);
+    let parts = name.split_inclusive(['[', '.', '=', '_']).map(escaped);
     Value::from_safe_string(parts.collect::<Vec<_>>().join("<wbr>"))
 }
 

@@ -165,6 +165,13 @@ fn the_comparison_begins_with_a_few_columns_and_offers_the_others() {
     let is_hidden = |head: &&&str| head.split_once('>').unwrap().0.ends_with(" hidden");
     let hidden = heads.iter().filter(is_hidden).count();
     assert!(hidden > 0 && heads.len() - hidden <= 10, "{head}");
+    let first = ["completed", "fired"].iter().zip(&heads[1..]);
+    assert!(
+        first.into_iter().all(|(words, head)| head.contains(*words)),
+        "{head}"
+    );
+    // Full history lost a fact here: a control that failed is shown.
+    assert!(comparison.contains("class=\"control\""));
     let boxes = head.matches("type=\"checkbox\"").count();
     let checked = head.matches(" checked").count();
     assert_eq!(
@@ -173,6 +180,17 @@ fn the_comparison_begins_with_a_few_columns_and_offers_the_others() {
     );
     let without_words = heads.iter().skip(1).find(|head| !head.contains("title=\""));
     assert_eq!(without_words, None);
+}
+
+#[test]
+fn a_call_is_compared_with_full_history_whatever_the_order_of_names() {
+    let page = page();
+    let (_, calls) = page.split_once("id=\"calls\">").unwrap();
+    let (calls, _) = calls.split_once("</script>").unwrap();
+    let cells = &template::inflated(calls)[HOSTILE];
+    let of = |at: usize| (&cells[at]["strategy"], &cells[at]["is_full"]);
+    assert_eq!(of(0), (&"full".into(), &true.into()));
+    assert_eq!(of(1), (&HOSTILE.into(), &false.into()));
 }
 
 /// The data of a table.
@@ -221,5 +239,5 @@ fn lost_facts_come_first_and_a_decoy_is_never_lost() {
     ];
     assert_eq!(evidence(&page, 9), states);
     let (_, lost) = page.split_once("id=\"lost\"").unwrap();
-    assert!(lost.contains("<td>1 of 1</td>"));
+    assert!(lost.contains("none of 1") && lost.contains("call 1, "));
 }

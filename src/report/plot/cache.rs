@@ -3,6 +3,7 @@
 use super::axes::{Panel, tokens, whole};
 use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
 use crate::record::{Arm, CacheRecord, CellRecord};
+use crate::report::headline::label;
 use crate::report::{Report, display};
 use crate::units::Tokens;
 
@@ -45,7 +46,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let shown = rows.filter_map(|row| {
         let (cell, cache) = of_row(&row.name)?;
         let broken = if row.is_broken() { ", broken" } else { "" };
-        Some((cell, cache, format!("{}{broken}", row.name)))
+        Some((cell, cache, format!("{}{broken}", label(&row.name))))
     });
     let shown: Vec<_> = shown.collect();
     let most = shown

@@ -4,6 +4,7 @@ use super::axes::{Axis, Panel, percent};
 use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
 use crate::probe::ProbeKind;
+use crate::report::headline::label;
 use crate::report::{Report, Role};
 
 /// The opacity of the line of a broken strategy.
@@ -33,9 +34,9 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Sce
             at,
             is_broken: row.is_broken(),
             title: if row.is_broken() {
-                format!("{}, broken", row.name)
+                format!("{}, broken", label(&row.name))
             } else {
-                row.name.clone()
+                label(&row.name)
             },
             points: curve(report, &row.name, kind),
         })

@@ -5,11 +5,15 @@ use super::axes::percent;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
-use crate::report::display;
+use crate::report::sweep::short_label;
+use crate::report::{display, headline};
 use crate::stats::Estimate;
 
 /// The most settings that are numbered: with more, the numbers hide the points.
 const MOST_NAMED: usize = 24;
+
+/// Up to so many settings are all listed.
+const MOST_LISTED: usize = 8;
 
 /// One point per setting, and a list of those on the front.
 pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
@@ -31,31 +35,50 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     });
     let drawn: Vec<(&SweepPoint, (Estimate, Estimate))> = drawn.collect();
     if drawn.is_empty() {
-        scene.note("every setting is broken or was not measured");
+        scene.paragraph("every setting is broken or was not measured");
         return scene;
     }
-    // Named are the default, the chosen one, and each other result on the front once.
+    // Listed are the default, the chosen one, and each other result on the front once; all settings where
+    // they are few.
     let is_special = |point: &SweepPoint| point.standing.is_some() || point.values.is_empty();
     let special = drawn.iter().filter(|(point, _)| is_special(point));
-    let mut named: Vec<(Estimate, Estimate)> = special.map(|(_, values)| *values).collect();
-    let (mut same, mut others) = (0, 0);
-    let points = drawn.iter().map(|(point, values)| {
-        let is_known = named.contains(values);
-        let is_new = point.on_front && !is_known && named.len() < MOST_NAMED;
-        let is_named = is_special(point) || is_new;
-        if is_new {
-            named.push(*values);
-        } else if point.on_front && !is_named {
-            same += usize::from(is_known);
-            others += usize::from(!is_known);
+    let mut listed: Vec<&SweepPoint> = special.map(|(point, _)| *point).collect();
+    let is_same = |one: &SweepPoint, other: &SweepPoint| {
+        (one.cost, one.quality) == (other.cost, other.quality)
+    };
+    let is_short = drawn.len() <= MOST_LISTED;
+    let mut others = 0;
+    for (point, _) in &drawn {
+        let is_known = listed.iter().any(|it| is_same(it, point));
+        if is_known || !(point.on_front || is_short) {
+            continue;
         }
-        place(point, *values, is_named)
+        if listed.len() < MOST_NAMED {
+            listed.push(point);
+        } else {
+            others += 1;
+        }
+    }
+    let points = drawn.iter().map(|(point, values)| {
+        let name = listed.iter().any(|it| std::ptr::eq(*it, *point));
+        let name = name.then(|| {
+            let same = drawn.iter().map(|(other, _)| *other);
+            let same = same.filter(|other| is_same(other, point));
+            let same = same.filter(|other| !listed.iter().any(|it| std::ptr::eq(*it, *other)));
+            let same: Vec<String> = same.map(|other| short_label(sweep, other)).collect();
+            let words = in_words(sweep, point, *values);
+            match same.as_slice() {
+                [] => words,
+                [one] => format!("{words}; the same: {one}"),
+                [one, ..] => format!("{words}; the same: {one} and {} more", same.len() - 1),
+            }
+        });
+        place(sweep, point, *values, name)
     });
     let points: Vec<Point> = points.collect();
-    let titles = [sweep.cost.as_str(), sweep.quality.as_str()];
-    scatter::draw(&mut scene, &points, titles);
+    let titles = [&sweep.cost, &sweep.quality].map(|metric| headline::words(metric));
+    scatter::draw(&mut scene, &points, [&titles[0], &titles[1]]);
     let counts = [
-        (same, "more on the front, each the same as one above"),
         (others, "more on the front, not named here"),
         (
             sweep.points.len() - drawn.len(),
@@ -63,21 +86,27 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
         ),
     ];
     for (count, words) in counts.into_iter().filter(|(count, _)| *count > 0) {
-        scene.note(&format!("{count} {words}"));
+        scene.paragraph(&format!("{count} {words}"));
     }
     if sweep.tune.len() > 1 {
-        scene.note("on the front: in so many rounds, one session left out of each");
+        scene.paragraph("on the front: in so many rounds, one session left out of each");
     }
     scene
 }
 
-fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: bool) -> Point {
+/// A setting as a point; the intervals are those of the ones that are in the list.
+fn place(
+    sweep: &Sweep,
+    point: &SweepPoint,
+    (saves, keeps): (Estimate, Estimate),
+    name: Option<String>,
+) -> Point {
     let (radius, color) = match (point.standing.is_some(), point.values.is_empty()) {
         (true, _) => (7.0, VERMILLION),
         (false, true) => (6.0, GREEN),
         (false, false) => (4.0, BLUE),
     };
-    let interval = |it: Estimate| it.confidence_interval.filter(|_| is_named).map(ends);
+    let interval = |it: Estimate| it.confidence_interval.filter(|_| name.is_some()).map(ends);
     Point {
         at: (saves.point_estimate, keeps.point_estimate),
         intervals: [interval(saves), interval(keeps)],
@@ -85,23 +114,20 @@ fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), is_named: boo
         color,
         is_hollow: !point.on_front,
         on_front: point.on_front,
-        name: if is_named {
-            Name::Listed(in_words(point, saves, keeps))
-        } else {
-            Name::None
-        },
-        tip: in_words(point, saves, keeps),
+        name: name.map_or(Name::None, Name::Listed),
+        tip: in_words(sweep, point, (saves, keeps)),
     }
 }
 
 /// The setting, how much it saves and keeps, and how often it is on the front.
-fn in_words(point: &SweepPoint, saves: Estimate, keeps: Estimate) -> String {
+fn in_words(sweep: &Sweep, point: &SweepPoint, (saves, keeps): (Estimate, Estimate)) -> String {
     let standing = point
         .standing
         .map_or_else(String::new, |standing| format!("; {}", standing.words()));
     // A standing is never cut: it is what the point is named for.
     let room = if standing.is_empty() { 340.0 } else { 220.0 };
-    let name = format!("{}{standing}", fitted(&point.label(), SIZE, room));
+    let label = short_label(sweep, point);
+    let name = format!("{}{standing}", fitted(&label, SIZE, room));
     let share = point
         .front_share
         .map(|share| format!(", on the front {}", percent(share)));

@@ -3,15 +3,15 @@
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
-use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, WIDE, fitted, text_width};
+use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
-use crate::report::display;
+use crate::report::{display, headline};
 
-/// The left edges of the two maps, and the width of each.
+/// The left edges of the two maps, and the width of each; in a narrow picture one is below the other.
 const LEFTS: [f64; 2] = [92.0, 484.0];
-const MAP: f64 = 296.0;
+const MAP: f64 = 288.0;
 /// The size of figures that do not fit otherwise.
-const SMALL: f64 = 11.5;
+const SMALL: f64 = 13.0;
 /// The greatest height of a map.
 const HIGHEST: f64 = 420.0;
 const ROW: f64 = 30.0;
@@ -30,12 +30,21 @@ const RAMP: [Color; 5] = [
     Color(8, 29, 88),
 ];
 
-/// From this share of the ramp on, paper has a higher contrast than ink (WCAG 2).
-const DARK_FROM: f64 = 0.623_58;
+/// The colours of figures on the ramp. A page in dark colours swaps [`INK`] and [`PAPER`], and not the ramp.
+const BLACK: Color = Color(0, 0, 0);
+const WHITE: Color = Color(255, 255, 254);
+
+/// From this relative luminance on, black has a higher contrast than white (WCAG 2).
+const BLACK_FROM: f64 = 0.179;
 
 /// All pairs of knobs; one knob alone is a map of one row.
-pub(crate) fn scene(sweep: &Sweep) -> Scene {
-    let mut scene = Scene::new("What each pair of knobs saves and keeps", WIDE);
+pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
+    let title = if sweep.pairs.is_empty() {
+        "What each value of the knob saves and keeps"
+    } else {
+        "What each pair of knobs saves and keeps"
+    };
+    let mut scene = Scene::new(title, width);
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => vec![pairs::pair(&sweep.points, "", &knob.knob)],
         (pairs, _) => pairs.to_vec(),
@@ -64,17 +73,22 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
         scene.note(&format!("rows: {down}"));
     }
     scene.note(&format!("columns: {across}"));
-    let y = scene.y + 6.0;
-    let maps: [(f64, &str, CellValue); 2] = [
-        (LEFTS[0], &sweep.cost, |cell| cell.cost),
-        (LEFTS[1], &sweep.quality, |cell| cell.quality),
+    let is_narrow = scene.is_narrow();
+    let mut top = scene.y + 6.0;
+    let maps: [(&str, CellValue); 2] = [
+        (&sweep.cost, |cell| cell.cost),
+        (&sweep.quality, |cell| cell.quality),
     ];
-    let ends = maps.map(|(left, title, value)| {
-        let heading = format!("{title}, more is better");
-        scene.label((left + MAP / 2.0, y), &heading, HPos::Center);
-        draw(scene, pair, value, (left, y + 14.0))
-    });
-    scene.y = ends[0].max(ends[1]);
+    for ((metric, value), left) in maps.into_iter().zip(LEFTS) {
+        let left = if is_narrow { LEFTS[0] } else { left };
+        let heading = format!("{}, more is better", headline::words(metric));
+        scene.label((left + MAP / 2.0, top), &heading, HPos::Center);
+        let end = draw(scene, pair, value, (left, top + 14.0));
+        scene.y = scene.y.max(end);
+        if is_narrow {
+            top = end + 16.0;
+        }
+    }
 }
 
 /// Draws one map, and returns where it ends.
@@ -100,9 +114,14 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
                 continue;
             };
             let share = share(value, low, high);
-            scene.rect(edges, shade(share), 1.0);
+            let shade = shade(share);
+            scene.rect(edges, shade, 1.0);
             if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
-                let ink = if share < DARK_FROM { INK } else { PAPER };
+                let ink = if luminance(shade) < BLACK_FROM {
+                    WHITE
+                } else {
+                    BLACK
+                };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
             if cell.chosen {
@@ -205,6 +224,19 @@ fn shade(share: f64) -> Color {
     DerivedColorMap::new(&RAMP).get_color(share)
 }
 
+/// Relative luminance (WCAG 2).
+fn luminance(Color(red, green, blue): Color) -> f64 {
+    let linear = |part: u8| {
+        let share = f64::from(part) / 255.0;
+        if share <= 0.04045 {
+            share / 12.92
+        } else {
+            libm::pow((share + 0.055) / 1.055, 2.4)
+        }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,27 +251,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_the_ink_of_higher_contrast() {
-        let contrast = |one: Color, other: Color| {
-            let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-            (one / other).max(other / one)
-        };
-        for (share, is_ink) in [(DARK_FROM - 0.001, true), (DARK_FROM + 0.001, false)] {
-            let color = shade(share);
-            assert_eq!(contrast(INK, color) >= contrast(PAPER, color), is_ink);
-        }
-    }
-
-    /// Relative luminance (WCAG 2).
-    fn luminance(Color(red, green, blue): Color) -> f64 {
-        let linear = |part: u8| {
-            let share = f64::from(part) / 255.0;
-            if share <= 0.04045 {
-                share / 12.92
+    fn figures_are_readable_on_every_shade() {
+        for step in 0..=1_000 {
+            let shade = luminance(shade(f64::from(step) / 1_000.0)) + 0.05;
+            let contrast = if shade - 0.05 < BLACK_FROM {
+                (luminance(WHITE) + 0.05) / shade
             } else {
-                libm::pow((share + 0.055) / 1.055, 2.4)
-            }
-        };
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+                shade / (luminance(BLACK) + 0.05)
+            };
+            assert!(contrast >= 4.5, "{step}: {contrast}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::axes::reach;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, Color, INK, Mark, ORANGE, Scene};
-use crate::compare::verdict::short_name;
+use crate::report::headline::label;
 use crate::report::{Report, Role, Row, display};
 use crate::stats::pareto::dominates;
 
@@ -51,13 +51,13 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         let (low, high) = reach(values.chain(zero), intervals, (0.1, 1.0), (0.07, 0.02));
         (low, high.min(1.05))
     };
-    let titles = ["cost saved, in percent of full history", kept];
+    let titles = ["cost saved, % of full history", kept];
     let ranges = [range(0), range(1)];
     scatter::draw_in(&mut scene, &points, ranges, titles);
     let left_out = strategies
         .iter()
         .filter(|row| point(report, row, column).is_none());
-    let left_out: Vec<&str> = left_out.map(|row| row.name.as_str()).collect();
+    let left_out: Vec<String> = left_out.map(|row| label(&row.name)).collect();
     if !left_out.is_empty() {
         scene.paragraph(&format!("not measured: {}", left_out.join(", ")));
     }
@@ -69,7 +69,7 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     let (saved, saved_interval) = report.share(row, "cost_savings")?;
     let (kept, kept_interval) = report.share(row, column)?;
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
-    let name = short_name(&row.name);
+    let name = label(&row.name);
     let name = if saved < LOWEST {
         format!("{name}, {in_words}")
     } else {

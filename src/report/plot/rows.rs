@@ -3,7 +3,7 @@
 use super::axes::{Panel, ticks};
 use super::scene::{Color, HPos, INK, SIZE, Scene, fitted};
 
-const LEFT: f64 = 24.0;
+const LEFT: f64 = 32.0;
 /// The room for the words beside the values.
 const BESIDE: f64 = 300.0;
 const HEIGHT: f64 = 42.0;

@@ -4,7 +4,7 @@ use super::axes::{percent, reach};
 use super::rows::{self, Row, Value};
 use super::scatter::ends;
 use super::scene::{BLUE, INK, Mark, Scene, VERMILLION};
-use crate::report::{Report, Role, display};
+use crate::report::{Report, Role, display, headline};
 
 /// Values below this share are drawn at the edge.
 const LOWEST: f64 = -2.0;
@@ -21,7 +21,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         (Mark::Ring, INK, "broken or never fired: not to be compared"),
         (Mark::Line(0.6), INK, "95 % interval over sessions"),
     ]);
-    let strategies = report.compared().iter();
+    let strategies = headline::rows(report).into_iter();
     let strategies = strategies.filter(|row| row.role == Role::Strategy);
     let rows = strategies.map(|row| {
         let [tokens, cost] =
@@ -41,7 +41,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
             format!("{of} {}", share.as_deref().unwrap_or("not measured"))
         });
         Row {
-            title: row.name.clone(),
+            title: headline::label(&row.name),
             words: in_words.join(", "),
             margin: None,
             values: values.collect(),

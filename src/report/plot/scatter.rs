@@ -35,6 +35,9 @@ pub(super) fn ends(interval: ConfidenceInterval) -> (f64, f64) {
     (interval.lower_bound, interval.upper_bound)
 }
 
+/// The length of an arrow, in radii of its point.
+const ARROW: f64 = 2.6;
+
 /// The height of a chart.
 const HEIGHT: f64 = 380.0;
 
@@ -65,9 +68,14 @@ pub(super) fn draw_in(
     let below: Axis<'_> = (&format!("{across}; right is better"), columns, &percent);
     let beside: Axis<'_> = (&format!("{up}; up is better"), 7, &percent);
     panel.axes(scene, below, beside);
-    front(scene, &panel, points);
-    // The boxes that no number may cover.
-    let mut taken = Vec::new();
+    let mut taken = Taken {
+        points: points
+            .iter()
+            .map(|it| panel.clamped(it.at.0, it.at.1))
+            .collect(),
+        lines: front(scene, &panel, points),
+        boxes: Vec::new(),
+    };
     for point in points {
         let (x, y) = point.at;
         let [across, up] = point.intervals;
@@ -76,17 +84,23 @@ pub(super) fn draw_in(
         for ends in across.into_iter().chain(up) {
             let ends = ends.map(|(x, y)| panel.clamped(x, y));
             scene.line(&ends, INK, 1, 0.35);
+            taken.lines.push(around(ends));
         }
         let (x, y) = panel.clamped(x, y);
-        let room = point.radius + 1.0;
-        taken.push([x - room, y - room, x + room, y + room]);
+        let room = 1.0
+            + match beyond(&panel, point.at) {
+                Some(_) => ARROW * point.radius,
+                None => point.radius,
+            };
+        taken.boxes.push([x - room, y - room, x + room, y + room]);
     }
     let mut order: Vec<&Point> = points.iter().collect();
     order.sort_by(|one, other| one.radius.total_cmp(&other.radius));
     for point in order {
         let at = panel.clamped(point.at.0, point.at.1);
-        scene.tip(&point.tip, |scene| {
-            scene.dot(at, point.radius, point.color, point.is_hollow);
+        scene.tip(&point.tip, |scene| match beyond(&panel, point.at) {
+            Some(direction) => arrow(scene, at, direction, point),
+            None => scene.dot(at, point.radius, point.color, point.is_hollow),
         });
     }
     scene.y += HEIGHT + 56.0;
@@ -107,12 +121,69 @@ pub(super) fn draw_in(
     }
     for ((point, name), number) in listed.iter().zip(1..) {
         write_name(scene, &panel, &mut taken, point, &number.to_string());
-        scene.note(&format!("{number}  {name}"));
+        scene.paragraph(&format!("{number}  {name}"));
     }
 }
 
-/// Draws the line along the points that no other beats.
-fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) {
+/// The edge beyond which a point lies, as a direction; `None` for a point inside.
+fn beyond(panel: &Panel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    let side = |value: f64, (low, high): (f64, f64)| match value {
+        _ if value < low => -1.0,
+        _ if value > high => 1.0,
+        _ => 0.0,
+    };
+    let (right, up): (f64, f64) = (side(x, panel.x), side(y, panel.y));
+    let length = libm::hypot(right, up);
+    (length > 0.0).then(|| (right / length, -up / length))
+}
+
+/// Draws a point beyond the edge as an arrow that points there.
+fn arrow(scene: &mut Scene, (x, y): (f64, f64), (right, down): (f64, f64), point: &Point) {
+    let (length, half) = (ARROW * point.radius, 1.2 * point.radius);
+    let base = (x - right * length, y - down * length);
+    let corners = [
+        (x, y),
+        (base.0 - down * half, base.1 + right * half),
+        (base.0 + down * half, base.1 - right * half),
+        (x, y),
+    ];
+    let fill = if point.is_hollow { PAPER } else { point.color };
+    scene.area(&corners, fill);
+    scene.line(&corners, point.color, 2, 1.0);
+}
+
+/// The parts of a chart that names keep away from.
+struct Taken {
+    /// The positions of all points: a name is nearer to its own than to any other.
+    points: Vec<(f64, f64)>,
+    /// The boxes around intervals and the front, which a name covers only where there is no other room.
+    lines: Vec<[f64; 4]>,
+    /// The boxes of points and names, which no name covers.
+    boxes: Vec<[f64; 4]>,
+}
+
+/// The box around a horizontal or vertical line.
+fn around([(x, y), (to_x, to_y)]: [(f64, f64); 2]) -> [f64; 4] {
+    [
+        x.min(to_x) - 1.0,
+        y.min(to_y) - 1.0,
+        x.max(to_x) + 1.0,
+        y.max(to_y) + 1.0,
+    ]
+}
+
+fn is_apart(one: [f64; 4], other: [f64; 4]) -> bool {
+    one[2] < other[0] || other[2] < one[0] || one[3] < other[1] || other[3] < one[1]
+}
+
+/// The distance of a point from a box.
+fn distance((x, y): (f64, f64), [left, upper, right, lower]: [f64; 4]) -> f64 {
+    let across = (left - x).max(x - right).max(0.0);
+    libm::hypot(across, (upper - y).max(y - lower).max(0.0))
+}
+
+/// Draws the line along the points that no other beats, and returns the boxes around its parts.
+fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
     let mut front: Vec<_> = points.iter().filter(|it| it.on_front).collect();
     front.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
     let mut steps = Vec::new();
@@ -124,6 +195,8 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) {
         steps.push(panel.clamped(here.at.0, here.at.1));
     }
     scene.line(&steps, ORANGE, 2, 0.8);
+    let parts = steps.windows(2).map(|ends| around([ends[0], ends[1]]));
+    parts.collect()
 }
 
 /// Writes a text at the nearest free place around a point, with a line to it where it is far; `false` if
@@ -131,38 +204,58 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) {
 fn write_name(
     scene: &mut Scene,
     panel: &Panel,
-    taken: &mut Vec<[f64; 4]>,
+    taken: &mut Taken,
     point: &Point,
     text: &str,
 ) -> bool {
     let (x, y) = panel.clamped(point.at.0, point.at.1);
-    let half = text_width(text, SIZE) / 2.0 + 2.0;
+    let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;
-    let places = (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn)));
-    let mut places = places.map(|(ring, turn)| {
-        let angle = std::f64::consts::TAU * (f64::from(turn) / 12.0 - 0.125);
-        let far = 5.0 + 10.0 * f64::from(ring);
-        let (right, down) = (libm::cos(angle), libm::sin(angle));
-        // A text beside the point begins or ends there; one above or below is centred.
-        let beside = half * (right * 1.5).clamp(-1.0, 1.0);
-        let to = (x + right * far + beside, y + down * far);
-        (far, to, [to.0 - half, to.1 - 7.0, to.0 + half, to.1 + 7.0])
-    });
-    let is_free = |&(_, _, [from_x, from_y, to_x, to_y]): &(f64, (f64, f64), [f64; 4])| {
-        let is_inside = from_x >= left && to_x <= right && from_y >= upper && to_y <= lower;
-        let is_apart = |other: &[f64; 4]| {
-            to_x < other[0] || other[2] < from_x || to_y < other[1] || other[3] < from_y
-        };
-        is_inside && taken.iter().all(is_apart)
+    let places = || {
+        let places = (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn)));
+        places.map(|(ring, turn)| {
+            let angle = std::f64::consts::TAU * (f64::from(turn) / 12.0 - 0.125);
+            let far = 5.0 + 10.0 * f64::from(ring);
+            let (right, down) = (libm::cos(angle), libm::sin(angle));
+            // A text beside the point begins or ends there; one above or below is centred.
+            let beside = half * (right * 1.5).clamp(-1.0, 1.0);
+            let to = (x + right * far + beside, y + down * far);
+            (
+                far,
+                to,
+                [to.0 - half, to.1 - high, to.0 + half, to.1 + high],
+            )
+        })
     };
-    let Some((far, to, place)) = places.find(is_free) else {
+    let is_free = |place: [f64; 4]| {
+        let is_inside =
+            place[0] >= left && place[2] <= right && place[1] >= upper && place[3] <= lower;
+        is_inside && taken.boxes.iter().all(|it| is_apart(place, *it))
+    };
+    let is_clear = |place: [f64; 4]| {
+        let own = distance((x, y), place);
+        let mut others = taken.points.iter();
+        others.all(|other| distance(*other, place) >= own)
+            && taken.lines.iter().all(|it| is_apart(place, *it))
+    };
+    let clear = places().find(|(.., place)| is_free(*place) && is_clear(*place));
+    let is_over_lines = clear.is_none();
+    let found = clear.or_else(|| places().find(|(.., place)| is_free(*place)));
+    let Some((far, to, place)) = found else {
         return false;
     };
-    if far > 20.0 {
-        scene.line(&[(x, y), to], INK, 1, 0.35);
-        scene.rect(place, PAPER, 1.0);
+    if is_over_lines {
+        scene.rect(place, PAPER, 0.8);
     }
-    taken.push(place);
+    if far > 20.0 {
+        let end = (x.clamp(place[0], place[2]), y.clamp(place[1], place[3]));
+        // The line to an arrow begins at its base.
+        let (right, down) = beyond(panel, point.at).unwrap_or_default();
+        let length = ARROW * point.radius;
+        let from = (x - right * length, y - down * length);
+        scene.line(&[from, end], INK, 1, 0.35);
+    }
+    taken.boxes.push(place);
     scene.label(to, text, HPos::Center);
     true
 }

@@ -34,10 +34,10 @@ pub(crate) const YELLOW: Color = Color(240, 228, 66);
 /// The colours of lines, in the order in which strategies take them.
 const LINES: [Color; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
 
-/// The size of all text but titles, in pixels.
-pub(crate) const SIZE: f64 = 13.5;
+/// The size of all text but titles: about 12 pixels of a browser on a telephone.
+pub(crate) const SIZE: f64 = 16.0;
 /// The size of titles.
-const TITLE: f64 = 17.0;
+const TITLE: f64 = 19.0;
 
 /// The width of pictures.
 pub(crate) const WIDE: f64 = 800.0;
@@ -47,7 +47,7 @@ pub(crate) const NARROW: f64 = 400.0;
 const MARGIN: f64 = 16.0;
 
 /// The distance from one line of text to the next.
-const LINE_HEIGHT: f64 = 18.0;
+const LINE_HEIGHT: f64 = 20.0;
 
 /// A part of `DejaVu` Sans; its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");

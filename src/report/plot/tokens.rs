@@ -8,6 +8,7 @@ use super::scene::{
     line_keys, line_of,
 };
 use crate::record::{Arm, CellRecord};
+use crate::report::headline::label;
 use crate::report::{Report, display};
 use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
@@ -129,20 +130,23 @@ fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Sc
     scene
 }
 
-/// A strategy, and in a picture of one session the call at which it ended: beside the lines there is
-/// no room for it if several end at once.
+/// The name of a strategy's line; in a picture of one session with the call at which it ended: beside the
+/// lines there is no room for it if several end at once.
 fn title(sessions: &[Session<'_>], name: &str) -> String {
-    let ended_at = match sessions {
-        [session] => {
-            let mut cells = session.cells.iter().filter(|cell| cell.strategy == name);
-            cells.find_map(|cell| cell.end.call())
-        }
+    let cell = match sessions {
+        [session] => session.cells.iter().find(|cell| cell.strategy == name),
         _ => None,
     };
-    ended_at.map_or_else(
-        || name.to_owned(),
-        |call| format!("{name}, ended at {call}"),
-    )
+    cell.map_or_else(|| label(name), |cell| series_name(cell))
+}
+
+/// The name of a cell's line in the picture of its session.
+pub(crate) fn series_name(cell: &CellRecord) -> String {
+    match (cell.arm, cell.end.call()) {
+        (Arm::Strategy, None) => label(&cell.strategy),
+        (Arm::Strategy, Some(call)) => format!("{}, ended at {call}", label(&cell.strategy)),
+        (Arm::Reference | Arm::Floor, _) => FULL.to_owned(),
+    }
 }
 
 /// The cross of a session that died.

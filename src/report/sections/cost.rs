@@ -235,11 +235,8 @@ pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
         Some(model) if models.len() == 1 => (*model).to_owned(),
         _ => many(models.len(), "model", "models"),
     };
-    let dollars = dollars(&cells)?.0 as f64 / 1e9;
-    let digits = if dollars < 1.0 { 4 } else { 2 };
-    Some(format!(
-        "full history costs ${dollars:.digits$} with {model}"
-    ))
+    let dollars = dollars(&cells)?;
+    Some(format!("full history costs {dollars} with {model}"))
 }
 
 /// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in

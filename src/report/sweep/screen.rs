@@ -192,7 +192,7 @@ fn number(estimate: Option<Estimate>) -> String {
 }
 
 /// The setting with knobs named by their last word, where no other swept knob ends in it.
-fn short_label(sweep: &Sweep, point: &SweepPoint) -> String {
+pub(crate) fn short_label(sweep: &Sweep, point: &SweepPoint) -> String {
     if point.values.is_empty() {
         return "default".to_owned();
     }

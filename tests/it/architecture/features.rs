@@ -130,7 +130,6 @@ const FEATURES: &[Feature] = &[
                 "accuracy action_support completion cost_savings cost_savings_edge fired strategy_calls \
                  survival token_savings",
             ),
-            ("report/comment", "cost_savings"),
             // What the screen can be sorted by.
             (
                 "report/screen",
@@ -182,6 +181,7 @@ const FEATURES: &[Feature] = &[
             ("report/comparison/screen", "terminal"),
             // The page holds pictures.
             ("report/html", "cache pareto savings tokens"),
+            ("report/html/calls", "tokens"),
             ("report/html/retention", "curves"),
         ],
     },

@@ -104,8 +104,8 @@ const GRIDS: [&[(&str, usize)]; 6] = [
 fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
     for grid in GRIDS {
         let sweep = sweep(grid);
-        apart(&format!("heat of {grid:?}"), &heat::scene(&sweep));
         for width in [WIDE, NARROW] {
+            apart(&format!("heat of {grid:?}"), &heat::scene(&sweep, width));
             apart(&format!("front of {grid:?}"), &front::scene(&sweep, width));
         }
     }
@@ -133,7 +133,7 @@ fn the_front_names_the_default_and_the_chosen_setting_with_their_intervals() {
     assert!(
         texts
             .iter()
-            .any(|text| text.contains("; chosen") && text.contains("  clear")),
+            .any(|text| text.contains("; chosen") && text.contains("  keep_last")),
         "{name}: {texts:?}"
     );
     assert!(
@@ -150,7 +150,7 @@ fn the_front_names_the_default_and_the_chosen_setting_with_their_intervals() {
 #[test]
 fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
     let sweep = sweep(&[("a.b", 2), ("c.d", 2)]);
-    let scene = heat::scene(&sweep);
+    let scene = heat::scene(&sweep, WIDE);
     let texts = texts(&scene);
     let pair = &sweep.pairs[0];
     for cell in pair.cells.iter().flatten().flatten() {
@@ -223,7 +223,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let scenes = [
         super::forest::scene(&forest_of.report()),
         front::scene(&grid, WIDE),
-        heat::scene(&grid),
+        heat::scene(&grid, WIDE),
     ];
     for scene in scenes {
         let text = svg(&scene).unwrap();

@@ -1,0 +1,159 @@
+//! Tables as the templates show them: the comparison with its short values, and all others.
+
+use serde_json::{Value as Json, json};
+
+use crate::metric::metric;
+use crate::report::headline::{self, Headline, KEPT, WAIT};
+use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
+use crate::stats::SampleSize;
+
+/// The explanation of the one headline that is no metric of the comparison.
+const ABOUT_WAIT: &str = "Modelled time of all calls that the agent makes or waits for, in seconds";
+
+/// The comparison: at first the headlines with short values. A reader chooses among the other columns.
+pub(super) fn comparison(report: &Report) -> Option<Json> {
+    let section = report.section("comparison")?;
+    let table = &section.table;
+    let rows = headline::rows(report);
+    let mut first = headline::columns(report, &rows);
+    // Of what was kept, the page shows one column at first.
+    let kept = first.iter().find(|it| KEPT.contains(&it.column));
+    let kept = kept.map(|it| it.column);
+    first.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
+    let is_first = |column: &Column| first.iter().any(|it| it.column == column.id);
+    let others = table.columns.iter().enumerate().skip(1);
+    let others = others.filter(|(_, it)| it.priority != Column::FILES_ONLY && !is_first(it));
+    let others: Vec<(usize, &Column)> = others.collect();
+    let shared_n = |headline: &Headline| {
+        let at = table
+            .columns
+            .iter()
+            .position(|it| it.id == headline.column)?;
+        table.shared_n(at)
+    };
+    let name = table.columns.first().map(|it| head(table, (0, it), false));
+    let first_heads = first.iter().map(|it| {
+        let doc = metric(it.column).map(|metric| metric.doc);
+        json!({
+            "label": it.words(),
+            "about": doc.or((it.column == WAIT).then_some(ABOUT_WAIT)),
+            "n": shared_n(it).map(display::n),
+            "is_wide": !it.is_on_screen,
+        })
+    });
+    let other_heads = others.iter().map(|it| head(table, *it, true));
+    let heads = name.into_iter().chain(first_heads).chain(other_heads);
+    let none = Cell::NOT_MEASURED;
+    let row_json = |row: &&Row| {
+        let first = first.iter().map(|it| {
+            let cell = headline::cell(report, row, it.column);
+            short_cell(cell.unwrap_or(&none), shared_n(it))
+        });
+        let others = others.iter().map(|(at, _)| {
+            let shared_n = table.shared_n(*at);
+            self::cell(row.cells.get(at - 1).unwrap_or(&none), shared_n, true)
+        });
+        self::row(
+            table,
+            row,
+            &headline::label(&row.name),
+            &first.chain(others).collect::<Vec<_>>(),
+        )
+    };
+    Some(json!({
+        "title": section.title,
+        "notes": section.notes,
+        "has_controls": rows.iter().any(|row| row.role != Role::Strategy),
+        "head": heads.collect::<Vec<_>>(),
+        "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
+    }))
+}
+
+/// A section, without columns in which nothing was measured.
+pub(super) fn view(section: &Section) -> Json {
+    let table = &section.table;
+    let heads = table.columns.iter().enumerate();
+    let heads = heads.map(|it| head(table, it, false));
+    let row = |row: &Row| {
+        let cells = row.cells.iter().zip(1..);
+        let cells = cells.map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
+        self::row(table, row, &row.name, &cells.collect::<Vec<_>>())
+    };
+    json!({
+        "title": section.title,
+        "about": section.about,
+        "notes": section.notes,
+        // Recorded texts keep their backticks.
+        "sets_code": section.id == "metrics",
+        "head": heads.collect::<Vec<_>>(),
+        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn head(table: &Table, (at, column): (usize, &Column), is_hidden: bool) -> Json {
+    json!({
+        "label": column.label,
+        "is_text": at > 0 && table.is_text(at),
+        "is_hidden": is_hidden,
+        "about": metric(column.id).map(|metric| metric.doc),
+        "n": table.shared_n(at).map(display::n),
+    })
+}
+
+fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
+    // A row outside the ranking is greyed where others are ranked.
+    let ranks = table.rows.iter().any(|row| row.ranked);
+    json!({
+        "name": label,
+        "full_name": (label != row.name).then_some(&row.name),
+        "is_control": matches!(row.role, Role::Reference | Role::Floor),
+        "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,
+        "marks": row.marks.join("; "),
+        "cells": cells,
+    })
+}
+
+/// A cell whose column has this n in its heading.
+fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
+    let number = match &cell.value {
+        Value::Percent(share) => Some(*share),
+        Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
+        Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
+        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+    };
+    json!({
+        "is_hidden": is_hidden,
+        "number": number.map(|number| number.to_string()),
+        "is_text": matches!(cell.value, Value::Text(_)),
+        "text": display::value(&cell.value),
+        "best": cell.best,
+        "interval": display::interval(cell),
+        "n": cell.n.filter(|n| Some(*n) != shared_n).map(display::n),
+    })
+}
+
+/// A cell in whole points; its decimals are in its tooltip.
+fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
+    let mut exact = self::cell(cell, shared_n, false);
+    let (text, half) = headline::short_value(cell);
+    let unit = if matches!(cell.value, Value::Percent(_)) {
+        " %"
+    } else {
+        ""
+    };
+    let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
+    let title = parts.join(" ").trim().to_owned();
+    let short = format!("{text}{unit}");
+    // The latency is a text, `12.3 s`.
+    let seconds = text
+        .strip_suffix(" s")
+        .and_then(|it| it.parse::<f64>().ok());
+    if let Some(seconds) = seconds {
+        exact["number"] = json!(seconds.to_string());
+        exact["is_text"] = json!(false);
+    }
+    exact["text"] = json!(seconds.map_or(short, |seconds| format!("{seconds:.0} s")));
+    exact["interval"] = json!(half);
+    exact["exact"] = json!((exact["text"] != json!(title)).then_some(title));
+    exact
+}
