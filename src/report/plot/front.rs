@@ -66,14 +66,21 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
             let same = same.filter(|other| is_same(other, point));
             let same = same.filter(|other| !listed.iter().any(|it| std::ptr::eq(*it, *other)));
             let same: Vec<String> = same.map(|other| short_label(sweep, other)).collect();
-            let words = in_words(sweep, point, *values);
+            // A standing is never cut: it is what the point is named for.
+            let room = if point.standing.is_none() {
+                340.0
+            } else {
+                220.0
+            };
+            let short = fitted(&short_label(sweep, point), SIZE, room);
+            let words = in_words(&short, point, *values);
             match same.as_slice() {
                 [] => words,
                 [one] => format!("{words}; the same: {one}"),
                 [one, ..] => format!("{words}; the same: {one} and {} more", same.len() - 1),
             }
         });
-        place(sweep, point, *values, name)
+        place(point, *values, name)
     });
     let points: Vec<Point> = points.collect();
     let titles = [&sweep.cost, &sweep.quality].map(|metric| headline::words(metric));
@@ -95,12 +102,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
 }
 
 /// A setting as a point; the intervals are those of the ones that are in the list.
-fn place(
-    sweep: &Sweep,
-    point: &SweepPoint,
-    (saves, keeps): (Estimate, Estimate),
-    name: Option<String>,
-) -> Point {
+fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), name: Option<String>) -> Point {
     let (radius, color) = match (point.standing.is_some(), point.values.is_empty()) {
         (true, _) => (7.0, VERMILLION),
         (false, true) => (6.0, GREEN),
@@ -115,19 +117,15 @@ fn place(
         is_hollow: !point.on_front,
         on_front: point.on_front,
         name: name.map_or(Name::None, Name::Listed),
-        tip: in_words(sweep, point, (saves, keeps)),
+        tip: in_words(&point.label(), point, (saves, keeps)),
     }
 }
 
 /// The setting, how much it saves and keeps, and how often it is on the front.
-fn in_words(sweep: &Sweep, point: &SweepPoint, (saves, keeps): (Estimate, Estimate)) -> String {
+fn in_words(name: &str, point: &SweepPoint, (saves, keeps): (Estimate, Estimate)) -> String {
     let standing = point
         .standing
         .map_or_else(String::new, |standing| format!("; {}", standing.words()));
-    // A standing is never cut: it is what the point is named for.
-    let room = if standing.is_empty() { 340.0 } else { 220.0 };
-    let label = short_label(sweep, point);
-    let name = format!("{}{standing}", fitted(&label, SIZE, room));
     let share = point
         .front_share
         .map(|share| format!(", on the front {}", percent(share)));
@@ -137,7 +135,7 @@ fn in_words(sweep: &Sweep, point: &SweepPoint, (saves, keeps): (Estimate, Estima
         format!("{}{half}", display::percent(estimate.point_estimate))
     });
     format!(
-        "{name}: saves {saves}, keeps {keeps}{}",
+        "{name}{standing}: saves {saves}, keeps {keeps}{}",
         share.unwrap_or_default()
     )
 }
