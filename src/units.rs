@@ -144,11 +144,10 @@ impl Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Dollars and cents; below a dollar to the hundredth of a cent.
+    /// Dollars and cents; below a dollar to the hundredth of a cent, rounded down.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = (self.0.saturating_add(50_000)) / 100_000;
-        if parts < 10_000 {
-            return write!(f, "$0.{parts:04}");
+        if self.0 < 1_000_000_000 {
+            return write!(f, "$0.{:04}", self.0 / 100_000);
         }
         let cents = (self.0.saturating_add(5_000_000)) / 10_000_000;
         write!(f, "${}.{:02}", cents / 100, cents % 100)
@@ -382,8 +381,8 @@ mod tests {
         for (amount, text) in [
             (Usd(0), "$0.0000"),
             (Usd(12_345_678), "$0.0123"),
-            (Usd(999_940_000), "$0.9999"),
-            (Usd(999_950_000), "$1.00"),
+            (Usd(999_999_999), "$0.9999"),
+            (Usd(1_000_000_000), "$1.00"),
             (price, "$4.50"),
             (Usd::of_dollars(10.885_5), "$10.89"),
         ] {

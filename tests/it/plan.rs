@@ -176,11 +176,7 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
                 cost["input_equivalents"]["high"]
             );
             let dollars = cost["dollars"]["expected"].as_u64().unwrap();
-            let words = format!(
-                "${}.{:04}",
-                dollars / 1_000_000_000,
-                dollars / 100_000 % 10_000
-            );
+            let words = proctor::units::Usd(dollars).to_string();
             assert_eq!(value(row, "dollars")["text"], words.as_str());
             compared += 1;
         }
