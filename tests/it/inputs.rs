@@ -130,7 +130,7 @@ fn inputs_that_mean_nothing_are_refused() {
     refused(
         folder,
         &["odd.jsonl"],
-        "it is neither a scenario nor a known recording",
+        "it is no recording that Proctor reads",
     );
     refused(folder, &["empty.jsonl"], "empty.jsonl` is empty");
     refused(
