@@ -1,6 +1,6 @@
 //! Hard breaks in words: each lost fact by its question and value, where a run knows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::gate::{CONFIRM, GateResult};
 use crate::compare::{ChangedProbe, NewDeath};
@@ -8,16 +8,35 @@ use crate::report::display;
 
 /// One line per hard break; a fact that is lost at several points of a session has one line.
 pub(super) fn lines(gated: &GateResult) -> Vec<String> {
-    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
-    lines.extend(facts(&gated.lost));
-    lines.extend(gated.broken_rules.iter().map(|rule| {
+    let deaths = gated.deaths.iter().map(death);
+    let lines = deaths.chain(facts(&gated.lost)).chain(refusals(gated));
+    lines.collect()
+}
+
+/// The same in short: how many facts were lost, and each other hard break.
+pub(super) fn in_short(gated: &GateResult) -> Vec<String> {
+    let lost = gated.lost.iter();
+    let lost = lost.map(|probe| (&probe.session, probe_and_percent(&probe.probe).0));
+    let lost = lost.collect::<BTreeSet<_>>().len();
+    let facts = display::many(
+        lost,
+        "lost fact of high importance",
+        "lost facts of high importance",
+    );
+    let facts = (lost > 0).then_some(facts).into_iter();
+    let deaths = gated.deaths.iter().map(death);
+    facts.chain(deaths).chain(refusals(gated)).collect()
+}
+
+/// Prompts that the provider would refuse, and coverage that is too low.
+fn refusals(gated: &GateResult) -> impl Iterator<Item = String> {
+    let rules = gated.broken_rules.iter().map(|rule| {
         format!(
             "broke rule {} in session {}, which the baseline keeps: the provider would refuse the prompt",
             rule.rule, rule.session
         )
-    }));
-    lines.extend(gated.coverage.clone());
-    lines
+    });
+    rules.chain(gated.coverage.clone())
 }
 
 /// Possible hard breaks that may be chance: only repeats would show.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, probe_and_percent};
-use super::{Comparisons, GatedComparison};
+use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::GateResult;
 use crate::compare::verdict::{Line, of_pair};
 use crate::compare::{ChangedProbe, MetricDifference};
@@ -212,10 +212,14 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
         let sessions = many(sessions, "session", "sessions");
         return vec![format!("no change in any metric over {sessions}")];
     }
-    let mut reasons = Vec::new();
-    let breaks = hard_breaks::lines(gated).len();
-    if breaks > 0 {
-        reasons.push(many(breaks, "hard break", "hard breaks"));
+    let mut reasons = hard_breaks::in_short(gated);
+    if gated.verdict == Verdict::Inconclusive {
+        reasons.extend(hard_breaks::unconfirmed(gated));
+    }
+    let more = reasons.len().saturating_sub(MOST_BREAKS);
+    reasons.truncate(MOST_BREAKS);
+    if more > 0 {
+        reasons.push(many(more, "more hard break", "more hard breaks"));
     }
     let metrics = gated
         .metrics
