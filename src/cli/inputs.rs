@@ -24,8 +24,9 @@ pub(super) struct Inputs {
     /// Replay this recording, or all in this folder, instead of the scenario's sessions (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(super) session: Vec<PathBuf>,
-    /// Compare this strategy instead of the scenario's (repeatable), as in
-    /// `observation-masking[clear_results.keep_last=5]`; or a preset's file, `tuned.toml`
+    /// Compare this strategy instead of the scenario's (repeatable): a preset, as in
+    /// `observation-masking[clear_results.keep_last=5]`, a preset's file, `tuned.toml`, or the name of one of
+    /// the scenario's own
     #[arg(long, value_name = "NAME")]
     pub(super) strategy: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy

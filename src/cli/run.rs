@@ -308,7 +308,7 @@ fn replay(
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
     if human {
-        // What goes into a file is the same whenever it is run.
+        // Piped output is the same bytes each time, so it holds no time.
         let took = io::stdout().is_terminal().then(|| started.elapsed());
         args.printed.print(&made, took)?;
     }

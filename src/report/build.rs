@@ -166,15 +166,8 @@ fn is_added(manifest: &Manifest, strategy: &str) -> bool {
 
 /// A description of the run, in two lines for people.
 fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
-    let judges = run.judges.iter();
-    let judges: Vec<String> = judges
-        .map(|(name, fitness)| format!("{name}, {fitness}"))
-        .collect();
-    let judge = if judges.is_empty() {
-        "none".to_owned()
-    } else {
-        judges.join("; ")
-    };
+    let judge = sections::models::judges_in_words(&run.judges);
+    let judge = judge.unwrap_or_else(|| "none".to_owned());
     vec![
         format!(
             "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::build::Material;
 use super::escape;
 use super::sections::comparison::writers;
-use super::sections::{cost, sizes};
+use super::sections::{cost, models, sizes};
 use super::strategy_summary::{StrategyAnswers, StrategySummary};
 use crate::compare::verdict::{Axis, Candidate, MARGIN, Verdict, differences};
 use crate::compare::{Sample, Source};
@@ -204,14 +204,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             ModelKind::Live => format!("{} answered", reader.name),
         });
         if reader.kind != ModelKind::Deterministic {
-            let judges = super::sections::models::judges(manifest).into_iter();
-            let judges = judges.map(|(name, standing)| format!("judge {name}, {standing}"));
-            let judges: Vec<String> = judges.collect();
-            found.push(if judges.is_empty() {
-                "rules judged".to_owned()
-            } else {
-                judges.join("; ")
-            });
+            let judges = models::judges_in_words(&models::judges(manifest));
+            found.push(judges.map_or_else(
+                || "rules judged".to_owned(),
+                |judges| format!("judge {judges}"),
+            ));
         }
     }
     if is_summarised {

@@ -11,12 +11,12 @@ pub(super) struct Headline {
     pub(super) column: &'static str,
     /// The two lines of its heading.
     pub(super) heading: [&'static str; 2],
-    /// Whether there is room for it on a screen.
+    /// True for the few columns of a screen.
     pub(super) is_on_screen: bool,
 }
 
-/// Where models answered and where strings were searched: of the two, a screen shows the first that was
-/// measured.
+/// The two measures of facts kept: answers of a model, and string search. A screen shows the first one that
+/// was measured.
 pub(super) const KEPT: [&str; 2] = ["accuracy", "survival"];
 
 /// The modelled time of the agent's calls and of those it waits for: a column of the costs.

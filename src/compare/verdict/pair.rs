@@ -1,4 +1,4 @@
-//! What a comparison of two strategies says, in one sentence.
+//! The verdict on a comparison of two strategies, in one sentence.
 
 use super::words::{points, short_name, signed};
 use super::{Axis, Line, MARGIN};
@@ -18,7 +18,8 @@ fn axes(comparison: &Comparison) -> Vec<(Axis, &MetricDifference, Bounds)> {
         .collect()
 }
 
-/// Which of the two to use, if that is shown: better on one axis, and on no other worse by the margin.
+/// Names the one to use. It must be shown to be better on one axis, and worse by no more than the margin on
+/// each of the others.
 pub(crate) fn of_pair(comparison: &Comparison) -> Line {
     let axes = axes(comparison);
     let [baseline, candidate] =

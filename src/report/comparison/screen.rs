@@ -205,7 +205,7 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     }
 }
 
-/// What a verdict rests on: hard breaks, then the metrics that have it.
+/// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
 fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if one.is_unchanged() {
         let sessions = one.comparison.coverage.paired_sessions;
@@ -243,7 +243,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     reasons
 }
 
-/// What the differences are about, and whether chance is in them.
+/// Says which sessions the differences are about, and if nothing in them depends on chance.
 fn trust(compared: &Comparisons) -> String {
     let targets = compared.comparisons.iter().map(|one| one.comparison.target);
     let about = if targets.clone().all(|target| target == Target::Suite) {

@@ -224,7 +224,7 @@ fn dollars(cells: &[PricedCell<'_>]) -> Option<Usd> {
         .sum()
 }
 
-/// What full history costs in dollars, and the models of those prices.
+/// The cost of the full history in dollars, with the model whose prices were used.
 pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let (_, full) = strategies.find(|(arm, _)| *arm == Arm::Reference)?;

@@ -166,6 +166,15 @@ pub(crate) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The judges with their standing, in words; `None` where there are none.
+pub(crate) fn judges_in_words(judges: &BTreeMap<String, String>) -> Option<String> {
+    let judges = judges.iter();
+    let judges: Vec<String> = judges
+        .map(|(name, standing)| format!("{name}, {standing}"))
+        .collect();
+    (!judges.is_empty()).then(|| judges.join("; "))
+}
+
 /// A banner on live judges that were not calibrated against people's labels, or not well enough.
 pub(crate) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
     let mut judge = manifest.judge.iter();
