@@ -32,8 +32,8 @@ pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry,
 pub use calibration::{CalibrationStatus, JudgeCalibration};
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{
-    Ailment, CompactionChange, CompactionMoment, Excerpt, MessageKind, Portion, SummaryHealth,
-    UnhealthySummary,
+    Ailment, CompactionChange, CompactionMoment, EntryEdit, Excerpt, MessageKind, Portion,
+    PromptEntry, PutEntry, SummaryHealth, UnhealthySummary,
 };
 pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
 pub use probe::{
@@ -289,6 +289,14 @@ pub struct CellRecord {
     /// The cache reads that the provider reports; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cache: Option<ObservedCache>,
+    /// The session's messages as far as they were appended, in order; only on the reference, and not in
+    /// older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<PromptEntry>,
+    /// Index of the message that answered each call: full history at a call is every message before it.
+    /// Only on the reference, and not in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_by: Vec<usize>,
     /// Size of each recorded answer of the agent, counted or billed, whichever is larger; only on the
     /// reference, for all arms have the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -87,6 +87,9 @@ pub struct Report {
     /// The command that a person may want to run next.
     #[serde(skip)]
     pub next: Vec<String>,
+    /// The session whose timeline the page shows first, whatever it lost.
+    #[serde(skip)]
+    pub first_session: Option<String>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
     /// A description of the run or comparison, in lines for people.

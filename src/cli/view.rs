@@ -49,16 +49,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<super::Exit> {
     print(&format!("http://{}/\n", server.address()))?;
     say("each load shows the run as it is then; Ctrl-C ends");
     let folder = args.run.clone();
-    let render = move || page(&folder).map_err(|error| format!("{}\n", chain(&error)));
+    let render = move |session: Option<&str>| {
+        page(&folder, session).map_err(|error| format!("{}\n", chain(&error)))
+    };
     server.serve(Arc::new(render), &STOP)?;
     Ok(Exit::Done)
 }
 
 /// The report of the folder as it is now.
 #[cfg(feature = "http")]
-fn page(folder: &std::path::Path) -> anyhow::Result<String> {
+fn page(folder: &std::path::Path, session: Option<&str>) -> anyhow::Result<String> {
     let run = super::read_run(folder)?;
-    let report = crate::report::Report::of(&run.manifest, &run.cells);
+    let mut report = crate::report::Report::of(&run.manifest, &run.cells);
+    if let Some(id) = session {
+        let is_known = run.manifest.sessions.iter().any(|it| it.id == id);
+        anyhow::ensure!(is_known, "the run has no session `{id}`");
+        report.first_session = Some(id.to_owned());
+    }
     let name = std::path::Path::new("report.html");
     let format = super::report::format_of(crate::report::Kind::Run, name)?;
     let artifacts = format.render(&report)?;

@@ -1,4 +1,5 @@
-//! A page on this machine: one document, made again for each request, at one address.
+//! A page on this machine: one document, made again for each request, at one address. The request may name
+//! the session that it is to show.
 //!
 //! It listens on loopback only. A request whose `Host` is another name is refused: a page of a foreign
 //! site could otherwise have its own name point here, and read what is served.
@@ -17,8 +18,8 @@ use tokio::net::TcpListener;
 
 use super::{LOOK, ProxyError, connections};
 
-/// Makes the page, or says why it cannot.
-pub type Render = dyn Fn() -> Result<String, String> + Send + Sync;
+/// Makes the page, with this session first where one is asked for, or says why it cannot.
+pub type Render = dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync;
 
 /// A server that listens and has not begun to serve.
 #[derive(Debug)]
@@ -73,8 +74,11 @@ async fn answer(
     if let Err((status, words)) = check(port, request) {
         return response(status, "text/plain; charset=utf-8", words.to_owned());
     }
+    let query = request.uri().query().unwrap_or_default();
+    let mut query = form_urlencoded::parse(query.as_bytes());
+    let session = query.find_map(|(name, value)| (name == "session").then(|| value.into_owned()));
     // To render is work of seconds, which must not hold up other connections.
-    match tokio::task::spawn_blocking(move || render()).await {
+    match tokio::task::spawn_blocking(move || render(session.as_deref())).await {
         Ok(Ok(page)) => response(StatusCode::OK, "text/html; charset=utf-8", page),
         Ok(Err(problem)) => failed(problem),
         Err(_) => failed("the page could not be made".to_owned()),

@@ -27,6 +27,56 @@ pub struct CompactionChange {
     /// The text in its place: the summary, where one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Excerpt>,
+    /// Messages of the session that had been appended before it.
+    #[serde(default)]
+    pub appended: usize,
+    /// It shortened the message that was appended next, before that was part of any prompt: the one edit
+    /// counts from this message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_append: bool,
+    /// The edits in ascending order, without what only stayed in its place; with
+    /// [`CellRecord::messages`](super::CellRecord::messages) they give every prompt, entry by entry. Empty
+    /// in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<EntryEdit>,
+}
+
+/// Entries of a context that made way for others.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryEdit {
+    /// The first of them, counted in the context before the whole compaction.
+    pub at: usize,
+    /// How many they are; 0 where others were only put in.
+    pub taken: usize,
+    /// The entries that came, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put: Vec<PutEntry>,
+}
+
+/// An entry that a compaction put in.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PutEntry {
+    /// The session's message of this index, as it was.
+    Message(usize),
+    /// Another text.
+    Entry(PromptEntry),
+}
+
+/// A message of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptEntry {
+    /// The kind of message.
+    pub kind: MessageKind,
+    /// The session's message that it was made of, where it was made of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<usize>,
+    /// Its size, as counted.
+    pub tokens: Tokens,
+    /// The beginning of its text, secrets replaced.
+    pub text: String,
 }
 
 /// Messages of a kind.

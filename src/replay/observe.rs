@@ -12,6 +12,7 @@ use self::changes::Changes;
 use self::counter_error::CounterErrors;
 use self::health::Health;
 use self::lost_before_read::{AGENTS_BLOCKED_AT, LostBeforeRead};
+use self::messages::Messages;
 use self::moments::Moments;
 use self::prompt_cache::{CachePlan, PromptCaches};
 use self::recovery::{RecoveryArm, RecoveryPlan};
@@ -38,6 +39,7 @@ pub mod action_support;
 pub mod changes;
 pub mod counter_error;
 pub mod health;
+pub mod messages;
 pub mod moments;
 mod prelude;
 pub mod prompt_cache;
@@ -214,7 +216,10 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
         observers.push(Box::new(ArtifactTrailObserver::new(watched.trail.clone())));
     }
     match replayed {
-        Replayed::Full => observers.push(Box::new(CounterErrors::default())),
+        Replayed::Full => {
+            observers.push(Box::new(CounterErrors::default()));
+            observers.push(Box::new(Messages::default()));
+        }
         Replayed::Strategy(strategy, window) => {
             let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
             observers.push(Box::new(Validity::new(watched.provider)));

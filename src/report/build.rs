@@ -145,6 +145,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         trust: evidence::trust(&material),
         next: evidence::next(manifest, &verdict),
         verdict: Some(verdict),
+        first_session: None,
         banners,
         sections,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),

@@ -78,6 +78,8 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         counter_error: None,
         prompt_cache: Vec::new(),
         observed_cache: None,
+        messages: Vec::new(),
+        answered_by: Vec::new(),
         output_tokens: Vec::new(),
         summary_health: proctor::record::SummaryHealth::default(),
         sentinels: Vec::new(),

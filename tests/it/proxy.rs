@@ -439,12 +439,12 @@ fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = stop.clone();
     let loads = Mutex::new(0);
-    let render = move || {
+    let render = move |session: Option<&str>| {
         let mut loads = loads.lock().unwrap();
         *loads += 1;
         match *loads {
             3 => Err("no longer there".to_owned()),
-            load => Ok(format!("<p>load {load}")),
+            load => Ok(format!("<p>load {load} {session:?}")),
         }
     };
     let serving = std::thread::spawn(move || server.serve(Arc::new(render), &stopping));
@@ -459,12 +459,17 @@ fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
     let own = address.to_string();
     let local = format!("localhost:{}", address.port());
     for (request, host, status, body) in [
-        ("GET /", own.as_str(), 200, "<p>load 1"),
+        (
+            "GET /?session=a%20b/c",
+            own.as_str(),
+            200,
+            "<p>load 1 Some(\"a b/c\")",
+        ),
         ("GET /", "evil.example", 421, "another host"),
         ("GET /", "127.0.0.1", 421, "another host"),
         ("GET /run.json", &own, 404, "only one page"),
         ("POST /", &own, 405, "only be read"),
-        ("GET /", &local, 200, "<p>load 2"),
+        ("GET /", &local, 200, "<p>load 2 None"),
         ("GET /", &own, 500, "no longer there"),
     ] {
         let answer = ask(request, host);

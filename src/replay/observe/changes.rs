@@ -4,10 +4,10 @@
 //! one: what a stage does a hundred times looks alike. They are cut and their secrets replaced when
 //! the cell is over.
 
+use super::messages::{beginning, kind, prompt_entry};
 use super::prelude::*;
 use crate::context::AppliedEdit;
-use crate::record::{CompactionChange, Excerpt, MessageKind, Portion};
-use crate::session::redact::Redactor;
+use crate::record::{CompactionChange, EntryEdit, Excerpt, MessageKind, Portion, PutEntry};
 
 /// Compactions of a stage whose texts are kept, beside the last one's.
 const FIRST: usize = 4;
@@ -18,14 +18,12 @@ const BEFORE_CHARS: usize = 400;
 /// Characters of what came in its place: a summary is what people want to read.
 const AFTER_CHARS: usize = 1_200;
 
-/// Characters in which secrets are looked for: a secret that is cut in two is none to the eye that
-/// looks for its shape.
-const REDACTED_CHARS: usize = 8_000;
-
 /// Watches what patches take out and put in.
 #[derive(Debug, Default)]
 pub struct Changes {
     done: Vec<CompactionChange>,
+    /// Messages that were appended.
+    appended: usize,
     /// By stage, the compactions whose texts are kept.
     texts: BTreeMap<Arc<str>, Vec<Texts>>,
 }
@@ -47,37 +45,12 @@ struct Piece {
 
 impl Piece {
     fn excerpt(&self, chars: usize) -> Excerpt {
-        let texts = self.entry.message.model_text();
-        let meant = match self.block {
-            Some(block) => texts.get(block..=block).unwrap_or(texts),
-            None => texts,
-        };
-        let whole = meant.join("\n");
-        let head: String = whole.chars().take(REDACTED_CHARS).collect();
-        let head = Redactor::new().text(&head);
+        let (text, chars) = beginning(&self.entry, self.block, chars);
         Excerpt {
             kind: kind(&self.entry),
             message: self.entry.origin.message(),
-            text: head.chars().take(chars).collect(),
-            chars: whole.chars().count() as u64,
-        }
-    }
-}
-
-fn kind(entry: &Entry) -> MessageKind {
-    match &entry.origin {
-        Origin::Derived(_) => MessageKind::Summary,
-        Origin::Restored(_) => MessageKind::Restored,
-        Origin::Authored => MessageKind::Authored,
-        Origin::Verbatim(_) | Origin::Edited { .. } => {
-            let message = &entry.message;
-            if message.role() == Role::Assistant {
-                MessageKind::Agent
-            } else if message.tool_results().next().is_some() {
-                MessageKind::Results
-            } else {
-                MessageKind::User
-            }
+            text,
+            chars,
         }
     }
 }
@@ -90,6 +63,36 @@ fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKin
         portion.tokens += entry.size.tokens;
     }
     portions
+}
+
+/// The edits, without the entries that stand before and after each as they did.
+fn edits(applied: &Applied) -> Vec<EntryEdit> {
+    let mut removed = applied.change.removed.as_slice();
+    let same = |(old, new): &(&Entry, &Entry)| Arc::ptr_eq(&old.message, &new.message);
+    let mut edits = Vec::new();
+    for edit in &applied.change.edits {
+        let Some((own, rest)) = removed.split_at_checked(edit.entries.len()) else {
+            break;
+        };
+        removed = rest;
+        let before = own.iter().zip(&edit.with).take_while(same).count();
+        let (own, with) = (&own[before..], &edit.with[before..]);
+        let pairs = own.iter().rev().zip(with.iter().rev());
+        let after = pairs.take_while(same).count();
+        let put = |entry: &Entry| match entry.origin {
+            Origin::Verbatim(message) => PutEntry::Message(message),
+            _ => PutEntry::Entry(prompt_entry(entry, entry.origin.message())),
+        };
+        let edit = EntryEdit {
+            at: edit.entries.start + before,
+            taken: own.len() - after,
+            put: with[..with.len() - after].iter().map(put).collect(),
+        };
+        if edit.taken > 0 || !edit.put.is_empty() {
+            edits.push(edit);
+        }
+    }
+    edits
 }
 
 /// The place of a patch that freed most: the entries before, and the entries after.
@@ -145,7 +148,7 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
 }
 
 impl Changes {
-    fn note(&mut self, applied: &Applied) {
+    fn note(&mut self, applied: &Applied, on_append: bool) {
         let event = self.done.len();
         let address = |entry: &Entry| Arc::as_ptr(&entry.message);
         let written = || applied.written();
@@ -158,6 +161,9 @@ impl Changes {
             put_in: portions(written().filter(|entry| !old.contains(&address(entry)))),
             before: None,
             after: None,
+            appended: self.appended,
+            on_append,
+            edits: edits(applied),
         });
         let Some(texts) = texts(event, applied) else {
             return;
@@ -169,12 +175,16 @@ impl Changes {
 }
 
 impl Observer for Changes {
+    fn appended(&mut self, _: &Entry) {
+        self.appended += 1;
+    }
+
     fn shortened(&mut self, applied: &Applied) {
-        self.note(applied);
+        self.note(applied, true);
     }
 
     fn patched(&mut self, applied: &Applied) {
-        self.note(applied);
+        self.note(applied, false);
     }
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {

@@ -97,7 +97,11 @@ impl<'a> Evidence<'a> {
         for (cell, _) in self.items.iter().filter(|item| self.is_lost(item)) {
             *losses.entry(&cell.session).or_default() += 1;
         }
-        sessions.sort_by_key(|session| Reverse(losses.get(session).copied()));
+        let first = self.report.first_session.as_deref();
+        sessions.sort_by_key(|session| {
+            let is_first = first == Some(*session);
+            (!is_first, Reverse(losses.get(session).copied()))
+        });
         sessions
     }
 

@@ -171,9 +171,93 @@
   function quoted(text) {
     return /^[\w@.:-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
   }
-  function inspect(part, calls) {
-    var session = part.getAttribute("data-session"), cells = calls[session] || [];
-    var form = part.querySelector("form"), out = part.querySelector(".prompt");
+  // The entries of the prompt of a call, and by message the compaction that took it out; null where the
+  // records do not say.
+  function entries_of(calls, cell, call) {
+    var before = calls.answered_by[call], entries = [], gone = {}, shortened = {};
+    if (before === undefined || calls.messages.length < before) return null;
+    function message(at, by) { return { of: calls.messages[at], message: at, is_whole: true, by: by }; }
+    function put(piece, by) {
+      var made = typeof piece === "number" ? message(piece, by) : { of: piece, message: piece.message, by: by };
+      if (made.message !== undefined) delete gone[made.message];
+      return made;
+    }
+    var next = 0;
+    function append_to(count) {
+      for (; next < count; next += 1) entries.push(shortened[next] || message(next));
+    }
+    cell.compactions.every(function (compaction) {
+      if (compaction.appended > before) return false;
+      append_to(compaction.appended);
+      if (compaction.on_append) {
+        shortened[next] = put(compaction.edits[0].put[0], compaction);
+        return true;
+      }
+      // From the back: places count in the context before the whole compaction.
+      compaction.edits.slice().reverse().forEach(function (edit) {
+        entries.slice(edit.at, edit.at + edit.taken).forEach(function (entry) {
+          if (entry.message !== undefined) gone[entry.message] = compaction;
+        });
+      });
+      compaction.edits.slice().reverse().forEach(function (edit) {
+        var made = edit.put.map(function (piece) { return put(piece, compaction); });
+        Array.prototype.splice.apply(entries, [edit.at, edit.taken].concat(made));
+      });
+      return true;
+    });
+    append_to(before);
+    return { entries: entries, gone: gone };
+  }
+  var KINDS = { user: "user", agent: "agent", results: "tool results", summary: "summary", restored: "put back", authored: "by the strategy" };
+  // The table of a prompt, entry by entry, with what is gone in its place.
+  function show_entries(out, found, cell, call) {
+    var entries = found.entries, gone = Object.keys(found.gone).map(Number).sort(function (a, b) { return a - b; });
+    var title = entries.length + (entries.length === 1 ? " entry" : " entries") +
+      (gone.length ? ", " + gone.length + " recorded messages gone" : "");
+    add(out, "h4", title);
+    var scroll = add(out, "div"), table = add(scroll, "table");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "Entries of the prompt of " + cell.strategy + " at call " + call);
+    var head = table.createTHead().insertRow(), body = table.createTBody();
+    ["Entry", "Tokens", "Fate", "Begins"].forEach(function (name) { add(head, "th", name).scope = "col"; });
+    function row(texts) {
+      var made = body.insertRow();
+      texts.forEach(function (text) { add(made, "td", text); });
+      return made;
+    }
+    function said(compaction) { return "at call " + compaction.call + ", by " + compaction.stage; }
+    function count(number) { return number.toLocaleString("en-US"); }
+    // Consecutive messages that one compaction took out, before the first entry of a later message.
+    var at = 0;
+    function show_gone(until) {
+      while (at < gone.length && gone[at] < until) {
+        var first = gone[at], by = found.gone[first];
+        do at += 1; while (at < gone.length && gone[at] < until && gone[at] === gone[at - 1] + 1 && found.gone[gone[at]] === by);
+        var last = gone[at - 1], made = body.insertRow();
+        made.className = "gone";
+        add(made, "td", (first === last ? "message " + first + " is" : "messages " + first + " to " + last + " are") +
+          " gone, " + said(by)).colSpan = 4;
+      }
+    }
+    row(["system prompt and tools", count(cell.fixed), "in every prompt", ""]);
+    var sum = cell.fixed;
+    entries.forEach(function (entry) {
+      if (entry.message !== undefined) show_gone(entry.message);
+      sum += entry.of.tokens;
+      var name = KINDS[entry.of.kind] + (entry.message === undefined ? "" : ", message " + entry.message);
+      var fate = !entry.by ? "as recorded" : entry.is_whole ? "as recorded; moved " + said(entry.by) :
+        (entry.of.kind === "restored" ? "put back " : entry.message === undefined ? "written " : "changed ") + said(entry.by);
+      row([name, count(entry.of.tokens), fate, entry.of.text]);
+    });
+    show_gone(Infinity);
+    var rest = cell.tokens[call] - sum;
+    if (rest !== 0) row(["difference between counted and billed", count(rest), "", ""]);
+  }
+  function inspect(part, all_calls) {
+    var session = part.getAttribute("data-session"), calls = all_calls[session] || { cells: [] }, cells = calls.cells;
+    var form = part.querySelector("form"), out = part.querySelector(".prompt"), below = part.querySelector(".entries");
     var select = form.querySelector("select"), input = form.querySelector("input");
     cells.forEach(function (cell, at) { option(select, cell.strategy, at); });
     var full = cells.filter(function (cell) { return cell.is_full; })[0];
@@ -197,7 +281,7 @@
     }
     function show() {
       var cell = cells[Number(select.value)], call = Number(input.value);
-      out.textContent = "";
+      out.textContent = below.textContent = "";
       marks.forEach(function (mark) { mark(cell, call); });
       if (!cell || input.value === "") return;
       input.max = cell.tokens.length - 1;
@@ -235,7 +319,9 @@
         var items = add(out, "ul");
         lost.forEach(function (row) { add(items, "li", row[0] + " → " + row[1] + " (" + row[9] + ")"); });
       }
-      add(out, "p", "Every entry of this prompt, with its fate and the stage that decided it, is what this command prints. " +
+      var entries = entries_of(calls, cell, call);
+      if (entries) show_entries(below, entries, cell, call);
+      add(out, "p", (entries ? "This command prints its entries whole. " : "This command prints its entries. ") +
         "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
       add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
         (cell.window === null ? "" : " --window " + quoted(cell.window)) +
@@ -309,6 +395,16 @@
         ring.setAttribute("r", 6);
       });
       marks[marks.length - 1](undefined, 0);
+    });
+  }
+  // A page that is served is made again with the session that is asked for.
+  var other = document.getElementById("other");
+  if (other && /^https?:$/.test(location.protocol)) {
+    other.hidden = false;
+    other.addEventListener("submit", function (event) {
+      event.preventDefault();
+      location.search = "?" + new URLSearchParams({ session: other.elements.session.value });
+      location.hash = "#timelines";
     });
   }
   var timelines = all(".timeline");

@@ -1,12 +1,14 @@
 //! Watches a strategy through a session, and notes each law that it breaks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Entry, Origin};
 use proctor::model::Request;
 use proctor::model::scripted::{RequestMatcher, Scripted};
-use proctor::record::{CellRecord, Level};
+use proctor::record::{CellRecord, Level, PutEntry};
+use proctor::replay::observe::changes::Changes;
+use proctor::replay::observe::messages::Messages;
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
@@ -34,6 +36,8 @@ pub(super) struct Seen {
     pub(super) changed: BTreeSet<String>,
     /// Whether a model was asked for anything.
     pub(super) has_asked: bool,
+    /// Tokens of each entry of each prompt of the last replay.
+    prompts: Vec<Vec<Tokens>>,
 }
 
 /// Replays the session, in which each request of the strategy gets `answer`.
@@ -52,11 +56,17 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
             Replayed::Strategy(strategy, window),
             &models(Scripted::new().reply(RequestMatcher::always(), move |_| answer.clone())),
             &NoClock,
-            vec![Box::new(police), Box::new(Validity::default())],
+            vec![
+                Box::new(police),
+                Box::new(Validity::default()),
+                Box::new(Changes::default()),
+            ],
         )
         .record
     };
     let record = once(Box::new(spec.build().unwrap()));
+    let prompts = std::mem::take(&mut seen.lock().unwrap().prompts);
+    assert_eq!(rebuilt(&record, &full_history(prepared)), prompts);
     // Deterministic: the same again.
     assert_eq!(once(Box::new(spec.build().unwrap())), record);
     once(Box::new(Twice {
@@ -74,6 +84,53 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
     seen
 }
 
+/// Full history, with its messages.
+fn full_history(prepared: &PreparedSession) -> CellRecord {
+    let models = models(Scripted::new());
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(Messages::default())];
+    replay_observed(
+        prepared,
+        cell("full"),
+        Replayed::Full,
+        &models,
+        &NoClock,
+        observers,
+    )
+    .record
+}
+
+/// Tokens of each entry of each prompt, as the record of a cell and that of full history give them: what
+/// the page of a report does when it shows a prompt entry by entry.
+fn rebuilt(record: &CellRecord, full: &CellRecord) -> Vec<Vec<Tokens>> {
+    let size = |at: usize| full.messages[at].tokens;
+    let put = |entry: &PutEntry| match entry {
+        PutEntry::Message(at) => size(*at),
+        PutEntry::Entry(entry) => entry.tokens,
+    };
+    let (mut changes, mut shortened) = (record.changes.iter().peekable(), BTreeMap::new());
+    let (mut entries, mut next) = (Vec::new(), 0);
+    let mut prompts = Vec::new();
+    for before in &full.answered_by[..record.reached_calls] {
+        while let Some(change) = changes.next_if(|it| it.appended <= *before) {
+            entries.extend(
+                (next..change.appended).map(|at| shortened.remove(&at).unwrap_or(size(at))),
+            );
+            next = change.appended;
+            if change.on_append {
+                shortened.extend(change.edits.iter().map(|edit| (next, put(&edit.put[0]))));
+                continue;
+            }
+            for edit in change.edits.iter().rev() {
+                entries.splice(edit.at..edit.at + edit.taken, edit.put.iter().map(put));
+            }
+        }
+        entries.extend((next..*before).map(|at| shortened.remove(&at).unwrap_or(size(at))));
+        next = *before;
+        prompts.push(entries.clone());
+    }
+    prompts
+}
+
 /// Looks at each prompt.
 #[derive(Debug)]
 struct Police {
@@ -85,6 +142,8 @@ impl Observer for Police {
     fn called(&mut self, view: &CallView<'_>) {
         let mut seen = self.seen.lock().unwrap();
         let entries = view.context.entries();
+        let sizes = entries.iter().map(|entry| entry.size.tokens);
+        seen.prompts.push(sizes.collect());
         if !entries.iter().all(|entry| self.is_true(entry, view.before)) {
             seen.broken.insert(Law::TrueOrigins);
         }

@@ -1,0 +1,78 @@
+//! The session's messages, for a page that shows a prompt entry by entry.
+
+use super::CallView;
+use super::prelude::*;
+use crate::record::{MessageKind, PromptEntry};
+use crate::session::redact::Redactor;
+
+/// Characters of a message that are kept.
+const CHARS: usize = 160;
+
+/// Characters in which secrets are looked for, at least: a secret that is cut in two is none to the eye
+/// that looks for its shape.
+const REDACTED_CHARS: usize = 2_000;
+
+/// Keeps how each message begins.
+#[derive(Debug, Default)]
+pub struct Messages {
+    messages: Vec<PromptEntry>,
+    answered_by: Vec<usize>,
+}
+
+impl Observer for Messages {
+    fn appended(&mut self, entry: &Entry) {
+        self.messages.push(prompt_entry(entry, None));
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        self.answered_by.push(view.before);
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        record.messages = self.messages;
+        record.answered_by = self.answered_by;
+    }
+}
+
+/// An entry as records keep it, made of this message.
+pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry {
+    let (mut text, chars) = beginning(entry, None, CHARS);
+    if chars > CHARS as u64 {
+        text.push_str(" …");
+    }
+    PromptEntry {
+        kind: kind(entry),
+        message,
+        tokens: entry.size.tokens,
+        text,
+    }
+}
+
+/// How a message, or one block of it, begins, its secrets replaced; and the characters of the whole.
+pub(super) fn beginning(entry: &Entry, block: Option<usize>, chars: usize) -> (String, u64) {
+    let texts = entry.message.model_text();
+    let texts = block.map_or(texts, |block| texts.get(block..=block).unwrap_or(texts));
+    let whole = texts.join("\n");
+    let head: String = whole.chars().take(REDACTED_CHARS.max(4 * chars)).collect();
+    let head = Redactor::new().text(&head);
+    let count = whole.chars().count() as u64;
+    (head.chars().take(chars).collect(), count)
+}
+
+pub(super) fn kind(entry: &Entry) -> MessageKind {
+    match &entry.origin {
+        Origin::Derived(_) => MessageKind::Summary,
+        Origin::Restored(_) => MessageKind::Restored,
+        Origin::Authored => MessageKind::Authored,
+        Origin::Verbatim(_) | Origin::Edited { .. } => {
+            let message = &entry.message;
+            if message.role() == Role::Assistant {
+                MessageKind::Agent
+            } else if message.tool_results().next().is_some() {
+                MessageKind::Results
+            } else {
+                MessageKind::User
+            }
+        }
+    }
+}
