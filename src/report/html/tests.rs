@@ -187,7 +187,7 @@ fn a_call_is_compared_with_full_history_whatever_the_order_of_names() {
     let page = page();
     let (_, calls) = page.split_once("id=\"calls\">").unwrap();
     let (calls, _) = calls.split_once("</script>").unwrap();
-    let cells = &template::inflated(calls)[HOSTILE];
+    let cells = &template::inflated(calls)[HOSTILE]["cells"];
     let of = |at: usize| (&cells[at]["strategy"], &cells[at]["is_full"]);
     assert_eq!(of(0), (&"full".into(), &true.into()));
     assert_eq!(of(1), (&HOSTILE.into(), &false.into()));
