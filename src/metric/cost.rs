@@ -354,6 +354,7 @@ mod tests {
             call,
             purpose,
             usage: Usage::uncached(Tokens(input), Tokens(output)),
+            model: None,
             failure: None,
             key: None,
         }

@@ -119,6 +119,7 @@ mod tests {
             call: 0,
             purpose: Purpose::Compaction,
             usage: Usage::uncached(Tokens(5_000), Tokens(750)),
+            model: None,
             failure: None,
             key: None,
         };

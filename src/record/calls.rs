@@ -17,6 +17,10 @@ pub struct ModelCall {
     pub purpose: Purpose,
     /// Its usage, failed or not.
     pub usage: Usage,
+    /// The model that it was sent to, as the strategy names it; `None` for the agent's, and in records of
+    /// older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Why it brought no answer, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

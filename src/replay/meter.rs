@@ -93,6 +93,7 @@ impl<'a> Meter<'a> {
                 call: self.injector.call,
                 purpose: Purpose::Agent,
                 usage,
+                model: None,
                 failure: Some(failure),
                 key: None,
             });
@@ -170,6 +171,7 @@ impl<'a> Meter<'a> {
             call: self.injector.call,
             purpose: request.purpose,
             usage,
+            model: request.model.as_deref().map(str::to_owned),
             failure: answer.as_ref().err().map(ToString::to_string),
             key: kept.map(|kept| kept.key),
         });

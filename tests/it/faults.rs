@@ -389,6 +389,7 @@ fn the_agents_own_call_is_sent_again_and_each_attempt_is_billed() {
             call: 2,
             purpose: Purpose::Agent,
             usage,
+            model: None,
             failure: Some(failure.to_owned()),
             key: None,
         };

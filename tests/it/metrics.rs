@@ -365,6 +365,7 @@ fn run() -> (Manifest, Vec<CellRecord>) {
             call: 6,
             purpose: Purpose::Compaction,
             usage: Usage::uncached(Tokens(3_000), Tokens(600)),
+            model: None,
             failure: None,
             key: None,
         });
@@ -378,6 +379,7 @@ fn run() -> (Manifest, Vec<CellRecord>) {
                 call: 5,
                 purpose: Purpose::Recovery,
                 usage: Usage::uncached(Tokens(2_000), Tokens::ZERO),
+                model: None,
                 failure: Some("timed out".to_owned()),
                 key: None,
             });
@@ -432,6 +434,7 @@ fn savings_bill_every_call_the_strategy_made() {
             call: 4,
             purpose,
             usage: Usage::uncached(Tokens(4_000), Tokens(500)),
+            model: None,
             failure,
             key: None,
         });
@@ -475,6 +478,7 @@ fn what_is_spent_at_the_fatal_call_is_on_the_bill() {
             call,
             purpose: Purpose::Recovery,
             usage: Usage::uncached(Tokens(1_000), Tokens::ZERO),
+            model: None,
             failure: None,
             key: None,
         });
@@ -1065,6 +1069,7 @@ fn strain_counts_zones_and_restless_compactions() {
         call,
         purpose: Purpose::Compaction,
         usage: Usage::default(),
+        model: None,
         failure: failure.map(str::to_owned),
         key: None,
     };

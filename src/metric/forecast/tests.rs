@@ -43,6 +43,7 @@ fn cell(arm: &str) -> ForecastCell {
             call: 1,
             purpose: Purpose::Compaction,
             usage: Usage::uncached(Tokens(input), Tokens(output)),
+            model: None,
             failure: None,
             key: None,
         };
@@ -259,6 +260,7 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
         call,
         purpose,
         usage: Usage::uncached(Tokens(400), Tokens(output)),
+        model: None,
         failure: None,
         key: None,
     };
