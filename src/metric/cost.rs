@@ -12,6 +12,10 @@ use crate::model::price::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
+mod billed;
+
+pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
+
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SchemeCost {
@@ -51,6 +55,12 @@ pub struct SchemeCost {
     pub break_even: Option<usize>,
     /// The same by call; `None` where none is compared, or a price of another model is unknown.
     pub by_call: Option<CostByCall>,
+    /// The tokens that C and C⁰ are computed from; in sums over cells none.
+    #[serde(skip)]
+    pub billed: BilledTokens,
+    /// The prices that they are computed at.
+    #[serde(skip)]
+    pub prices: SessionPrices,
 }
 
 /// The scheme's name where sessions were billed by different ones.
@@ -168,12 +178,17 @@ impl SchemeCost {
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
-            other_models_cost: Some(0),
             calls,
             breaks: own.breaks.clone(),
             resent: own.resent,
+            prices: SessionPrices {
+                scheme: own.scheme.clone(),
+                rates: own.rates,
+                other_models: BTreeMap::new(),
+            },
             ..Self::default()
         };
+        let mut other_models: BTreeMap<String, Usage> = BTreeMap::new();
         // The cost of the calls that the strategy made at each call of the agent.
         let mut spent = vec![0_u64; calls + 1];
         for (number, asked) in cell.model_calls.iter().enumerate() {
@@ -181,11 +196,11 @@ impl SchemeCost {
                 continue;
             }
             let more = if let Some(price) = own.other_models.get(&number) {
-                let more = price.map(|price| price.cost(&asked.usage));
+                let name = asked.other_model(number);
+                *other_models.entry(name.clone()).or_default() += asked.usage;
+                cost.prices.other_models.insert(name, *price);
                 cost.other_models += asked.usage;
-                let sums = cost.other_models_cost.zip(more);
-                cost.other_models_cost = sums.map(|(sum, more)| sum.saturating_add(more));
-                more.unwrap_or_default()
+                price.map_or(0, |price| price.cost(&asked.usage))
             } else {
                 let usage = own.of_strategy(number, &asked.usage);
                 match asked.purpose {
@@ -198,8 +213,9 @@ impl SchemeCost {
             };
             add(&mut spent[asked.call.min(calls)], more);
         }
-        let mut ahead = None;
+        let (mut ahead, mut sum, mut other_sum) = (None, 0, 0);
         let (mut own_costs, mut other_costs) = (Vec::new(), Vec::new());
+        let (mut prompts, mut other_prompts) = (Usage::default(), Usage::default());
         for (call, spent) in spent.iter().enumerate().take(calls) {
             let prompt = own.of_call(call, cell.prompt_tokens[call]);
             let other = full.of_call(call, reference.prompt_tokens[call]);
@@ -207,9 +223,9 @@ impl SchemeCost {
             let other_cost = full.rates.cost(&other);
             own_costs.push(own_cost);
             other_costs.push(other_cost);
-            add(&mut cost.cost, own_cost);
-            add(&mut cost.reference_cost, other_cost);
-            if cost.cost >= cost.reference_cost {
+            add(&mut sum, own_cost);
+            add(&mut other_sum, other_cost);
+            if sum >= other_sum {
                 ahead = None;
             } else if ahead.is_none() {
                 ahead = Some(call);
@@ -219,13 +235,25 @@ impl SchemeCost {
                 .get(call)
                 .copied()
                 .unwrap_or_default();
+            prompts += prompt;
+            other_prompts += other;
             cost.agent += Usage { output, ..prompt };
             cost.reference += Usage { output, ..other };
         }
-        add(&mut cost.cost, spent[calls]);
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
         }
+        cost.billed = BilledTokens {
+            own: (prompts + cost.compaction + cost.background + cost.recovery).into(),
+            reference: other_prompts.into(),
+            other_models: other_models
+                .into_iter()
+                .map(|(name, usage)| (name, usage.into()))
+                .collect(),
+        };
+        let costs = cost.billed.costs(&cost.prices);
+        (cost.cost, cost.reference_cost) = (costs.own, costs.reference);
+        cost.other_models_cost = costs.other_models;
         if cost.other_models_cost.is_some() {
             cost.by_call = CostByCall::of(&own_costs, &other_costs);
             cost.break_even = ahead.filter(|_| cost.cost < cost.reference_cost);
@@ -233,11 +261,19 @@ impl SchemeCost {
         cost
     }
 
+    /// C and C⁰.
+    pub fn costs(&self) -> Costs {
+        Costs {
+            own: self.cost,
+            reference: self.reference_cost,
+            other_models: self.other_models_cost,
+        }
+    }
+
     /// Cost savings. Formula: `1 − C/C⁰`. Higher is better; below 0 the strategy costs more than it
     /// saves. `None` where the reference sent nothing, or a price of another model is unknown.
     pub fn share(&self) -> Option<f64> {
-        self.other_models_cost?;
-        saved(self.cost, self.reference_cost)
+        self.costs().savings()
     }
 
     /// Share of the agent's prompts that was read from the cache. Higher is cheaper.

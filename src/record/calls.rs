@@ -29,6 +29,18 @@ pub struct ModelCall {
     pub key: Option<String>,
 }
 
+impl ModelCall {
+    /// The name of the other model that it was sent to. Records of older builds do not say it: there the
+    /// call's number stands for it, which is no name of a model.
+    pub(crate) fn other_model(&self, number: usize) -> String {
+        let unnamed = || format!("{UNNAMED}{number}");
+        self.model.clone().unwrap_or_else(unnamed)
+    }
+}
+
+/// How what stands for a model without a name begins.
+const UNNAMED: char = '#';
+
 /// An answer of a reader or a judge that is kept in a cassette.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
