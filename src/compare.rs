@@ -19,12 +19,14 @@ mod canonical;
 mod difference;
 pub mod family;
 pub mod gate;
+pub mod prices;
 pub mod sample;
 mod slices;
 pub mod source;
 pub mod sweep;
 pub mod verdict;
 
+pub use prices::Repriced;
 pub use sample::{ProbeSample, Sample, SessionSample};
 pub use slices::Slice;
 pub use source::{FactText, Mismatch, Source};
@@ -114,7 +116,11 @@ pub struct Comparison {
     pub deaths: Vec<NewDeath>,
     /// How much of what the baseline scored the candidate scored too.
     pub coverage: Coverage,
-    /// Sessions whose prices are not the same on both sides: what they cost is not compared.
+    /// Sessions whose costs were computed again at the candidate's prices, because the baseline's were others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repriced: Option<Repriced>,
+    /// Sessions whose prices are not the same on both sides, and whose costs could not be computed again: what
+    /// they cost is not compared.
     pub unpriced_sessions: usize,
     /// Survival by kind of probe: explored, never gated.
     pub slices: Vec<Slice>,

@@ -30,6 +30,7 @@ pub mod verdicts;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{CalibrationStatus, JudgeCalibration};
+pub(crate) use calls::is_model_name;
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{
     Ailment, CompactionChange, CompactionMoment, EntryEdit, Excerpt, MessageKind, Portion,

@@ -51,8 +51,8 @@ pub(super) struct ComparisonOptions {
     /// nothing depends on chance
     #[arg(long, value_name = "suite|population", value_parser = target)]
     pub(super) target: Option<Target>,
-    /// Compare although sessions, counter, window, models or prices differ; only sessions with the same
-    /// content are used
+    /// Compare although sessions, counter, window or models differ, and costs at different prices where
+    /// they cannot be priced again; only sessions with the same content are used
     #[arg(long)]
     pub(super) allow_different: bool,
     /// Folder of the named baselines
@@ -244,14 +244,16 @@ pub(super) fn compare(
             return stop(Exit::Baseline, problem);
         }
     }
-    let repriced = old.repriced(&new);
-    if !repriced.is_empty() && !options.allow_different {
-        old.forget_costs(&repriced);
-        new.forget_costs(&repriced);
+    let differing = old.repriced(&new);
+    let (repriced, unpriced) = old.reprice(&new, &differing);
+    if !unpriced.is_empty() && !options.allow_different {
+        old.forget_costs(&unpriced);
+        new.forget_costs(&unpriced);
         say(&format!(
-            "note: the prices of {} are not the same in `{}` and `{}`: their cost is not compared; `proctor \
-             baseline refresh` measures a baseline again with today's prices",
-            many(repriced.len(), "session", "sessions"),
+            "note: the prices of {} are not the same in `{}` and `{}`, and their tokens or prices are not all \
+             known: their cost is not compared; `proctor baseline refresh` measures a baseline again with today's \
+             prices",
+            many(unpriced.len(), "session", "sessions"),
             baseline.name,
             candidate.name
         ));
@@ -312,9 +314,11 @@ pub(super) fn compare(
     let unpriced_sessions = if options.allow_different {
         0
     } else {
-        repriced.len()
+        unpriced.len()
     };
+    let repriced = Some(repriced).filter(|it| it.sessions > 0);
     let compared = |sample, other| Comparison {
+        repriced: repriced.clone(),
         unpriced_sessions,
         ..Comparison::of(sample, other, settings).with_texts(&[&new, &old])
     };

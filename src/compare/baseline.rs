@@ -76,7 +76,11 @@ impl Source {
         let value = serde_json::to_value(self).map_err(BaselineError::Json)?;
         // strategies / NAME / sessions / ID / probes / ITEM: an item takes one line.
         Ok(canonical::write(&value, &|path| {
-            path.len() >= 6 || matches!(path, ["conditions", "prices", _])
+            path.len() >= 6
+                || matches!(
+                    path,
+                    ["conditions", "prices", _] | ["rates", _] | [.., "billed"]
+                )
         }))
     }
 

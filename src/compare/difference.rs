@@ -66,6 +66,7 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
         broken_rules: broken_rules(&pairs),
         deaths: deaths(&pairs),
         coverage: coverage(&pairs),
+        repriced: None,
         unpriced_sessions: 0,
         slices: slices::by_kind(&pairs, settings.seed),
         target,

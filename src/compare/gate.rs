@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::source::PRICED;
+use super::prices::PRICED;
 use super::{
     BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
     NewDeath,

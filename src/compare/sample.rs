@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::prices;
 use crate::metric::CellSummary;
-use crate::metric::cost::{SchemeCost, edge_savings};
+use crate::metric::cost::{BilledTokens, edge_savings};
 use crate::metric::survival::is_planted;
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
@@ -38,6 +39,10 @@ pub struct SessionSample {
     pub cluster: Option<String>,
     /// Metrics with one value per session, one entry per repeat.
     pub metrics: BTreeMap<String, Vec<f64>>,
+    /// The tokens that its costs are computed from, one entry per repeat that has a cost. Empty in older
+    /// files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub billed: Vec<BilledTokens>,
     /// Cost savings with a breakpoint in front of what the strategy changes next, one entry per repeat that
     /// has one: not in files.
     #[serde(skip)]
@@ -145,16 +150,17 @@ impl SessionSample {
             ("rejected", Some(summary.findings.rejected as f64)),
             ("action_support", summary.support.share()),
             ("token_savings", summary.savings.and_then(|s| s.share())),
-            ("cost_savings", cost.and_then(SchemeCost::share)),
             ("tokens", spent),
-            // In whole input tokens; a cost is counted in thousandths of one.
-            ("cost", cost.map(|cost| cost.cost as f64 / 1_000.0)),
         ];
-        for (name, value) in values {
+        let priced = cost
+            .into_iter()
+            .flat_map(|cost| prices::priced(cost.costs()));
+        for (name, value) in values.into_iter().chain(priced) {
             if let Some(value) = value.filter(|value| value.is_finite()) {
                 self.metrics.entry(name.to_owned()).or_default().push(value);
             }
         }
+        self.billed.extend(cost.map(|cost| cost.billed.clone()));
         let edge = edge_savings(summary).map(|(share, _)| share);
         self.edge_savings.extend(edge.filter(|it| it.is_finite()));
         let violations = cell.violations.iter();

@@ -6,15 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::{FORMAT, VERSION};
-use super::{Chance, Sample};
+use super::{Chance, Sample, prices};
+use crate::metric::cost::SessionPrices;
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, StrategyEntry,
 };
-
-/// The metrics that rest on prices.
-pub(super) const PRICED: [&str; 2] = ["cost_savings", "cost"];
 
 /// How the manifest names a reader where none is asked.
 const NOBODY: &str = "none";
@@ -38,6 +36,9 @@ pub struct Source {
     /// The main session of each side chain: both count as one. Empty in older files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clusters: BTreeMap<String, String>,
+    /// The prices of each session's tokens, relative to its model's input. Empty in older files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rates: BTreeMap<String, SessionPrices>,
     /// Names of the strategies, in the order of the run.
     pub order: Vec<String>,
     /// The strategies, by name.
@@ -204,6 +205,7 @@ impl Source {
                 .iter()
                 .filter_map(|session| Some((session.id.clone(), session.cluster.clone()?)))
                 .collect(),
+            rates: prices::of_sessions(cells),
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
             noise: BTreeMap::new(),
@@ -381,30 +383,6 @@ impl Source {
         let sides = [self, candidate].map(definitions);
         mismatches("strategy", sides.each_ref(), &|_| true)
     }
-
-    /// The sessions of both whose prices differ.
-    pub fn repriced(&self, candidate: &Self) -> Vec<String> {
-        let prices = [&self.conditions.prices, &candidate.conditions.prices];
-        let both = self.sessions.keys();
-        let both = both.filter(|id| candidate.sessions.contains_key(*id));
-        both.filter(|id| prices[0].get(*id) != prices[1].get(*id))
-            .cloned()
-            .collect()
-    }
-
-    /// Leaves out what these sessions cost: a change of prices is no change of a strategy.
-    pub fn forget_costs(&mut self, sessions: &[String]) {
-        for sample in self.strategies.values_mut() {
-            for id in sessions {
-                let Some(session) = sample.sessions.get_mut(id) else {
-                    continue;
-                };
-                session
-                    .metrics
-                    .retain(|name, _| !PRICED.contains(&name.as_str()));
-            }
-        }
-    }
 }
 
 impl Conditions {
@@ -518,6 +496,7 @@ mod tests {
                 sessions: BTreeMap::new(),
                 probes: BTreeMap::new(),
                 clusters: BTreeMap::new(),
+                rates: BTreeMap::new(),
                 order: names.iter().map(|name| (*name).to_owned()).collect(),
                 strategies: names
                     .iter()

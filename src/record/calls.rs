@@ -41,6 +41,11 @@ impl ModelCall {
 /// How what stands for a model without a name begins.
 const UNNAMED: char = '#';
 
+/// Whether this is the name of a model, and not what stands for one.
+pub(crate) fn is_model_name(name: &str) -> bool {
+    !name.starts_with(UNNAMED)
+}
+
 /// An answer of a reader or a judge that is kept in a cassette.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

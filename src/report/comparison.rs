@@ -1,5 +1,7 @@
 //! Comparisons as reports: what changed, how sure that is, and the verdict of the gate.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -89,13 +91,28 @@ impl Comparisons {
                 mismatch.what, mismatch.baseline, mismatch.candidate
             ))
         };
+        let repriced = self.repriced().into_iter().map(Banner::note);
         Report {
             title: self.title(),
-            banners: self.mismatches.iter().map(differs).collect(),
+            banners: self
+                .mismatches
+                .iter()
+                .map(differs)
+                .chain(repriced)
+                .collect(),
             sections: self.comparisons.iter().flat_map(tables).collect(),
             subject: Subject::Comparison(Box::new(self)),
             ..Report::default()
         }
+    }
+
+    /// Which costs were computed again at the candidate's prices, in words: once for all strategies of a run.
+    fn repriced(&self) -> BTreeSet<String> {
+        let repriced = self.comparisons.iter().filter_map(|one| {
+            let repriced = one.comparison.repriced.as_ref()?;
+            Some(repriced.words())
+        });
+        repriced.collect()
     }
 
     fn title(&self) -> String {
@@ -179,7 +196,9 @@ impl Comparisons {
                     let reason = gated.reason.iter().cloned().collect();
                     return self.case(gated.metric, gated.verdict, reason);
                 };
-                let reason = gated.reason.iter().map(|reason| format!(" · {reason}"));
+                let repriced = one.comparison.repriced_words(gated.metric);
+                let reason = gated.reason.clone().into_iter().chain(repriced);
+                let reason = reason.map(|reason| format!(" · {reason}"));
                 let says = format!(
                     "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
                     change(metric),

@@ -227,7 +227,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     parts.join(". ") + "."
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     first.unwrap_or_default() + chars.as_str()

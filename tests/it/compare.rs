@@ -1416,8 +1416,142 @@ fn a_baseline_is_refreshed_by_a_run_of_the_same_and_by_no_other() {
     assert_eq!(bench.read("baselines/main.json"), first);
 }
 
+/// A price file of the agent's model and of the small one that writes its summaries.
+fn price_file(date: &str, input: u32, read: f64, small: f64) -> String {
+    format!(
+        "format = 'proctor-prices'\nversion = 1\nprovider = 'anthropic'\ndate = '{date}'\n\
+         document = 'a letter'\nfast = 'our-small'\n\
+         [[models]]\nnames = ['our-model']\ninput = {input}\ncache_read = {read}\noutput = 12\n\
+         [[models]]\nnames = ['our-small']\ninput = {small}\noutput = 5\n"
+    )
+}
+
+/// A bench with a baseline at old prices, and runs of the same and of a dearer strategy at new ones.
+fn repriced() -> Bench {
+    let bench = Bench::new();
+    bench.write("old.toml", &price_file("2026-01-02", 3, 0.3, 1.0));
+    bench.write("new.toml", &price_file("2026-11-01", 2, 0.7, 1.9));
+    let own = "[[strategies]]\npreset = 'compact-directly'\nname = 'summarised'\n\
+               set = { summarize.mode = 'fresh', summarize.model = 'fast' }\n";
+    bench.write("ci.toml", &(scenario(1, 1, 4) + own));
+    bench.write("worse.toml", &(scenario(3, 1, 4) + own));
+    let run = |suite, prices, out, more: &[&str]| {
+        let model = ["--set", "cache.model=our-model"];
+        let fixed = ["run", suite, "--prices", prices, "--out", out];
+        bench.check(&[&fixed[..], &model, more].concat(), 0, &[]);
+    };
+    run("ci.toml", "old.toml", "old", &["--save-baseline", "main"]);
+    run("ci.toml", "new.toml", "new", &[]);
+    run("worse.toml", "new.toml", "worse", &[]);
+    bench
+}
+
 #[test]
-fn costs_at_other_prices_are_not_compared_and_never_pass_in_silence() {
+fn new_prices_between_a_baseline_and_a_run_break_no_build() {
+    let bench = repriced();
+    let words =
+        "osts of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01)";
+    let margins = ["--margin", "cost=0", "--margin", "cost_savings=0"];
+    let gate = |run: &'static str, more: &[&'static str]| -> Vec<&'static str> {
+        let fixed = [
+            "gate",
+            run,
+            "--baseline",
+            "main",
+            "--fail-on",
+            "inconclusive",
+        ];
+        [&fixed[..], &margins, more].concat()
+    };
+    let baseline = bench.read("baselines/main.json");
+    let files = ["-o", "gate.junit.xml", "-o", "gate.md"];
+    let said = bench.check(&gate("new", &files), 0, &[words, "the gate passed"]);
+    assert_eq!(said.matches("priced with").count(), 1, "{said}");
+    assert!(!said.contains("not compared"), "{said}");
+    assert_eq!(bench.read("gate.md").matches("priced with").count(), 1);
+    let suites = bench.read("gate.junit.xml");
+    for metric in ["cost", "cost_savings"] {
+        let case = suites.split(&format!("name=\"{metric}\">")).nth(1).unwrap();
+        assert!(
+            case.split("</testcase>")
+                .next()
+                .unwrap()
+                .contains("priced with"),
+            "{suites}"
+        );
+    }
+    // Two runs are no different, and neither side is changed by it.
+    bench.check(&["compare", "old", "new"], 0, &[words]);
+    assert_eq!(bench.read("baselines/main.json"), baseline);
+    let output = bench.run(&gate("new", &["--json"]));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for one in json["comparisons"].as_array().unwrap() {
+        let comparison = &one["comparison"];
+        assert_eq!(comparison["repriced"]["sessions"], 4);
+        let metrics = comparison["metrics"].as_array().unwrap().iter();
+        let priced =
+            metrics.filter(|it| ["cost", "cost_savings"].contains(&it["metric"].as_str().unwrap()));
+        let priced: Vec<_> = priced.collect();
+        assert_eq!(priced.len(), 2, "{comparison}");
+        for metric in priced {
+            assert_eq!(metric["baseline"], metric["candidate"]);
+        }
+    }
+    // At the prices of then the costs were others.
+    let before: serde_json::Value = serde_json::from_str(&baseline).unwrap();
+    let first = &json["comparisons"][0]["comparison"];
+    let cost = first["metrics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["metric"] == "cost")
+        .unwrap();
+    let (mut sum, mut sessions) = (0.0, 0.0);
+    for (_, session) in before["strategies"][first["baseline"].as_str().unwrap()]["sessions"]
+        .as_object()
+        .unwrap()
+    {
+        sum += session["metrics"]["cost"][0].as_f64().unwrap();
+        sessions += 1.0;
+    }
+    let now = cost["baseline"].as_f64().unwrap();
+    assert!((now / (sum / sessions) - 1.0).abs() > 0.05, "{now} {sum}");
+    // What costs more at the same prices still fails.
+    bench.check(&gate("worse", &[]), 100, &[words, "cost_savings"]);
+}
+
+#[test]
+fn the_screen_says_whose_prices_both_sides_have() {
+    let bench = repriced();
+    for arguments in [
+        &["gate", "new", "--baseline", "main"][..],
+        &["compare", "main", "new"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+            .args(arguments)
+            .current_dir(bench.path())
+            .env("COLUMNS", "1000")
+            .env_remove("GITHUB_ACTIONS")
+            .output()
+            .unwrap();
+        let said = text(&output);
+        let words = " Costs of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01).";
+        assert_eq!(said.matches(words).count(), 1, "{said}");
+    }
+}
+
+/// Leaves out of the baseline what builds did not store that held costs as finished numbers.
+fn without_tokens(file: &mut serde_json::Value) {
+    file.as_object_mut().unwrap().remove("rates").unwrap();
+    for (_, strategy) in file["strategies"].as_object_mut().unwrap() {
+        for (_, session) in strategy["sessions"].as_object_mut().unwrap() {
+            session.as_object_mut().unwrap().remove("billed").unwrap();
+        }
+    }
+}
+
+#[test]
+fn costs_without_their_tokens_are_not_compared_at_other_prices_and_never_pass_in_silence() {
     let bench = baselined(10);
     age(&bench, |file| {
         let session = file["sessions"]
@@ -1428,10 +1562,11 @@ fn costs_at_other_prices_are_not_compared_and_never_pass_in_silence() {
             .unwrap()
             .clone();
         file["conditions"]["prices"] = serde_json::json!({ session: "yesterday's" });
+        without_tokens(file);
     });
     let gate = ["gate", "old", "--baseline", "main"];
     let note = "the prices of 1 session are not the same";
-    bench.check(&gate, 0, &[note, "the gate passed"]);
+    bench.check(&gate, 0, &[note, "baseline refresh", "the gate passed"]);
     let costs = [
         &gate[..],
         &["--margin", "cost=0.05", "--fail-on", "inconclusive"],
@@ -1445,4 +1580,21 @@ fn costs_at_other_prices_are_not_compared_and_never_pass_in_silence() {
             "inconclusive: the prices of 1 session are not those of the baseline",
         ],
     );
+}
+
+#[test]
+fn a_baseline_of_an_older_build_is_refreshed_and_then_priced_again() {
+    let bench = repriced();
+    let whole = bench.read("baselines/main.json");
+    age(&bench, without_tokens);
+    let gate = ["gate", "new", "--baseline", "main", "--margin", "cost=0.01"];
+    let note = "the prices of 4 sessions are not the same";
+    bench.check(&gate, 0, &[note, "proctor baseline refresh"]);
+    bench.check(
+        &["baseline", "refresh", "main", "--run", "old"],
+        0,
+        &["refreshed"],
+    );
+    assert_eq!(bench.read("baselines/main.json"), whole);
+    bench.check(&gate, 0, &["both sides priced with the candidate's prices"]);
 }

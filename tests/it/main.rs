@@ -58,6 +58,7 @@ mod qualified;
 mod recorded;
 mod recordings;
 mod replay;
+mod repriced;
 mod scenarios;
 mod self_recorded;
 mod shared;

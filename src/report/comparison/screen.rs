@@ -9,6 +9,7 @@ use crate::compare::gate::GateResult;
 use crate::compare::verdict::{Line, of_pair};
 use crate::compare::{ChangedProbe, MetricDifference};
 use crate::report::display::many;
+use crate::report::evidence::capital;
 use crate::report::headline::{HEADLINES, words};
 use crate::report::layout;
 use crate::report::screen::{INDENT, Room};
@@ -260,5 +261,7 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    format!("{about}{chance}")
+    let repriced = compared.repriced().into_iter();
+    let repriced = repriced.map(|words| format!(" {}.", capital(&words)));
+    format!("{about}{chance}{}", repriced.collect::<String>())
 }

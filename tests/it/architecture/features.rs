@@ -103,14 +103,14 @@ const FEATURES: &[Feature] = &[
             ),
             (
                 "compare/sample",
-                "accuracy action_support completion cost_savings survival token_savings",
+                "accuracy action_support completion survival token_savings",
             ),
             // Scores of probes, which are paired one by one; only answers depend on chance.
             ("compare/difference", "accuracy survival"),
             ("compare/gate", "accuracy completion"),
             ("compare/slices", "survival"),
-            // What rests on prices is not compared where they changed.
-            ("compare/source", "cost_savings"),
+            // What rests on prices is computed again where they changed.
+            ("compare/prices", "cost_savings"),
             // The evaluator of that name.
             ("metric/noise", "survival"),
             // Columns of probe items.

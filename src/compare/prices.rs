@@ -1,0 +1,226 @@
+//! Costs at today's prices: where prices changed, the baseline's costs are computed again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Comparison, SessionSample, Source};
+use crate::metric::cost::{Costs, SessionPrices};
+use crate::record::{CellRecord, PriceEntry, is_model_name};
+
+/// The metrics that rest on prices.
+pub(super) const PRICED: [&str; 2] = ["cost_savings", "cost"];
+
+/// The most models that a note names.
+const MOST_MODELS: usize = 3;
+
+/// The sessions whose costs in the baseline were computed again at the candidate's prices.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Repriced {
+    /// How many.
+    pub sessions: usize,
+    /// The candidate's price entries for their models: `claude-sonnet-5-5, 2026-11-01`. Empty where no price
+    /// file names the models.
+    pub prices: BTreeSet<String>,
+}
+
+impl Repriced {
+    /// `costs of 12 sessions: both sides priced with the candidate's prices (claude-sonnet-5-5, 2026-11-01)`.
+    pub fn words(&self) -> String {
+        let sessions = match self.sessions {
+            1 => "1 session".to_owned(),
+            sessions => format!("{sessions} sessions"),
+        };
+        let named: Vec<&str> = self.prices.iter().map(String::as_str).collect();
+        let more = named.len().saturating_sub(MOST_MODELS);
+        let named = named[..named.len() - more].join("; ");
+        let named = match (named.is_empty(), more) {
+            (true, _) => String::new(),
+            (false, 0) => format!(" ({named})"),
+            (false, more) => format!(" ({named}; and {more} more)"),
+        };
+        format!("costs of {sessions}: both sides priced with the candidate's prices{named}")
+    }
+}
+
+/// The metrics that rest on prices, of these costs.
+pub(super) fn priced(costs: Costs) -> [(&'static str, Option<f64>); 2] {
+    let [savings, cost] = PRICED;
+    [(savings, costs.savings()), (cost, Some(costs.in_tokens()))]
+}
+
+/// The prices that the cells of each session were measured at, other models' included.
+pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrices> {
+    let mut found: BTreeMap<String, SessionPrices> = BTreeMap::new();
+    for cell in cells {
+        let Some(first) = cell.prompt_cache.first() else {
+            continue;
+        };
+        let prices = found
+            .entry(cell.session.clone())
+            .or_insert_with(|| SessionPrices {
+                scheme: first.scheme.clone(),
+                rates: first.rates,
+                other_models: BTreeMap::new(),
+            });
+        for (number, price) in &first.other_models {
+            let asked = cell.model_calls.get(*number);
+            let name = asked.and_then(|asked| asked.model.clone());
+            prices.other_models.extend(name.map(|name| (name, *price)));
+        }
+    }
+    found
+}
+
+impl Source {
+    /// The sessions of both whose prices differ.
+    pub fn repriced(&self, candidate: &Self) -> Vec<String> {
+        let prices = [&self.conditions.prices, &candidate.conditions.prices];
+        let both = self.sessions.keys();
+        let both = both.filter(|id| candidate.sessions.contains_key(*id));
+        both.filter(|id| {
+            let rates = self.rates.get(*id).zip(candidate.rates.get(*id));
+            prices[0].get(*id) != prices[1].get(*id)
+                || rates.is_some_and(|(old, new)| !agree(old, new))
+        })
+        .cloned()
+        .collect()
+    }
+
+    /// Computes what these sessions cost again, at the prices of `candidate`. Returns those that stay as they
+    /// are: an older baseline does not hold their tokens, they were divided into classes by another scheme, or
+    /// the candidate does not say what another model costs.
+    pub fn reprice(&mut self, candidate: &Self, sessions: &[String]) -> (Repriced, Vec<String>) {
+        let mut done = Repriced::default();
+        let mut left = Vec::new();
+        for id in sessions {
+            let Some(prices) = self.prices_of(candidate, id) else {
+                left.push(id.clone());
+                continue;
+            };
+            for sample in self.strategies.values_mut() {
+                if let Some(session) = sample.sessions.get_mut(id) {
+                    session.price(&prices);
+                }
+            }
+            self.rates.insert(id.clone(), prices);
+            let entry = candidate.conditions.prices.get(id);
+            match entry.cloned() {
+                Some(entry) => self.conditions.prices.insert(id.clone(), entry),
+                None => self.conditions.prices.remove(id),
+            };
+            done.sessions += 1;
+            let entry = entry.and_then(|entry| serde_json::from_str::<PriceEntry>(entry).ok());
+            let named = entry.map(|entry| format!("{}, {}", entry.model, entry.date));
+            done.prices.extend(named);
+        }
+        (done, left)
+    }
+
+    /// The candidate's prices for the tokens of this session; `None` where they cannot be told.
+    fn prices_of(&self, candidate: &Self, id: &str) -> Option<SessionPrices> {
+        let (old, new) = (self.rates.get(id)?, candidate.rates.get(id)?);
+        let mut prices = SessionPrices {
+            other_models: BTreeMap::new(),
+            ..new.clone()
+        };
+        if old.scheme != new.scheme {
+            return None;
+        }
+        let samples = self.strategies.values();
+        for session in samples.filter_map(|sample| sample.sessions.get(id)) {
+            let costs = session.metrics.get("cost").map_or(0, Vec::len);
+            if session.billed.len() != costs {
+                return None;
+            }
+            for name in session.billed.iter().flat_map(|it| it.other_models.keys()) {
+                let known = &candidate.prices_naming(name, id)?.other_models;
+                prices
+                    .other_models
+                    .insert(name.clone(), known.get(name).copied().flatten());
+            }
+        }
+        Some(prices)
+    }
+
+    /// The prices that name this other model: those of the session, or of one whose model has the same.
+    fn prices_naming(&self, model: &str, id: &str) -> Option<&SessionPrices> {
+        if !is_model_name(model) {
+            return None;
+        }
+        let entries = &self.conditions.prices;
+        let alike = |other: &&String| entries.get(*other) == entries.get(id);
+        let others = self.rates.keys().filter(alike).map(String::as_str);
+        let known = std::iter::once(id).chain(others);
+        let mut known = known.filter_map(|id| self.rates.get(id));
+        known.find(|prices| prices.other_models.contains_key(model))
+    }
+
+    /// Leaves out what these sessions cost: a change of prices is no change of a strategy.
+    pub fn forget_costs(&mut self, sessions: &[String]) {
+        for sample in self.strategies.values_mut() {
+            for id in sessions {
+                let Some(session) = sample.sessions.get_mut(id) else {
+                    continue;
+                };
+                session
+                    .metrics
+                    .retain(|name, _| !PRICED.contains(&name.as_str()));
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// Says of a metric that rests on prices that they are the candidate's on both sides.
+    pub(crate) fn repriced_words(&self, metric: &str) -> Option<String> {
+        let repriced = self.repriced.as_ref()?;
+        PRICED.contains(&metric).then(|| repriced.words())
+    }
+}
+
+impl SessionSample {
+    /// Computes its costs at these prices.
+    fn price(&mut self, prices: &SessionPrices) {
+        self.metrics
+            .retain(|name, _| !PRICED.contains(&name.as_str()));
+        let costs = self.billed.iter().map(|billed| billed.costs(prices));
+        for (name, value) in costs.flat_map(priced) {
+            let value = value.filter(|value| value.is_finite());
+            if let Some(value) = value {
+                self.metrics.entry(name.to_owned()).or_default().push(value);
+            }
+        }
+    }
+}
+
+/// Whether tokens cost the same at both prices, as far as both name the models.
+fn agree(old: &SessionPrices, new: &SessionPrices) -> bool {
+    let other = |name: &str, price| new.other_models.get(name).is_none_or(|it| it == price);
+    let mut others = old.other_models.iter();
+    (&old.scheme, old.rates) == (&new.scheme, new.rates)
+        && others.all(|(name, price)| other(name, price))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sessions: usize, prices: &[&str], expected: &str) {
+        let prices = prices.iter().map(|it| (*it).to_owned()).collect();
+        let words = Repriced { sessions, prices }.words();
+        let expected = expected.replace('…', "both sides priced with the candidate's prices");
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_note_names_the_prices_and_counts_those_beyond_three() {
+        check(1, &[], "costs of 1 session: …");
+        check(2, &["a, 1"], "costs of 2 sessions: … (a, 1)");
+        check(3, &["a, 1", "b, 1"], "costs of 3 sessions: … (a, 1; b, 1)");
+        let five = ["a", "b", "c", "d", "e"];
+        check(9, &five, "costs of 9 sessions: … (a; b; c; and 2 more)");
+    }
+}
