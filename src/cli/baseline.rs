@@ -23,7 +23,7 @@ pub(super) struct Args {
 enum Action {
     /// Save the scores of a run under a name, in place of an older baseline of that name
     Save(SaveArgs),
-    /// Measure a baseline again, after new prices, defaults or evaluators
+    /// Measure a baseline again, after new defaults or evaluators
     ///
     /// RUN is a run, by this version of Proctor, of the commit that the baseline was saved from. It is
     /// refused if its strategies, sessions or probes are not those of the baseline: then more than the

@@ -16,7 +16,8 @@ use crate::settings::{Place, SettingError, Table, did_you_mean, with_suggestion}
 /// Arguments of `proctor gate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Each metric is improved, non-inferior, regressed or inconclusive. Exit codes: 0 passed, \
+    after_help = "Each metric is improved, non-inferior, regressed or inconclusive. Where prices changed, both \
+sides are priced with the candidate's, and the result says so. Exit codes: 0 passed, \
 100 regressed, 102 the run is invalid, 103 inconclusive with `--fail-on inconclusive`, 106 no such \
 baseline, or one measured by something else."
 )]
