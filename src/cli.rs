@@ -49,6 +49,7 @@ mod models;
 mod plan;
 mod probes;
 mod progress;
+mod programs;
 mod prompts;
 mod prose;
 mod record;

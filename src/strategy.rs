@@ -16,6 +16,7 @@ use crate::units::Tokens;
 
 pub mod control;
 pub mod cut;
+pub mod external;
 mod pending_edits;
 mod position_notes;
 pub(crate) mod files;
@@ -39,6 +40,7 @@ pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
+use external::ProgramError;
 use knob::Knobs;
 use pending_edits::PendingEdits;
 use position_notes::PositionNotes;
@@ -193,6 +195,9 @@ pub enum StageError {
         /// Why, in words.
         why: &'static str,
     },
+    /// The program of an external strategy cannot go on.
+    #[error(transparent)]
+    Program(ProgramError),
     /// The result frees less than the guard asks for.
     #[error("the context would shrink from {before} to {after} tokens only")]
     NoGain {
@@ -224,6 +229,15 @@ pub enum StrategyError {
     /// A stage would have to do something that the recording does not show.
     #[error("stage `{stage}`")]
     NotMeasurable {
+        /// The stage's name in its strategy.
+        stage: Arc<str>,
+        /// The stage's error.
+        #[source]
+        source: StageError,
+    },
+    /// The program of a stage cannot go on.
+    #[error("stage `{stage}`")]
+    Program {
         /// The stage's name in its strategy.
         stage: Arc<str>,
         /// The stage's error.

@@ -1,11 +1,13 @@
 //! The input of a command: a scenario file with the environment and flags laid over it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, environment, find_sessions, prompts, read_text, say, stop_with, token_count};
+use super::{
+    Exit, environment, find_sessions, programs, prompts, read_text, say, stop_with, token_count,
+};
 use crate::report::escape::{flag, plain, shell};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::session::import::ImportError;
@@ -29,6 +31,10 @@ pub(super) struct Inputs {
     /// the scenario's own
     #[arg(long, value_name = "NAME")]
     pub(super) strategy: Vec<String>,
+    /// Compare this program instead of the scenario's strategies (repeatable): any language, see
+    /// `docs/external-strategies.md`; as in `'python3 mine.py'`
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) strategy_cmd: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
     /// (`observation-masking.clear_results.keep_last=5`) (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
@@ -190,7 +196,7 @@ impl Inputs {
 
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
     fn strategies(&self, table: &mut Table) -> anyhow::Result<()> {
-        if self.strategy.is_empty() {
+        if self.strategy.is_empty() && self.strategy_cmd.is_empty() {
             return Ok(());
         }
         let written = table.get("strategies").and_then(Setting::as_list);
@@ -207,7 +213,11 @@ impl Inputs {
             entry.put("preset", name.as_str(), &place);
             Ok(Setting::new(entry, &place))
         };
-        let items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
+        let mut items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
+        let mut taken = BTreeMap::new();
+        for command in &self.strategy_cmd {
+            items.push(programs::of_flag(command, &mut taken)?);
+        }
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }

@@ -10,12 +10,12 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads the prompts that each of these strategies names.
 pub(super) fn read(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
-    for spec in strategies {
+    for spec in strategies.iter_mut() {
         if spec.unread_prompt().is_some() {
             *spec = read_one(spec.clone())?;
         }
     }
-    Ok(())
+    super::programs::locate(strategies)
 }
 
 /// Reads the prompts that one strategy names. A path starts at the folder of the file that names it,

@@ -19,9 +19,9 @@ pub(super) fn stopped(call: usize, error: &StrategyError) -> End {
             call,
             why: (*why).to_owned(),
         },
-        StrategyError::NotMeasurable { .. } | StrategyError::ImpossiblePatch { .. } => {
-            failed(call, error)
-        }
+        StrategyError::NotMeasurable { .. }
+        | StrategyError::ImpossiblePatch { .. }
+        | StrategyError::Program { .. } => failed(call, error),
     }
 }
 

@@ -67,6 +67,7 @@ mod truth;
 mod usage;
 mod usage_check;
 
+pub(crate) use content::blocks_of;
 pub use error::ImportError;
 pub use folders::{Folder, SessionFiles};
 pub use forks::{ForkIndex, SharedPrefix};

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde::de::DeserializeOwned;
 
+use super::external::Programs;
 use super::guard::Guards;
 use super::stage::StageKind;
 use super::trigger::{Trigger, measures};
@@ -32,6 +33,8 @@ pub struct Knobs<'a> {
     pub when: Trigger,
     /// For a control that follows another strategy: the sizes that it came to, by call.
     pub sizes: Option<BTreeMap<usize, Tokens>>,
+    /// How a program is started, for a stage that is one.
+    pub programs: Programs,
 }
 
 impl<'a> Knobs<'a> {
@@ -46,6 +49,7 @@ impl<'a> Knobs<'a> {
             guards: Guards::default(),
             when: Trigger::default(),
             sizes: None,
+            programs: Programs::default(),
         })
     }
 

@@ -275,6 +275,13 @@ fn settle(
             });
             return;
         }
+        Err(source @ StageError::Program(_)) => {
+            state.outcome = Err(StrategyError::Program {
+                stage: notes.name.clone(),
+                source,
+            });
+            return;
+        }
         Err(error) => return fail(state, error, notes),
     };
     let change = match state.context.apply(patch.edits, &cx.counts) {

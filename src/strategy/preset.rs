@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::control::{self, Control};
+use super::external::{Host, Programs};
 use super::knob::KEYS;
 use super::law::Law;
 use super::pipeline::Pipeline;
@@ -66,6 +67,8 @@ pub struct StrategySpec {
     is_matched: bool,
     /// The sizes that a strategy which follows another cuts to, by call.
     sizes: BTreeMap<usize, Tokens>,
+    /// The processes of its programs, where it has any.
+    programs: Programs,
     /// Whether nobody named it: a run adds it to compare another strategy with.
     is_added: bool,
 }
@@ -137,10 +140,11 @@ impl StrategySpec {
     pub fn of(name: &str, table: Table, trigger: &Trigger) -> Result<Self, SettingError> {
         let spec = Self {
             name: name.to_owned(),
-            table,
+            table: with_stage(table),
             trigger: trigger.clone(),
             is_matched: false,
             sizes: BTreeMap::new(),
+            programs: Programs::default(),
             is_added: false,
         };
         spec.build()?;
@@ -380,6 +384,41 @@ impl StrategySpec {
         tables.map(|table| &*table).find_map(unread_prompt)
     }
 
+    /// The same strategy with its programs started so. `program` identifies what they do: a run goes on only with
+    /// the same one.
+    pub fn with_programs(mut self, host: Host, program: &str) -> Result<Self, SettingError> {
+        for table in stage_tables(&mut self.table) {
+            if table.get("command").is_some() {
+                let place = table.place().clone();
+                table.put("program", program, &place);
+            }
+        }
+        self.programs = Programs::on(host);
+        self.build()?;
+        Ok(self)
+    }
+
+    /// The commands of its programs, each with the names of the variables that it gets, and its place.
+    pub fn programs(&self) -> Vec<(Vec<&str>, Vec<&str>, &Place)> {
+        let commands = self.stages_set().filter_map(|stage| {
+            let command = stage.get("command")?;
+            let texts = |key: &str| {
+                let list = stage
+                    .get(key)
+                    .and_then(Setting::as_list)
+                    .unwrap_or_default();
+                list.iter().filter_map(Setting::as_text).collect()
+            };
+            Some((texts("command"), texts("env"), &command.place))
+        });
+        commands.collect()
+    }
+
+    /// Whether one of its programs cannot be started: nobody said how.
+    pub fn has_unlocated_program(&self) -> bool {
+        !self.programs.is_located() && !self.programs().is_empty()
+    }
+
     /// The tables of the stages, without that of `[overflow]`.
     fn stages_set(&self) -> impl Iterator<Item = &Table> {
         let list = match self.table.get("stage").map(|stages| &stages.value) {
@@ -433,6 +472,37 @@ impl StrategySpec {
         let (slots, retries) = self.slots()?;
         Ok(Pipeline::new(slots, retries))
     }
+}
+
+/// A strategy that is one program, written as one: its keys are those of its stage.
+fn with_stage(mut table: Table) -> Table {
+    if table.get("command").is_none() || table.get("stage").is_some() {
+        return table;
+    }
+    let place = table.place().clone();
+    let mut stage = Table::new(place.clone());
+    stage.put("kind", "external", &place);
+    for key in [
+        "command",
+        "env",
+        "timeout_seconds",
+        "memory_mb",
+        "line_mb",
+        "when",
+        "program",
+    ] {
+        if let Some(setting) = table.remove(key) {
+            stage.set(key, setting);
+        }
+    }
+    if stage.get("when").is_none() {
+        let whenever = ["always", "overflow"].map(|word| Setting::new(word, &place));
+        let mut when = Table::new(place.clone());
+        when.put("any", Vec::from(whenever), &place);
+        stage.put("when", when, &place);
+    }
+    table.put("stage", vec![Setting::new(stage, &place)], &place);
+    table
 }
 
 /// The tables of all stages, that of `[overflow]` included.

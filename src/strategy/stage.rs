@@ -20,6 +20,7 @@ mod dedupe_reads;
 mod digest;
 mod drop_middle;
 mod drop_oldest;
+mod external;
 mod extract;
 mod normalize;
 mod offload_results;
@@ -61,6 +62,7 @@ pub static STAGES: &[StageKind] = &[
     StageKind::new("digest", digest::build),
     StageKind::of::<normalize::Normalize>("normalize"),
     StageKind::of::<recorded::Replay>("recorded"),
+    StageKind::new("external", external::build),
 ];
 
 /// The kind of that name.

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::common::input;
 use super::object::Object;
 use super::product::is_one_of;
-use crate::session::{ContentBlock, Image, JsonText, Opaque, Source};
+use crate::session::{ContentBlock, Image, JsonText, Opaque, Role, Source};
 
 /// The author of a part's message: a session holds tool uses and thinking only in the assistant's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,27 @@ pub(super) fn blocks_by(
     match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
         Ok(parts) => parts.into_iter().map(|raw| part(raw, source)).collect(),
         Err(_) => vec![unknown("content", raw, source)],
+    }
+}
+
+/// The blocks of a message in the form of Anthropic's API; a block that the form does not have is an error.
+pub(crate) fn blocks_of(role: Role, content: &Value) -> Result<Vec<ContentBlock>, String> {
+    let speaker = match role {
+        Role::User => Speaker::User,
+        Role::Assistant => Speaker::Assistant,
+    };
+    let raw = serde_json::value::to_raw_value(content).map_err(|error| error.to_string())?;
+    let mut source = Source::default();
+    let blocks = blocks(Some(&raw), speaker, &mut source);
+    match source.unknown.into_keys().next() {
+        Some(kind) => Err(format!(
+            "a message of the {} holds an unknown {kind}",
+            match role {
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            }
+        )),
+        None => Ok(blocks),
     }
 }
 

@@ -134,6 +134,7 @@ impl StrategySpec {
         let mut knobs = Knobs::new(table, name, kind)?;
         (knobs.guards, knobs.when) = (guards, when.clone());
         knobs.sizes = sizes.cloned();
+        knobs.programs = self.programs.clone();
         let stage = (kind.build)(&knobs)?;
         Ok(Slot::new(name.into(), when, guards, stage))
     }

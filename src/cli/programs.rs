@@ -1,0 +1,103 @@
+//! Programs of the user's own: what scenarios and flags name as strategies, found and ready to be started.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::environment;
+use crate::settings::{Place, Setting, SettingError, Table};
+use crate::strategy::external::Host;
+use crate::strategy::preset::StrategySpec;
+use crate::units::{ContentHash, is_valid_id};
+
+/// What every program gets of this process's environment: without it no program is found.
+const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "SYSTEMROOT"];
+
+/// Finds the programs of each of these strategies.
+pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
+    for spec in strategies {
+        if spec.has_unlocated_program() {
+            *spec = locate_one(spec.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// A word of a command that names a file is passed as its absolute path, for a program runs in a folder of its own.
+/// Paths start at the folder of the file that names them, and at the working directory where a flag does.
+fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
+    let mut host = Host {
+        folder: std::env::temp_dir(),
+        ..Host::default()
+    };
+    let mut identity = Vec::new();
+    for (command, names, place) in spec.programs() {
+        let names = ENVIRONMENT.into_iter().chain(names);
+        let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
+        host.environment.extend(values);
+        let folder = folder_of(place);
+        for word in command {
+            let path = folder.join(word);
+            if !path.is_file() {
+                continue;
+            }
+            let wrong = |error: std::io::Error| {
+                SettingError::new(place, format!("cannot read `{}`: {error}", path.display()))
+            };
+            identity.push(std::fs::read(&path).map_err(wrong)?);
+            host.files
+                .insert(word.to_owned(), path.canonicalize().map_err(wrong)?);
+        }
+    }
+    let identity = ContentHash::of_parts(identity.iter().map(Vec::as_slice)).hex(16);
+    spec.with_programs(host, &identity)
+}
+
+fn folder_of(place: &Place) -> PathBuf {
+    match place {
+        Place::File(file, _) => {
+            let folder = Path::new(&**file).parent();
+            folder.unwrap_or(Path::new("")).to_owned()
+        }
+        Place::Flag(_) | Place::Environment(_) | Place::BuiltIn => PathBuf::new(),
+    }
+}
+
+/// The strategy of `--strategy-cmd`: named after its program's file, with a number where that name is taken.
+pub(super) fn of_flag(
+    command: &str,
+    taken: &mut BTreeMap<String, usize>,
+) -> Result<Setting, SettingError> {
+    let place = Place::Flag(format!("--strategy-cmd {command}").into());
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    let Some(words) = words else {
+        let problem = format!("`{command}` is no command: a quote is not closed, or it is empty");
+        return Err(SettingError::new(&place, problem));
+    };
+    let file = words.iter().find(|word| Path::new(word).is_file());
+    let file = Path::new(file.unwrap_or(&words[0]));
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase()
+        .replace('_', "-");
+    let name = if is_valid_id(&stem) {
+        stem
+    } else {
+        "external".to_owned()
+    };
+    let number = taken.entry(name.clone()).or_default();
+    *number += 1;
+    let name = match *number {
+        1 => name,
+        number => format!("{name}-{number}"),
+    };
+    let mut entry = Table::new(place.clone());
+    entry.put("name", name, &place);
+    let words: Vec<Setting> = words
+        .into_iter()
+        .map(|word| Setting::new(word, &place))
+        .collect();
+    entry.put("command", words, &place);
+    Ok(Setting::new(entry, &place))
+}

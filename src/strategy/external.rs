@@ -1,0 +1,163 @@
+//! Strategies outside Proctor: programs in any language that answer on standard output.
+//!
+//! The protocol is `docs/external-strategies.md`; [`schema`] says the same as a JSON Schema. A program serves one
+//! cell after the other: when a cell is over its process waits in [`Programs`] for the next one that runs the same
+//! command. Everything that goes wrong is a [`ProgramError`], which ends the cell and no other.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub mod protocol;
+
+mod contents;
+mod process;
+
+pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
+pub(super) use process::Process;
+pub use protocol::{PROTOCOL, schema};
+
+/// How the programs of a run are started: filled in by whoever reads the environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Host {
+    /// The variables that every program gets.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Where each process gets an empty folder of its own.
+    pub folder: PathBuf,
+    /// Arguments that name files, with the absolute path that is passed instead.
+    pub files: BTreeMap<String, PathBuf>,
+}
+
+/// What is started, and how much it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Launch {
+    /// The program and its arguments, as written.
+    pub(super) command: Vec<String>,
+    /// Names of variables that it gets beside those of every program.
+    pub(super) env: Vec<String>,
+    /// For each answer.
+    pub(super) timeout: Duration,
+    /// Bytes of memory of its own.
+    pub(super) memory: u64,
+    /// Bytes of the longest line that is read.
+    pub(super) line: usize,
+}
+
+/// The processes of one strategy that wait for a cell; clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    host: Option<Arc<Host>>,
+    waiting: Arc<Mutex<Vec<Process>>>,
+}
+
+impl Programs {
+    /// Programs that are started so.
+    pub fn on(host: Host) -> Self {
+        Self {
+            host: Some(Arc::new(host)),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Whether it is known how to start a program.
+    pub fn is_located(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// A process that waits, or a new one.
+    pub(super) fn take(&self, launch: &Launch) -> Result<Process, ProgramError> {
+        let mut waiting = self
+            .waiting
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let found = waiting.iter().position(|process| process.launch == *launch);
+        if let Some(at) = found {
+            return Ok(waiting.swap_remove(at));
+        }
+        drop(waiting);
+        let Some(host) = &self.host else {
+            return Err(ProgramError::NotLocated);
+        };
+        Process::start(host, launch)
+    }
+
+    /// Takes a process back whose cell is over.
+    pub(super) fn give_back(&self, process: Process) {
+        let mut waiting = self
+            .waiting
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        waiting.push(process);
+    }
+}
+
+/// Why a program cannot go on: its cell ends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// Nobody said how programs are started.
+    #[error("the program was not located")]
+    NotLocated,
+    /// It cannot be started.
+    #[error("`{program}` cannot be started: {why}")]
+    Start {
+        /// The first word of the command.
+        program: String,
+        /// Why, in words.
+        why: String,
+    },
+    /// It ended, or closed its output.
+    #[error("the program {how} where an answer was due{}", behind(stderr))]
+    Ended {
+        /// How, in words: `exited with status 1`.
+        how: String,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// No answer came in time.
+    #[error("no answer within {seconds} s{}", behind(stderr))]
+    Timeout {
+        /// The limit.
+        seconds: u64,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A line is longer than what is read.
+    #[error("a line of more than {mb} MB{}", behind(stderr))]
+    LongLine {
+        /// The limit.
+        mb: usize,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A line is no line of the protocol, or does not fit what was asked.
+    #[error("{problem}{}{}", in_line(line), behind(stderr))]
+    Answer {
+        /// What is wrong with it.
+        problem: String,
+        /// How it begins.
+        line: String,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// It says itself that it cannot go on.
+    #[error("the program gave up: {0}")]
+    GaveUp(String),
+}
+
+fn in_line(line: &str) -> String {
+    if line.is_empty() {
+        String::new()
+    } else {
+        format!(", in `{line}`")
+    }
+}
+
+fn behind(stderr: &str) -> String {
+    match stderr.trim() {
+        "" => String::new(),
+        text => format!("; standard error: {text}"),
+    }
+}

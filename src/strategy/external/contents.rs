@@ -1,0 +1,403 @@
+//! A context as lines of the protocol, and an answer as entries of a context.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::context::{Edit, Entry, Origin};
+use crate::session::{ContentBlock, JsonText, Message, Role, Tag, import, wire};
+use crate::tokens::CountedTexts;
+
+/// The list of messages that a program was sent last.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    sent: Vec<Arc<Message>>,
+}
+
+impl Contents {
+    /// These entries as a list of messages; `by_changes` writes ranges of the last list for those that are in it.
+    pub(crate) fn list(&mut self, entries: &[Entry], by_changes: bool) -> Vec<Box<RawValue>> {
+        let pieces = if by_changes {
+            self.changes(entries)
+        } else {
+            entries.iter().map(message_line).collect()
+        };
+        self.sent.truncate(0);
+        self.sent
+            .extend(entries.iter().map(|entry| entry.message.clone()));
+        pieces
+    }
+
+    fn changes(&self, entries: &[Entry]) -> Vec<Box<RawValue>> {
+        let pairs = self.sent.iter().zip(entries);
+        let same = pairs
+            .take_while(|(old, new)| Arc::ptr_eq(old, &new.message))
+            .count();
+        let rest = &self.sent[same..];
+        let places: HashMap<*const Message, usize> = (same..)
+            .zip(rest)
+            .map(|(at, it)| (Arc::as_ptr(it), at))
+            .collect();
+        let mut pieces = Vec::new();
+        let mut open: Option<Range<usize>> = (same > 0).then_some(0..same);
+        for entry in &entries[same..] {
+            let at = places.get(&Arc::as_ptr(&entry.message)).copied();
+            match (&mut open, at) {
+                (Some(range), Some(at)) if range.end == at => range.end += 1,
+                _ => {
+                    pieces.extend(open.take().map(range_line));
+                    match at {
+                        Some(at) => open = Some(at..at + 1),
+                        None => pieces.push(message_line(entry)),
+                    }
+                }
+            }
+        }
+        pieces.extend(open.map(range_line));
+        pieces
+    }
+}
+
+fn range_line(range: Range<usize>) -> Box<RawValue> {
+    raw(format!("[{},{}]", range.start, range.end))
+}
+
+/// A message with its size.
+pub(crate) fn message_line(entry: &Entry) -> Box<RawValue> {
+    let mut json = wire::anthropic_json(&entry.message);
+    json.truncate(json.len().saturating_sub(1));
+    raw(format!("{json},\"tokens\":{}}}", entry.size.tokens.0))
+}
+
+/// JSON that was written by this module.
+pub(crate) fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Reads the pieces of an answer as entries, made of those in `base`.
+///
+/// Ranges are taken from `base`. A message that says the same as one in `base` is that one; one that has `of`, or
+/// the same tool calls and results, is a changed version of it. Of the others the largest stands for the entries
+/// of `gone` that nothing else came of, and the rest for nothing.
+pub(crate) struct Reading<'a> {
+    base: &'a [Entry],
+    counts: &'a CountedTexts,
+    /// Entries of `base` by what they begin with.
+    known: Option<BTreeMap<Beginning, Vec<usize>>>,
+    is_used: Vec<bool>,
+}
+
+/// Enough of a message to look others up by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Beginning {
+    role: Role,
+    /// Ids of tool calls and results.
+    ids: Vec<Arc<str>>,
+    /// The text, where there are none.
+    text: Option<Arc<str>>,
+}
+
+impl Beginning {
+    fn of(message: &Message) -> Self {
+        let ids: Vec<Arc<str>> = ids(message).collect();
+        let text = ids
+            .is_empty()
+            .then(|| message.model_text().first().cloned());
+        Self {
+            role: message.role(),
+            text: text.flatten(),
+            ids,
+        }
+    }
+}
+
+fn ids(message: &Message) -> impl Iterator<Item = Arc<str>> {
+    let ids = message.content().iter().filter_map(|block| match block {
+        ContentBlock::ToolUse(tool) => Some(&tool.id),
+        ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
+        _ => None,
+    });
+    ids.cloned()
+}
+
+/// An entry of an answer, or a message that is made of none.
+enum Piece {
+    Entry(Entry),
+    New(Message),
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn of(base: &'a [Entry], counts: &'a CountedTexts) -> Self {
+        Self {
+            base,
+            counts,
+            known: None,
+            is_used: vec![false; base.len()],
+        }
+    }
+
+    /// A range that must lie in `base`.
+    pub(crate) fn range(&self, from: usize, to: usize) -> Result<Range<usize>, String> {
+        if from <= to && to <= self.base.len() {
+            return Ok(from..to);
+        }
+        Err(format!(
+            "there is no range [{from},{to}]: the list has {} messages",
+            self.base.len()
+        ))
+    }
+
+    /// The entries of an answer in place of `gone`, a range of `base`.
+    pub(crate) fn entries(
+        &mut self,
+        pieces: &[Value],
+        gone: Range<usize>,
+    ) -> Result<Vec<Entry>, String> {
+        let mut read = Vec::new();
+        for piece in pieces {
+            if let Some(range) = self.range_of(piece)? {
+                self.is_used[range.clone()].fill(true);
+                read.extend(self.base[range].iter().cloned().map(Piece::Entry));
+            } else {
+                read.push(self.message(piece)?);
+            }
+        }
+        let left = gone
+            .filter(|at| !self.is_used[*at])
+            .map(|at| &self.base[at]);
+        let origin = Origin::derived_from(left);
+        let size = |piece: &Piece| match piece {
+            Piece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
+            Piece::Entry(_) => 0,
+        };
+        let sizes = read.iter().map(size).enumerate();
+        let largest = sizes.max_by_key(|(at, size)| (*size, std::cmp::Reverse(*at)));
+        let entries = read.into_iter().enumerate().map(|(at, piece)| match piece {
+            Piece::Entry(entry) => entry,
+            Piece::New(message)
+                if largest.is_some_and(|(most, _)| most == at) && origin != Origin::Authored =>
+            {
+                self.entry(origin.clone(), message.with_tags([Tag::CompactSummary]))
+            }
+            Piece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
+        });
+        Ok(entries.collect())
+    }
+
+    /// The messages of a request.
+    pub(crate) fn messages(&mut self, pieces: &[Value]) -> Result<Vec<Arc<Message>>, String> {
+        let mut messages = Vec::new();
+        for piece in pieces {
+            if let Some(range) = self.range_of(piece)? {
+                messages.extend(self.base[range].iter().map(|entry| entry.message.clone()));
+            } else {
+                messages.push(Arc::new(parse(piece)?.0));
+            }
+        }
+        match messages.last() {
+            Some(last) if last.role() == Role::User => Ok(messages),
+            _ => Err("the last message of a request is the user's".to_owned()),
+        }
+    }
+
+    fn range_of(&self, piece: &Value) -> Result<Option<Range<usize>>, String> {
+        let Value::Array(ends) = piece else {
+            return Ok(None);
+        };
+        let ends: Vec<Option<usize>> = ends
+            .iter()
+            .map(|end| usize::try_from(end.as_u64()?).ok())
+            .collect();
+        match ends[..] {
+            [Some(from), Some(to)] => self.range(from, to).map(Some),
+            _ => Err(format!("`{piece}` is no range `[from,to]`")),
+        }
+    }
+
+    fn message(&mut self, piece: &Value) -> Result<Piece, String> {
+        let (message, of) = parse(piece)?;
+        let at = match of {
+            Some(at) => Some(self.range(at, at + 1)?.start),
+            None => self.find(&message),
+        };
+        let Some(at) = at else {
+            return Ok(Piece::New(message));
+        };
+        self.is_used[at] = true;
+        Ok(Piece::Entry(self.changed(&self.base[at], message)))
+    }
+
+    /// The entry that says the same, or has the same tool calls and results.
+    fn find(&mut self, message: &Message) -> Option<usize> {
+        let base = self.base;
+        let known = self.known.get_or_insert_with(|| {
+            let mut known: BTreeMap<Beginning, Vec<usize>> = BTreeMap::new();
+            for (at, entry) in base.iter().enumerate() {
+                known
+                    .entry(Beginning::of(&entry.message))
+                    .or_default()
+                    .push(at);
+            }
+            known
+        });
+        let beginning = Beginning::of(message);
+        let alike = known
+            .get(&beginning)?
+            .iter()
+            .filter(|at| !self.is_used[**at]);
+        let is_same = |at: &&usize| is_same(&base[**at].message, message);
+        alike
+            .clone()
+            .find(is_same)
+            .or_else(|| {
+                let has_tools = !beginning.ids.is_empty();
+                alike.clone().next().filter(|_| has_tools)
+            })
+            .copied()
+    }
+
+    /// The entry with the blocks of another version of its message; itself where they say the same.
+    fn changed(&self, entry: &Entry, new: Message) -> Entry {
+        if is_same(&entry.message, &new) {
+            return entry.clone();
+        }
+        let blocks: Vec<ContentBlock> = new
+            .content()
+            .iter()
+            .map(|block| {
+                let mut old = entry.message.content().iter();
+                old.find(|old| is_same_block(old, block))
+                    .unwrap_or(block)
+                    .clone()
+            })
+            .collect();
+        let mut message = Message::new(entry.message.role(), blocks)
+            .with_tags(entry.message.tags.iter().copied());
+        message.timestamp = entry.message.timestamp;
+        message.api_call.clone_from(&entry.message.api_call);
+        let old = entry.message.content();
+        let origin = match entry.origin.message() {
+            Some(at) if old.len() == message.content().len() => {
+                let pairs = old.iter().zip(message.content()).enumerate();
+                let edited = pairs.filter(|(_, (old, new))| old != new);
+                let mut blocks: Vec<u32> = edited
+                    .filter_map(|(at, _)| u32::try_from(at).ok())
+                    .collect();
+                if let Origin::Edited {
+                    blocks: earlier, ..
+                } = &entry.origin
+                {
+                    blocks.extend(earlier);
+                    blocks.sort_unstable();
+                    blocks.dedup();
+                }
+                Origin::Edited {
+                    message: at,
+                    blocks,
+                }
+            }
+            _ => Origin::derived_from([entry]),
+        };
+        self.entry(origin, message)
+    }
+
+    fn entry(&self, origin: Origin, message: Message) -> Entry {
+        Entry::new(origin, Arc::new(message), self.counts)
+    }
+}
+
+/// A message as a program writes it, and the entry that it says it is made of.
+fn parse(piece: &Value) -> Result<(Message, Option<usize>), String> {
+    let Value::Object(keys) = piece else {
+        return Err(format!(
+            "`{piece}` is neither a message nor a range `[from,to]`"
+        ));
+    };
+    if let Some(key) = keys
+        .keys()
+        .find(|key| !matches!(&***key, "role" | "content" | "of" | "tokens"))
+    {
+        return Err(format!("a message has no key `{key}`"));
+    }
+    let role = match keys.get("role").and_then(Value::as_str) {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        _ => return Err("the `role` of a message is `user` or `assistant`".to_owned()),
+    };
+    let of = match keys.get("of") {
+        None => None,
+        Some(of) => {
+            let at = of.as_u64().and_then(|at| usize::try_from(at).ok());
+            Some(at.ok_or_else(|| format!("`of` is no place: `{of}`"))?)
+        }
+    };
+    let blocks = import::blocks_of(role, keys.get("content").unwrap_or(&Value::Null))?;
+    if blocks.is_empty() {
+        return Err("a message has no content".to_owned());
+    }
+    Ok((Message::new(role, blocks), of))
+}
+
+/// Whether the model would read the same.
+fn is_same(old: &Message, new: &Message) -> bool {
+    let (own, other) = (old.content(), new.content());
+    old.role() == new.role()
+        && own.len() == other.len()
+        && own
+            .iter()
+            .zip(other)
+            .all(|(old, new)| is_same_block(old, new))
+}
+
+/// Whether two blocks are the same: JSON may be written in other words.
+fn is_same_block(old: &ContentBlock, new: &ContentBlock) -> bool {
+    let same = |old: &JsonText, new: &JsonText| old == new || old.value() == new.value();
+    match (old, new) {
+        (ContentBlock::ToolUse(old), ContentBlock::ToolUse(new)) => {
+            old.id == new.id && old.name == new.name && same(&old.input, &new.input)
+        }
+        (ContentBlock::ToolResult(old), ContentBlock::ToolResult(new)) => {
+            let pairs = || old.content.iter().zip(&new.content);
+            old.tool_use_id == new.tool_use_id
+                && old.is_error == new.is_error
+                && old.content.len() == new.content.len()
+                && pairs().all(|(old, new)| is_same_block(old, new))
+        }
+        (ContentBlock::Image(old), ContentBlock::Image(new)) => same(&old.source, &new.source),
+        (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => same(&old.json, &new.json),
+        (old, new) => old == new,
+    }
+}
+
+/// The edits that make `target` of `entries`. What is in both stays, as far as the order is the same.
+pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
+    let places: HashMap<*const Message, usize> = entries
+        .iter()
+        .enumerate()
+        .map(|(at, it)| (Arc::as_ptr(&it.message), at))
+        .collect();
+    let mut edits = Vec::new();
+    let (mut next, mut with) = (0, Vec::new());
+    let mut close = |range: Range<usize>, with: &mut Vec<Entry>| {
+        if !range.is_empty() || !with.is_empty() {
+            edits.push(Edit::Replace {
+                entries: range,
+                with: std::mem::take(with),
+            });
+        }
+    };
+    for entry in target {
+        match places.get(&Arc::as_ptr(&entry.message)) {
+            Some(at) if *at >= next => {
+                close(next..*at, &mut with);
+                next = at + 1;
+            }
+            _ => with.push(entry),
+        }
+    }
+    close(next..entries.len(), &mut with);
+    edits
+}

@@ -1,0 +1,353 @@
+//! One process: started, written to, read from within limits, and ended with all that it started.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
+use super::{Host, Launch, ProgramError};
+
+/// Bytes of standard error that are kept: its end says most.
+const STDERR_BYTES: usize = 4_096;
+
+/// Characters of a line that an error shows.
+const SHOWN: usize = 200;
+
+/// A program has so long to end by itself once its input is closed.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// A running program.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(super) launch: Launch,
+    /// What it wants.
+    pub(crate) hello: Hello,
+    child: Child,
+    /// Lines to write: a thread of its own does it, so that a program that does not read is no deadlock.
+    input: Option<Sender<Vec<u8>>>,
+    output: Receiver<Output>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    /// Whether it has ended and was waited for.
+    is_over: bool,
+    _folder: Folder,
+}
+
+/// What came on standard output.
+#[derive(Debug)]
+enum Output {
+    Line(Vec<u8>),
+    TooLong,
+    Closed,
+}
+
+impl Process {
+    /// Starts a program and greets it.
+    pub(super) fn start(host: &Host, launch: &Launch) -> Result<Self, ProgramError> {
+        let program = launch.command.first().cloned().unwrap_or_default();
+        let failed = |why: String| ProgramError::Start {
+            program: program.clone(),
+            why,
+        };
+        let folder = Folder::new(&host.folder).map_err(|error| failed(error.to_string()))?;
+        let mut words = launch.command.iter().map(|word| {
+            let file = host.files.get(word);
+            file.map_or_else(|| word.into(), |path| path.clone().into_os_string())
+        });
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command
+            .args(words)
+            .env_clear()
+            .envs(
+                host.environment
+                    .iter()
+                    .filter(|(name, _)| is_let_in(name, &launch.env)),
+            )
+            .envs(FIXED)
+            .env("TMPDIR", &folder.0)
+            .current_dir(&folder.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        limit_memory(&child, launch.memory);
+        let (input, lines) = channel();
+        let (found, output) = sync_channel(4);
+        let stderr = Arc::default();
+        if let Some(pipe) = child.stdin.take() {
+            spawn(move || write_lines(pipe, &lines));
+        }
+        if let Some(pipe) = child.stdout.take() {
+            let longest = launch.line;
+            spawn(move || read_lines(pipe, longest, &found));
+        }
+        if let Some(pipe) = child.stderr.take() {
+            let kept = Arc::clone(&stderr);
+            spawn(move || keep_end(pipe, &kept));
+        }
+        let mut process = Self {
+            launch: launch.clone(),
+            hello: Hello {
+                protocol: PROTOCOL,
+                name: None,
+                history: super::protocol::History::default(),
+                context: super::protocol::Wording::default(),
+                moments: Vec::new(),
+            },
+            child,
+            input: Some(input),
+            output,
+            stderr,
+            is_over: false,
+            _folder: folder,
+        };
+        process.greet()?;
+        Ok(process)
+    }
+
+    fn greet(&mut self) -> Result<(), ProgramError> {
+        self.send(&ToProgram::Hello {
+            protocol: PROTOCOL,
+            proctor: env!("CARGO_PKG_VERSION"),
+        });
+        match self.read()? {
+            (FromProgram::Hello(hello), _) if hello.protocol == PROTOCOL => {
+                self.hello = hello;
+                Ok(())
+            }
+            (FromProgram::Hello(hello), line) => {
+                let own = hello.protocol;
+                Err(self.wrong(
+                    format!("the program speaks version {own}, and this build {PROTOCOL}"),
+                    &line,
+                ))
+            }
+            (_, line) => Err(self.wrong("the first line must be `hello`".to_owned(), &line)),
+        }
+    }
+
+    /// Sends a line. That nobody reads it shows when an answer is due.
+    pub(crate) fn send(&mut self, line: &ToProgram) {
+        let mut bytes = serde_json::to_vec(line).unwrap_or_default();
+        bytes.push(b'\n');
+        if let Some(input) = &self.input {
+            let _ = input.send(bytes);
+        }
+    }
+
+    /// The next line, and how it is written.
+    pub(crate) fn read(&mut self) -> Result<(FromProgram, String), ProgramError> {
+        let line = match self.output.recv_timeout(self.launch.timeout) {
+            Ok(Output::Line(line)) => line,
+            Ok(Output::TooLong) => {
+                let mb = self.launch.line >> 20;
+                return Err(ProgramError::LongLine {
+                    mb,
+                    stderr: self.said(),
+                });
+            }
+            Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
+                let how = self.how_it_ended();
+                return Err(ProgramError::Ended {
+                    how,
+                    stderr: self.said(),
+                });
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = self.launch.timeout.as_secs();
+                return Err(ProgramError::Timeout {
+                    seconds,
+                    stderr: self.said(),
+                });
+            }
+        };
+        let shown = String::from_utf8_lossy(&line).into_owned();
+        match serde_json::from_slice(&line) {
+            Ok(read) => Ok((read, shown)),
+            Err(error) => Err(self.wrong(error.to_string(), &shown)),
+        }
+    }
+
+    /// An answer that does not fit.
+    pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
+        let mut shown: String = line.chars().take(SHOWN).collect();
+        if shown.len() < line.len() {
+            shown.push('…');
+        }
+        ProgramError::Answer {
+            problem,
+            line: shown,
+            stderr: self.said(),
+        }
+    }
+
+    fn said(&self) -> String {
+        let kept = self
+            .stderr
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        // Its standard error may still be on the way.
+        let Some(status) = wait(&mut self.child, GRACE) else {
+            return "closed its output".to_owned();
+        };
+        kill_group(&self.child);
+        self.is_over = true;
+        match status.code() {
+            Some(code) => format!("exited with status {code}"),
+            None => format!("was ended ({status})"),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A program that is done reads the end of its input, and ends.
+        self.input = None;
+        if self.is_over {
+            return;
+        }
+        let begin = Instant::now();
+        while let Some(left) = GRACE.checked_sub(begin.elapsed()) {
+            match self.output.recv_timeout(left) {
+                Ok(Output::Line(_)) => {}
+                Ok(Output::TooLong | Output::Closed) | Err(_) => break,
+            }
+        }
+        // Before it is waited for: its number belongs to nobody else until then.
+        kill_group(&self.child);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Set for every program: the same answers on every machine.
+const FIXED: [(&str, &str); 4] = [
+    ("LANG", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+];
+
+/// Variables that no program can be found without.
+pub(crate) const ALWAYS: [&str; 3] = ["PATH", "HOME", "SYSTEMROOT"];
+
+fn is_let_in(name: &std::ffi::OsStr, named: &[String]) -> bool {
+    ALWAYS.iter().any(|known| name == *known) || named.iter().any(|known| name == known.as_str())
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) {
+    std::thread::spawn(work);
+}
+
+fn write_lines(mut pipe: ChildStdin, lines: &Receiver<Vec<u8>>) {
+    for line in lines {
+        if pipe.write_all(&line).and_then(|()| pipe.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_lines(pipe: impl Read, longest: usize, found: &SyncSender<Output>) {
+    let mut pipe = BufReader::new(pipe);
+    loop {
+        let mut line = Vec::new();
+        let most = longest as u64 + 1;
+        let read = (&mut pipe).take(most).read_until(b'\n', &mut line);
+        let output = match read {
+            // A line without an end is cut off.
+            Ok(_) if line.last() == Some(&b'\n') => Output::Line(line),
+            Ok(_) if line.len() > longest => Output::TooLong,
+            _ => Output::Closed,
+        };
+        let is_last = !matches!(output, Output::Line(_));
+        if found.send(output).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 4_096];
+    while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        kept.extend_from_slice(&buffer[..count]);
+        let excess = kept.len().saturating_sub(STDERR_BYTES);
+        kept.drain(..excess);
+    }
+}
+
+/// Waits for the end of a program, at most so long.
+fn wait(child: &mut Child, most: Duration) -> Option<std::process::ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if begin.elapsed() >= most {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Ends everything that the program started and left.
+#[cfg(unix)]
+fn kill_group(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(group) = group {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_: &Child) {}
+
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &Child, bytes: u64) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
+    };
+    let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _ = prlimit(process, Resource::Data, limit);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_: &Child, _: u64) {}
+
+/// An empty folder, deleted with all that was put into it.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(parent: &std::path::Path) -> std::io::Result<Self> {
+        for number in 0_u64.. {
+            let path = parent.join(format!("proctor-{}-{number}", std::process::id()));
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            match builder.create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(std::io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,387 @@
+//! Lets a program outside Proctor decide.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::prelude::*;
+use crate::model::{CallFailure, Response, Stop, Task};
+use crate::settings::SettingError;
+use crate::step::Answer;
+use crate::strategy::external::protocol::{
+    AskLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
+};
+use crate::strategy::external::{
+    Contents, Launch, Process, ProgramError, Programs, Reading, edits_to, message_line, raw,
+};
+
+#[derive(Debug, Deserialize)]
+struct Settings {
+    command: Vec<String>,
+    env: Vec<String>,
+    timeout_seconds: u64,
+    memory_mb: u64,
+    line_mb: usize,
+}
+
+/// A program that serves this cell.
+#[derive(Debug)]
+struct External {
+    launch: Launch,
+    programs: Programs,
+    /// Running once it was asked, and back among those that wait when the cell is over.
+    process: Option<Process>,
+    sent: Contents,
+    /// The session's messages as they came in, for a program that wants the whole history.
+    history: BTreeMap<usize, Entry>,
+    has_failed: bool,
+}
+
+pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
+    let settings: Settings = knobs.read()?;
+    if settings.command.is_empty() {
+        let wrong: SettingError = knobs.wrong("command", "names no program");
+        return Err(wrong.with_hint("as in `command = [\"python3\", \"mine.py\"]`"));
+    }
+    Ok(Box::new(External {
+        launch: Launch {
+            command: settings.command,
+            env: settings.env,
+            timeout: Duration::from_secs(settings.timeout_seconds),
+            memory: settings.memory_mb << 20,
+            line: settings.line_mb << 20,
+        },
+        programs: knobs.programs.clone(),
+        process: None,
+        sent: Contents::default(),
+        history: BTreeMap::new(),
+        has_failed: false,
+    }))
+}
+
+impl Stage for External {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
+        let moment = match cx.overflow {
+            Some(_) => Moment::Overflow,
+            None => Moment::BeforeCall,
+        };
+        self.turn(moment, context.entries(), cx)
+    }
+
+    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
+        self.remember(std::slice::from_ref(entry));
+        if !self.wants(Moment::Append, cx)? {
+            return Ok(Patch::default());
+        }
+        let line = ToProgram::Append {
+            call: cx.call,
+            message: message_line(entry),
+        };
+        self.send(&line);
+        let (answer, line) = self.read()?;
+        match answer {
+            FromProgram::Unchanged { .. } => Ok(Patch::default()),
+            FromProgram::Message { message, reason } => {
+                let base = std::slice::from_ref(entry);
+                // Whatever it says, it is this message.
+                let mut piece = message;
+                if let Value::Object(keys) = &mut piece {
+                    keys.insert("of".to_owned(), 0.into());
+                }
+                let read = Reading::of(base, &cx.counts).entries(&[piece], 0..1);
+                let read = read.map_err(|problem| self.wrong(problem, &line))?;
+                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, read)))
+            }
+            FromProgram::Error { message } => Err(self.failed(ProgramError::GaveUp(message))),
+            _ => Err(self.wrong(
+                "`append` is answered by `unchanged` or `message`".to_owned(),
+                &line,
+            )),
+        }
+    }
+
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
+        self.turn(Moment::AfterCall, context.entries(), cx)
+    }
+}
+
+impl External {
+    /// One exchange with the program.
+    fn turn<'a>(
+        &'a mut self,
+        moment: Moment,
+        entries: &[Entry],
+        cx: &'a Situation,
+    ) -> PlannedPatch<'a> {
+        self.remember(entries);
+        match self.wants(moment, cx) {
+            Err(error) => return Step::Done(Err(error)),
+            Ok(false) => return Step::Done(Ok(Patch::default())),
+            Ok(true) => {}
+        }
+        let base: Cow<'_, [Entry]> = match self.hello_history() {
+            History::Kept => Cow::Borrowed(entries),
+            History::Full => self.history.values().cloned().collect(),
+        };
+        let by_changes = self
+            .process
+            .as_ref()
+            .is_some_and(|it| it.hello.context == Wording::Changes);
+        let fixed = cx.scale.prompt(cx.fixed);
+        let messages: Size = entries.iter().map(|entry| entry.size).sum();
+        let turn = Turn {
+            call: cx.call,
+            messages: self.sent.list(&base, by_changes),
+            prompt_tokens: cx.scale.prompt(cx.fixed + messages).0,
+            fixed_tokens: fixed.0,
+            budget_tokens: cx.room(cx.window.effective()).0,
+            seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
+            attempt: cx.overflow.map(|overflow| overflow.attempt),
+        };
+        self.send(&match moment {
+            Moment::Overflow => ToProgram::Overflow(turn),
+            Moment::AfterCall => ToProgram::AfterCall(turn),
+            Moment::BeforeCall | Moment::Append => ToProgram::BeforeCall(turn),
+        });
+        self.answer(base, entries, cx)
+    }
+
+    /// Reads answers until one is none that asks a model.
+    fn answer<'a>(
+        &'a mut self,
+        base: Cow<'_, [Entry]>,
+        entries: &[Entry],
+        cx: &'a Situation,
+    ) -> PlannedPatch<'a> {
+        let (answer, line) = match self.read() {
+            Ok(read) => read,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        let FromProgram::Ask(ask) = answer else {
+            let patch = patch(answer, &base, entries, cx);
+            return Step::Done(patch.map_err(|error| match error {
+                Refused::Wrong(problem) => self.wrong(problem, &line),
+                Refused::GaveUp(why) => self.failed(ProgramError::GaveUp(why)),
+            }));
+        };
+        let request = match request(ask, &base, cx) {
+            Ok(request) => request,
+            Err(problem) => return Step::Done(Err(self.wrong(problem, &line))),
+        };
+        let (base, entries) = (base.into_owned(), entries.to_vec());
+        Step::ask(request, move |answer| {
+            self.send(&answer_line(answer));
+            self.answer(Cow::Owned(base), &entries, cx)
+        })
+    }
+
+    /// Starts the program where it does not run yet; whether it wants this line.
+    fn wants(&mut self, moment: Moment, cx: &Situation) -> Result<bool, StageError> {
+        if self.process.is_none() {
+            let mut process = self
+                .programs
+                .take(&self.launch)
+                .map_err(|error| self.failed(error))?;
+            process.send(&session(cx));
+            self.process = Some(process);
+        }
+        let hello = self.process.as_ref().map(|process| &process.hello);
+        Ok(hello.is_some_and(|hello| {
+            let is_of_kept = matches!(moment, Moment::Append | Moment::AfterCall);
+            hello.moments.contains(&moment) && !(is_of_kept && hello.history == History::Full)
+        }))
+    }
+
+    fn hello_history(&self) -> History {
+        self.process
+            .as_ref()
+            .map_or(History::Kept, |process| process.hello.history)
+    }
+
+    fn remember(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Some(at) = entry.origin.message() {
+                self.history.entry(at).or_insert_with(|| entry.clone());
+            }
+        }
+    }
+
+    fn send(&mut self, line: &ToProgram) {
+        if let Some(process) = &mut self.process {
+            process.send(line);
+        }
+    }
+
+    fn read(&mut self) -> Result<(FromProgram, String), StageError> {
+        let read = match &mut self.process {
+            Some(process) => process.read(),
+            None => Err(ProgramError::NotLocated),
+        };
+        read.map_err(|error| self.failed(error))
+    }
+
+    fn wrong(&mut self, problem: String, line: &str) -> StageError {
+        let error = match &self.process {
+            Some(process) => process.wrong(problem, line),
+            None => ProgramError::NotLocated,
+        };
+        self.failed(error)
+    }
+
+    fn failed(&mut self, error: ProgramError) -> StageError {
+        self.has_failed = true;
+        StageError::Program(error)
+    }
+}
+
+impl Drop for External {
+    fn drop(&mut self) {
+        // One that failed is in a state that nobody knows.
+        if let Some(process) = self.process.take().filter(|_| !self.has_failed) {
+            self.programs.give_back(process);
+        }
+    }
+}
+
+fn session(cx: &Situation) -> ToProgram {
+    ToProgram::Session {
+        system: cx.system.as_deref().map(str::to_owned),
+        tools: cx
+            .tools
+            .iter()
+            .map(|tool| raw(tool.definition.as_str().to_owned()))
+            .collect(),
+        window: WindowLine {
+            tokens: cx.window.tokens.0,
+            effective_tokens: cx.window.effective().0,
+        },
+        seed: cx.lot,
+    }
+}
+
+fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, String> {
+    let messages = Reading::of(base, &cx.counts).messages(&ask.messages)?;
+    let own = |with: bool| with.then(|| cx.system.clone()).flatten();
+    Ok(Request {
+        purpose: cx.purpose(),
+        task: Task::Summarise {
+            sections: Vec::new(),
+        },
+        system: ask.system.map(Arc::from).or_else(|| own(ask.with_prefix)),
+        tools: ask.with_prefix.then(|| cx.tools.clone()),
+        messages,
+        max_output: Tokens(ask.max_tokens),
+        model: ask.model.map(Arc::from),
+    })
+}
+
+fn answer_line(answer: Answer) -> ToProgram {
+    let (text, stop, error) = match answer {
+        Ok(Response { text, stop, .. }) => {
+            let stop = match stop {
+                Stop::End => "end",
+                Stop::Length => "max_tokens",
+                Stop::ToolUse => "tool_use",
+                Stop::Refusal | Stop::ContentFilter => "refusal",
+            };
+            (Some(text.to_string()), Some(stop), None)
+        }
+        Err(failure) => {
+            let error = match failure {
+                CallFailure::Overflow => "too_long",
+                CallFailure::Timeout => "timeout",
+                CallFailure::RateLimited => "rate_limited",
+                CallFailure::Server => "server",
+                _ => "failed",
+            };
+            (None, None, Some(error))
+        }
+    };
+    ToProgram::Answer { text, stop, error }
+}
+
+/// Why an answer makes no patch.
+enum Refused {
+    Wrong(String),
+    GaveUp(String),
+}
+
+/// The patch that makes the answer's context of the one that stands.
+fn patch(
+    answer: FromProgram,
+    base: &[Entry],
+    entries: &[Entry],
+    cx: &Situation,
+) -> Result<Patch, Refused> {
+    let mut reading = Reading::of(base, &cx.counts);
+    let (target, reason) = match answer {
+        FromProgram::Unchanged { .. } => return Ok(Patch::default()),
+        FromProgram::Messages { messages, reason } => {
+            (reading.entries(&messages, 0..base.len()), reason)
+        }
+        FromProgram::Edits { edits, reason } => {
+            let edits = edits
+                .iter()
+                .map(|edit| (edit.from, edit.to, &edit.with[..]));
+            (spliced(&mut reading, base, edits), reason)
+        }
+        FromProgram::Summary {
+            from,
+            to,
+            text,
+            reason,
+        } => {
+            let message = serde_json::json!({ "role": "user", "content": text });
+            let edit = (from, to, &[message][..]);
+            (spliced(&mut reading, base, [edit].into_iter()), reason)
+        }
+        FromProgram::Error { message } => return Err(Refused::GaveUp(message)),
+        FromProgram::Hello(_) | FromProgram::Message { .. } | FromProgram::Ask(_) => {
+            let problem = "this is no answer to what was asked";
+            return Err(Refused::Wrong(problem.to_owned()));
+        }
+    };
+    let target = target.map_err(Refused::Wrong)?;
+    if target.is_empty() {
+        return Err(Refused::Wrong(
+            "a context of no messages cannot be sent".to_owned(),
+        ));
+    }
+    let target = target
+        .into_iter()
+        .map(|entry| standing(entry, entries))
+        .collect();
+    Ok(Patch::new(
+        reason.unwrap_or_default(),
+        edits_to(entries, target),
+    ))
+}
+
+/// The entries of `base` with these edits made.
+fn spliced<'e>(
+    reading: &mut Reading<'_>,
+    base: &[Entry],
+    edits: impl Iterator<Item = (usize, usize, &'e [Value])>,
+) -> Result<Vec<Entry>, String> {
+    let (mut target, mut next) = (Vec::new(), 0);
+    for (from, to, with) in edits {
+        let range = reading.range(from, to)?;
+        if from < next {
+            return Err(format!("the edit of [{from},{to}] is out of order"));
+        }
+        target.extend_from_slice(&base[next..from]);
+        target.extend(reading.entries(with, range)?);
+        next = to;
+    }
+    target.extend_from_slice(&base[next..]);
+    Ok(target)
+}
+
+/// The entry of the context that is this one already: a program that keeps no state writes the same at every call.
+fn standing(entry: Entry, entries: &[Entry]) -> Entry {
+    if matches!(entry.origin, Origin::Verbatim(_)) {
+        return entry;
+    }
+    let is_it =
+        |it: &&Entry| it.origin == entry.origin && it.message.content() == entry.message.content();
+    entries.iter().find(is_it).cloned().unwrap_or(entry)
+}
