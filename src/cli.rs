@@ -49,6 +49,7 @@ mod models;
 mod plan;
 mod probes;
 mod progress;
+mod check;
 mod programs;
 mod prompts;
 mod prose;
@@ -97,6 +98,8 @@ enum Command {
     Probes(probes::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
+    /// Hold a program of your own, or any strategy, against the laws and the faults
+    Check(check::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
     /// Check a scenario file, and list what it would run
@@ -180,6 +183,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Strategies(args) => strategies::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Probes(args) => probes::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),

@@ -105,6 +105,8 @@ pub mod record;
 pub mod metric;
 pub mod replay;
 #[doc(hidden)]
+pub mod check;
+#[doc(hidden)]
 pub mod runner;
 #[doc(hidden)]
 pub mod compare;

@@ -18,7 +18,7 @@ pub enum Exit {
     NothingSelected = 4,
     /// All that ran is fine, but cells are outstanding.
     Outstanding = 5,
-    /// The gate failed: something got worse.
+    /// The gate failed: something got worse; or a checked strategy breaks a rule.
     GateFailed = 100,
     /// Controls failed: the run says nothing, or a judge of it is unfit.
     ControlsFailed = 102,
@@ -47,7 +47,7 @@ impl Exit {
     3  scenario, session or settings invalid
     4  nothing selected
     5  cells are outstanding; what ran is fine
-  100  the gate failed
+  100  the gate failed, or `check` found something
   102  controls failed: the run is invalid, or a judge misses known verdicts
   103  the gate is inconclusive, with --fail-on inconclusive
   104  failed cells, or answers without a score, above --max-error-rate

@@ -27,6 +27,8 @@ enum SchemaKind {
     Record,
     /// The JSON report
     Report,
+    /// One line between Proctor and an external strategy
+    Strategy,
     /// A baseline
     Baseline,
     /// A comparison as JSON
@@ -43,6 +45,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         SchemaKind::Session => native::schema(),
         SchemaKind::Record => record::schema(),
         SchemaKind::Report => report::json::schema(),
+        SchemaKind::Strategy => crate::strategy::external::schema(),
         SchemaKind::Baseline => compare::baseline::schema(),
         SchemaKind::Comparison => report::comparison::schema(),
         SchemaKind::Sweep => compare::sweep::schema(),

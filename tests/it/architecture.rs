@@ -72,6 +72,13 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "check",
+        &[
+            "units", "window", "tokens", "session", "context", "model", "step", "strategy",
+            "record", "replay",
+        ],
+    ),
+    (
         "runner",
         &[
             "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
@@ -94,7 +101,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
             "model", "step", "strategy", "probe", "scenario", "record", "metric", "replay",
-            "runner", "stats", "compare", "report", "proxy",
+            "check", "runner", "stats", "compare", "report", "proxy",
         ],
     ),
 ];
@@ -106,6 +113,7 @@ const OPENS_FILES: &[&str] = &[
     "record/journal",
     "runner",
     "model/cassette",
+    "strategy/external",
 ];
 
 /// The only code that prints and reads the environment.

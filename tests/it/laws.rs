@@ -82,7 +82,8 @@ fn strategies_break_exactly_the_laws_they_declare() {
 #[test]
 fn kinds_of_stages_break_exactly_the_laws_they_declare() {
     let mut wrong = Vec::new();
-    for kind in STAGES {
+    // What a program of somebody's own does is not declared.
+    for kind in STAGES.iter().filter(|kind| kind.name != "external") {
         let (knobs, before) = at_work(kind.name);
         let text = format!("{before}[[stage]]\nkind = '{}'\n{knobs}", kind.name);
         let spec = own("own", &text);

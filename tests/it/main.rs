@@ -21,6 +21,7 @@ mod databases;
 mod decided;
 mod describe;
 mod docs;
+mod external;
 mod facts;
 mod faults;
 mod graded;

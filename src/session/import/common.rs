@@ -23,7 +23,7 @@ use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
 impl ContentBlock {
     /// A call of the tool `name`.
-    pub(super) fn tool_use(id: Arc<str>, name: Arc<str>, input: JsonText) -> Self {
+    pub(crate) fn tool_use(id: Arc<str>, name: Arc<str>, input: JsonText) -> Self {
         Self::ToolUse(ToolUse {
             id,
             class: class_of(&name),
@@ -33,7 +33,7 @@ impl ContentBlock {
     }
 
     /// The answer to the tool use of that id.
-    pub(super) fn tool_result(tool_use_id: Arc<str>, content: Vec<Self>, is_error: bool) -> Self {
+    pub(crate) fn tool_result(tool_use_id: Arc<str>, content: Vec<Self>, is_error: bool) -> Self {
         Self::ToolResult(ToolResult {
             tool_use_id,
             content,

@@ -1,0 +1,306 @@
+//! External strategies: programs that keep the protocol, and programs that do not.
+
+use std::path::{Path, PathBuf};
+
+use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::record::{CellRecord, End};
+use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
+use proctor::settings::{Setting, Table, Value};
+use proctor::strategy::StrategySpec;
+use proctor::strategy::external::Host;
+use proctor::strategy::trigger::Trigger;
+use proctor::units::Tokens;
+use proctor::window::Window;
+
+use crate::support::{cell, models, prepared, reading_session};
+
+/// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.
+fn shell(body: &str) -> Vec<String> {
+    let script = format!(
+        "read -r line; echo '{{\"type\":\"hello\",\"protocol\":1}}'; \
+         while read -r line; do case $line in *'\"type\":\"session\"'*) ;; *) {body} ;; esac; done"
+    );
+    vec!["sh".to_owned(), "-c".to_owned(), script]
+}
+
+fn host() -> Host {
+    Host {
+        environment: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
+        folder: std::env::temp_dir(),
+        files: std::collections::BTreeMap::new(),
+    }
+}
+
+fn spec(command: &[String], knobs: &[(&str, i64)]) -> StrategySpec {
+    let mut table = Table::parse("own", "").unwrap();
+    let place = table.place().clone();
+    let words = command
+        .iter()
+        .map(|word| Setting::new(word.as_str(), &place));
+    table.put("command", words.collect::<Vec<_>>(), &place);
+    for (knob, value) in knobs {
+        table.put(knob, Value::Integer(*value), &place);
+    }
+    let spec = StrategySpec::of("own", table, &Trigger::default()).unwrap();
+    spec.with_programs(host(), "test").unwrap()
+}
+
+fn play(spec: &StrategySpec, session: &PreparedSession, window: u64) -> CellRecord {
+    let strategy = Box::new(spec.build().unwrap());
+    let replayed = Replayed::Strategy(strategy, Window::new(Tokens(window)));
+    let answers = Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("THE SUMMARY")));
+    replay(session, cell("own"), replayed, &models(answers), &NoClock).record
+}
+
+fn reading() -> PreparedSession {
+    prepared(reading_session(6, 400))
+}
+
+/// What the cell says of itself where a program of this body plays it.
+fn error_of(body: &str, knobs: &[(&str, i64)]) -> String {
+    match play(&spec(&shell(body), knobs), &reading(), 100_000).end {
+        End::Failed { error, .. } => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
+    for (body, expected) in [
+        (
+            "echo nonsense >&2; exit 3",
+            "exited with status 3 where an answer was due; standard error: nonsense",
+        ),
+        ("exec >&-; sleep 5", "closed its output"),
+        ("echo garbage", "in `garbage"),
+        ("printf '{\"type\":'; exit 0", "exited with status 0"),
+        (
+            "echo '{\"type\":\"unchanged\",\"resaon\":\"x\"}'",
+            "unknown field `resaon`",
+        ),
+        (
+            "echo '{\"type\":\"hello\",\"protocol\":1}'",
+            "this is no answer",
+        ),
+        (
+            "echo '{\"type\":\"messages\",\"messages\":[[0,99]]}'",
+            "there is no range [0,99]",
+        ),
+        (
+            "echo '{\"type\":\"messages\",\"messages\":[]}'",
+            "a context of no messages",
+        ),
+        (
+            "echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"}]}'",
+            "`user` or `assistant`",
+        ),
+        (
+            "echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"telepathy\"}]}]}'",
+            "unknown block telepathy",
+        ),
+        (
+            "echo '{\"type\":\"edits\",\"edits\":[{\"from\":1,\"to\":1},{\"from\":0,\"to\":1}]}'",
+            "out of order",
+        ),
+        (
+            "echo '{\"type\":\"ask\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}'",
+            "the last message of a request is the user's",
+        ),
+        (
+            "echo '{\"type\":\"error\",\"message\":\"no key\"}'",
+            "gave up: no key",
+        ),
+    ] {
+        let error = error_of(body, &[]);
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+}
+
+#[test]
+fn a_program_is_held_to_its_limits() {
+    let endless = "yes | tr -d '\\n'";
+    for (body, knobs, expected) in [
+        (
+            "sleep 60",
+            &[("timeout_seconds", 1)][..],
+            "no answer within 1 s",
+        ),
+        (endless, &[("line_mb", 1)], "a line of more than 1 MB"),
+    ] {
+        let error = error_of(body, knobs);
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+    let missing = spec(&["proctor-has-no-such-program".to_owned()], &[]);
+    let End::Failed { error, .. } = play(&missing, &reading(), 100_000).end else {
+        panic!("it was started");
+    };
+    assert!(
+        error.contains("`proctor-has-no-such-program` cannot be started"),
+        "{error}"
+    );
+}
+
+#[test]
+fn another_version_is_refused() {
+    let script = "read -r line; echo '{\"type\":\"hello\",\"protocol\":2}'; cat";
+    let command = ["sh", "-c", script].map(str::to_owned);
+    let End::Failed { error, .. } = play(&spec(&command, &[]), &reading(), 100_000).end else {
+        panic!("it was accepted");
+    };
+    assert!(
+        error.contains("speaks version 2, and this build 1"),
+        "{error}"
+    );
+}
+
+/// Nothing outlives a program: neither its children nor its folder.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "sleep 977 & echo '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
+    let plain = spec(&shell(body), &[]);
+    let spec = plain
+        .with_programs(
+            Host {
+                folder: folder.path().to_owned(),
+                ..host()
+            },
+            "test",
+        )
+        .unwrap();
+    let End::Failed { error, .. } = play(&spec, &reading(), 100_000).end else {
+        panic!("it went on");
+    };
+    assert!(
+        error.contains(&folder.path().display().to_string()),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let is_sleeping = |entry: std::io::Result<std::fs::DirEntry>| {
+        let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
+        line == b"sleep\0977\0"
+    };
+    assert!(!std::fs::read_dir("/proc").unwrap().any(is_sleeping));
+}
+
+#[test]
+fn an_environment_holds_what_was_let_in_and_no_more() {
+    let error = error_of(
+        "echo \"{\\\"type\\\":\\\"error\\\",\\\"message\\\":\\\"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\\\"}\"",
+        &[],
+    );
+    let names: Vec<&str> = error
+        .split("gave up: ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let known = [
+        "LANG",
+        "PATH",
+        "PWD",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "TMPDIR",
+        "TZ",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+    ];
+    assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+}
+
+/// The four forms of one answer make the same context.
+#[test]
+fn a_context_is_the_same_in_whatever_form_it_is_answered() {
+    let once = |answer: &str| {
+        format!(
+            "case $line in *'\"call\":3,'*) echo '{answer}' ;; *) echo '{{\"type\":\"unchanged\"}}' ;; esac"
+        )
+    };
+    let played = |answer: &str| play(&spec(&shell(&once(answer)), &[]), &reading(), 100_000);
+    let new = "{\"role\":\"user\",\"content\":\"SHORT\"}";
+    let by_list = played(&format!(
+        "{{\"type\":\"messages\",\"messages\":[{new},[4,7]]}}"
+    ));
+    assert_eq!(by_list.end, End::Completed);
+    assert_eq!(by_list.compactions.len(), 1, "{:?}", by_list.compactions);
+    assert!(by_list.compactions[0].after < by_list.compactions[0].before);
+    for other in [
+        format!("{{\"type\":\"edits\",\"edits\":[{{\"from\":0,\"to\":4,\"with\":[{new}]}}]}}"),
+        "{\"type\":\"summary\",\"from\":0,\"to\":4,\"text\":\"SHORT\"}".to_owned(),
+        format!("{{\"type\":\"messages\",\"messages\":[{new},[4,5],[5,6],[6,7]]}}"),
+    ] {
+        assert_eq!(played(&other), by_list, "{other}");
+    }
+}
+
+/// A request of a program is asked, metered, and answered on its line.
+#[test]
+fn what_a_program_asks_is_metered() {
+    let body = "case $line in \
+        *'\"call\":3,'*) echo '{\"type\":\"ask\",\"system\":\"You summarise.\",\"messages\":[[0,4],{\"role\":\"user\",\"content\":\"Sum up.\"}]}'; \
+            read -r answer; text=${answer#*text\\\":\\\"}; \
+            echo \"{\\\"type\\\":\\\"summary\\\",\\\"from\\\":0,\\\"to\\\":4,\\\"text\\\":\\\"${text%%\\\"*}\\\"}\" ;; \
+        *) echo '{\"type\":\"unchanged\"}' ;; esac";
+    let record = play(&spec(&shell(body), &[]), &reading(), 100_000);
+    assert_eq!(record.end, End::Completed);
+    let [asked] = &record.model_calls[..] else {
+        panic!("{:?}", record.model_calls);
+    };
+    assert!(
+        asked.usage.prompt().0 > 300 && asked.failure.is_none(),
+        "{asked:?}"
+    );
+    let after = record.changes[0].after.as_ref().unwrap();
+    assert_eq!(after.text, "THE SUMMARY");
+}
+
+/// One process serves cell after cell.
+#[test]
+fn a_process_is_used_again() {
+    let spec = spec(
+        &shell("echo \"{\\\"type\\\":\\\"unchanged\\\",\\\"reason\\\":\\\"$$\\\"}\""),
+        &[],
+    );
+    for _ in 0..3 {
+        assert_eq!(play(&spec, &reading(), 100_000).end, End::Completed);
+    }
+    let counted = "n=$((n+1)); if [ $n -gt 7 ]; then echo '{\"type\":\"error\",\"message\":\"the eighth\"}'; else echo '{\"type\":\"unchanged\"}'; fi";
+    let counting = self::spec(&shell(counted), &[]);
+    let ends: Vec<bool> = (0..3)
+        .map(|_| play(&counting, &reading(), 100_000).end == End::Completed)
+        .collect();
+    assert_eq!(
+        ends,
+        [true, false, true],
+        "the second cell goes on with the first one's process, the third has its own"
+    );
+}
+
+/// Python 3, where this machine has it.
+fn python() -> Option<PathBuf> {
+    let found = std::env::var_os("PATH")
+        .into_iter()
+        .flat_map(|paths| std::env::split_paths(&paths).collect::<Vec<_>>());
+    let found = found
+        .map(|folder| folder.join("python3"))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        assert!(
+            std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(),
+            "python3 is missing"
+        );
+        println!("skipped: no python3");
+    }
+    found
+}
+
+/// The file of the repository.
+fn file(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(path)
+        .display()
+        .to_string()
+}
