@@ -171,6 +171,10 @@ pub struct StrategyEntry {
     /// Whether the run added it as a control: it has no row in reports, and no place in baselines.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub is_added: bool,
+    /// Whether its program made two contexts of the same session: its numbers depend on chance, as those of a live
+    /// model do.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub is_random: bool,
 }
 
 /// The mark of a strategy that removes text from the provider's cache.

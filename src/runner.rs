@@ -49,6 +49,7 @@ mod models;
 pub mod native;
 pub mod prices;
 mod probes;
+mod programs;
 mod queue;
 mod session_store;
 mod sink;
@@ -101,6 +102,7 @@ impl Plan {
         if !plan.scenario.models.has_any() {
             plan.connect(&Access::none())?;
         }
+        plan.ask_programs_twice();
         Ok(plan)
     }
 
@@ -260,6 +262,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
                 description: spec.description().to_owned(),
                 toml: spec.to_toml(),
                 is_added: spec.is_added(),
+                is_random: false,
             })
             .collect(),
         repeats: scenario.repeats,

@@ -89,7 +89,9 @@ fn session_of(messages: Vec<Message>) -> Option<Arc<Session>> {
         ..SessionParts::default()
     };
     let session = Session::new(parts).ok()?;
-    (!session.calls().is_empty()).then(|| Arc::new(session))
+    // A conversation begins with somebody who wants something.
+    let begins = session.messages().first()?.role() == Role::User;
+    (begins && !session.calls().is_empty()).then(|| Arc::new(session))
 }
 
 /// Leaves out messages, ever fewer at a time, and then shortens texts, for as long as `broken` still says what is

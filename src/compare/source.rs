@@ -92,6 +92,9 @@ pub struct Conditions {
     pub settings: BTreeMap<String, String>,
     /// Repeats of each cell.
     pub repeats: u32,
+    /// Strategies whose programs made two contexts of the same session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub random: Vec<String>,
 }
 
 /// Something that differs between two sources and should not.
@@ -192,6 +195,10 @@ impl Source {
                     .collect(),
                 settings: manifest.conditions.clone(),
                 repeats: manifest.repeats,
+                random: {
+                    let random = manifest.strategies.iter().filter(|it| it.is_random);
+                    random.map(|it| it.name.clone()).collect()
+                },
             },
             probes: sessions
                 .iter()
@@ -226,7 +233,7 @@ impl Source {
     pub fn chance(&self) -> Chance {
         let is_live = |model: &ModelEntry| model.kind == ModelKind::Live;
         let conditions = &self.conditions;
-        if is_live(&conditions.summariser) {
+        if is_live(&conditions.summariser) || !conditions.random.is_empty() {
             Chance::Everywhere
         } else if is_live(&conditions.reader) || conditions.judge.as_ref().is_some_and(is_live) {
             Chance::Answers
@@ -492,6 +499,7 @@ mod tests {
                     prices: BTreeMap::new(),
                     settings: BTreeMap::new(),
                     repeats: 1,
+                    random: Vec::new(),
                 },
                 sessions: BTreeMap::new(),
                 probes: BTreeMap::new(),

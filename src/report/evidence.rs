@@ -218,6 +218,14 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             ModelKind::Live => format!("{} wrote the summaries", summariser.name),
         });
     }
+    let random = manifest.strategies.iter().filter(|it| it.is_random);
+    let random: Vec<&str> = random.map(|it| it.name.as_str()).collect();
+    if !random.is_empty() {
+        let names = random.join(", ");
+        found.push(format!(
+            "{names} made two contexts of the same session: repeats show how far that matters"
+        ));
+    }
     found.push("the recorded agent's actions are fixed".to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));

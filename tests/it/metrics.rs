@@ -223,6 +223,7 @@ fn strategy(name: &str, toml: &str) -> StrategyEntry {
         description: "a strategy".to_owned(),
         toml: toml.to_owned(),
         is_added: false,
+        is_random: false,
     }
 }
 

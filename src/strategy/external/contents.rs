@@ -72,8 +72,13 @@ pub(crate) fn message_line(entry: &Entry) -> Box<RawValue> {
     raw(format!("{json},\"tokens\":{}}}", entry.size.tokens.0))
 }
 
-/// JSON that was written by this module.
+/// JSON on one line: recorded arguments may be laid out over several, and a line feed in JSON is always layout.
 pub(crate) fn raw(json: String) -> Box<RawValue> {
+    let json = if json.contains(['\n', '\r']) {
+        json.replace(['\n', '\r'], " ")
+    } else {
+        json
+    };
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 

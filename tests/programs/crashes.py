@@ -1,0 +1,23 @@
+"""Broken: exits with an error at its third call."""
+
+import json
+import sys
+
+
+def say(line):
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+calls = 0
+for raw in sys.stdin:
+    line = json.loads(raw)
+    if line["type"] == "hello":
+        say({"type": "hello", "protocol": 1})
+    elif line["type"] == "session":
+        calls = 0
+    else:
+        calls += 1
+        if calls == 3:
+            raise RuntimeError("this program crashes at its third call")
+        say({"type": "unchanged"})

@@ -1,0 +1,19 @@
+"""Broken: speaks a version of the protocol that does not exist."""
+
+import json
+import sys
+
+
+def say(line):
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+for raw in sys.stdin:
+    line = json.loads(raw)
+    if line["type"] == "hello":
+        say({"type": "hello", "protocol": 99})
+    elif line["type"] == "session":
+        continue
+    else:
+        say({"type": "unchanged"})
