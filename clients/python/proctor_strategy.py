@@ -125,7 +125,7 @@ class Strategy:
     """Messages as Anthropic's messages API has them, or as `openai`'s chat API does, without the system prompt."""
     name: Optional[str] = None
 
-    def start(self, session: Session) -> None:
+    def start(self, session: Session) -> Any:
         """A new session begins."""
 
     def append(self, message: Message, budget: Budget) -> Any:
@@ -231,7 +231,8 @@ def safe_cut(messages: Sequence[Message], at: int) -> int:
 
 def _ids(message: Message) -> Tuple[Set[str], Set[str]]:
     """The ids of the tool calls in a message, and of the results."""
-    blocks = message.get("content") if isinstance(message.get("content"), list) else []
+    content = message.get("content")
+    blocks: List[Any] = content if isinstance(content, list) else []
     calls = [block["id"] for block in blocks if block.get("type") == "tool_use"]
     calls += [call["id"] for call in message.get("tool_calls") or ()]
     results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
@@ -270,6 +271,7 @@ class _Loop:
         self.session, self.view = Session({}), _View(program.shape)
         self.lock = threading.Lock()
         self.events: Any = None
+        self.broken: Optional[Exception] = None
 
     def run(self) -> None:
         for raw in iter(self.source.readline, b""):
@@ -295,9 +297,14 @@ class _Loop:
             hello = {"type": "hello", "protocol": PROTOCOL, "history": program.history, "context": "changes"}
             return {**hello, "moments": self.moments, **({"name": program.name} if program.name else {})}
         if kind == "session":
-            self.session, self.view = Session(line), _View(program.shape)
-            program.start(self.session)
+            self.session, self.view, self.broken = Session(line), _View(program.shape), None
+            try:
+                self.finish(program.start(self.session))
+            except Exception as error:  # The next line that wants an answer gets it.
+                self.broken = error
             return None
+        if self.broken is not None:
+            raise self.broken
         if kind == "append":
             alone = _View("anthropic")
             alone.update([line["message"]])
@@ -332,7 +339,11 @@ class _Loop:
 
 
 class _Ask:
-    """`ask("Summarise: …")` is the text of the answer, or raises `AskFailed`."""
+    """`ask("Summarise: …")` is the text of the answer, or raises `AskFailed`.
+
+    Instead of a text it takes messages, given ones among them. Options are `system`, `max_tokens` (2,000), `model`
+    (`"fast"`, or a name that price files know), and `with_prefix`: the agent's system prompt and tools come first.
+    """
 
     def __init__(self, loop: _Loop) -> None:
         self._loop = loop

@@ -1,6 +1,8 @@
 """Tests of the client: a small Proctor speaks with it over pipes. Run with `python3 -m unittest`."""
 
+import contextlib
 import copy
+import io
 import json
 import os
 import random
@@ -103,6 +105,11 @@ class Proctor:
 
 
 class Case(unittest.TestCase):
+    def setUp(self):
+        quiet = contextlib.redirect_stderr(io.StringIO())
+        quiet.__enter__()
+        self.addCleanup(quiet.__exit__, None, None, None)
+
     def proctor(self, program, answers=(), **options):
         proctor = Proctor(FunctionStrategy(program, **options) if options else program, answers)
         self.addCleanup(proctor.close)
@@ -179,7 +186,7 @@ class Answers(Case):
     def test_what_goes_wrong_is_said(self):
         for function, part in [
             (lambda m, b, a: 1 // 0, "ZeroDivisionError"),
-            (lambda m, b, a: helper_below(m), "put it last"),  # noqa: F821
+            (lambda m, b, a: helper_below(m), "put it last"),
             (lambda m, b, a: "text", "list of messages"),
             (lambda m, b, a: [1], "no message"),
             (lambda m, b, a: [{"role": "user", "content": {1}}], "set"),
@@ -341,7 +348,8 @@ class OpenAi(Case):
         seen = []
         self.assertEqual(self.answer(lambda m, b, a: seen.extend(copy.deepcopy(m))), {"type": "unchanged"})
         call = {"id": "d", "type": "function", "function": {"name": "Read", "arguments": '{"path":"d"}'}}
-        self.assertEqual([one["role"] for one in seen], "user assistant tool tool tool user assistant tool tool".split())
+        roles = "user assistant tool tool tool user assistant tool tool"
+        self.assertEqual([one["role"] for one in seen], roles.split())
         self.assertEqual(seen[0], {"role": "user", "content": "go"})
         self.assertEqual(seen[1]["content"], "I look.")
         self.assertEqual([one["id"] for one in seen[1]["tool_calls"]], ["a", "b", "c"])
@@ -420,9 +428,11 @@ class OpenAi(Case):
 
     def test_images_survive(self):
         for source in (
-            {"type": "base64", "media_type": "image/png", "data": "AAAA"}, {"type": "url", "url": "https://example.com/a"},
+            {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+            {"type": "url", "url": "https://example.com/a"},
         ):
-            picture = {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "source": source}]}
+            picture = user("see")
+            picture["content"].append({"type": "image", "source": source})
             back = client._from_openai(client._to_openai(picture)[0][0], [])
             self.assertEqual(back, picture["content"])
 
@@ -434,7 +444,8 @@ class OpenAi(Case):
         proctor = self.proctor(clear, shape="openai")
         for at in range(6):
             proctor.turn(*([user("go")] if at == 0 else []), asks(f"{at}x", f"{at}y"), gives(f"{at}x", f"{at}y"))
-        texts = [block["content"] for one in proctor.put(proctor.items) for block in one["content"] if "tool_use_id" in block]
+        blocks = [block for one in proctor.put(proctor.items) for block in one["content"]]
+        texts = [block["content"] for block in blocks if "tool_use_id" in block]
         self.assertEqual(texts, ["gone"] * 11 + ["result 5y"])
 
 
@@ -532,6 +543,22 @@ class Classes(Case):
         proctor.turn()
         self.assertEqual(program.seen, [1000, 17, 0])
 
+    def test_a_start_that_fails_is_said_where_an_answer_is_wanted(self):
+        class Mine(Strategy):
+            async def start(self, session):
+                if session.seed == 17:
+                    raise KeyError("seed")
+
+            def before_call(self, messages, budget, ask):
+                return None
+
+        proctor = self.proctor(Mine())
+        self.assertEqual(proctor.turn(user("go"))["type"], "error")
+        window = {"tokens": 1, "effective_tokens": 1}
+        proctor.tell({"type": "session", "system": None, "tools": [], "window": window, "seed": 18})
+        proctor.items = []
+        self.assertEqual(proctor.turn(user("go"))["type"], "unchanged")
+
     def test_what_cannot_be_is_refused(self):
         class Appends(Strategy):
             def append(self, message, budget):
@@ -568,18 +595,17 @@ class Programs(Case):
 
     def test_what_is_printed_goes_to_standard_error(self):
         program = (
-            "import os\nfrom proctor_strategy import strategy\nprint('one')\n@strategy(history='full')\n"
+            "import os\nfrom proctor_strategy import strategy\n@strategy(history='full')\n"
             "def compact(messages, budget, ask):\n    print('two')\n    os.system('echo three')\n"
             "    return messages[1:]\nprint('never')\n"
         )
-        program = program.replace("print('one')", "")
         lines, ended = self.run_program(program, self.LINES)
         self.assertEqual([line["type"] for line in lines], ["hello", "messages"])
         self.assertEqual(lines[0]["history"], "full")
         self.assertEqual((ended.stderr.split(), ended.returncode), (["two", "three"], 0))
 
     def test_an_error_says_where(self):
-        program = "from proctor_strategy import strategy\n@strategy\ndef compact(messages, budget, ask):\n    return 1 / 0\n"
+        program = "from proctor_strategy import strategy\n@strategy\ndef compact(m, b, a):\n    return 1 / 0\n"
         lines, ended = self.run_program(program, self.LINES)
         self.assertEqual(lines[1], {"type": "error", "message": "ZeroDivisionError: division by zero"})
         self.assertIn("line 4", ended.stderr)

@@ -6,7 +6,7 @@ import sys
 # Not needed where the client is installed, or lies beside this file.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "clients" / "python"))
 
-from proctor_strategy import safe_cut, strategy  # noqa: E402
+from proctor_strategy import safe_cut, strategy
 
 
 @strategy

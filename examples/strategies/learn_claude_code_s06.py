@@ -8,7 +8,7 @@ import sys
 # Not needed where the client is installed, or lies beside this file.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "clients" / "python"))
 
-from proctor_strategy import AskFailed, strategy, text_of  # noqa: E402
+from proctor_strategy import AskFailed, strategy, text_of
 
 KEEP_RECENT = 3
 MIN_CHARS = 100

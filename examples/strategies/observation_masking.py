@@ -1,13 +1,13 @@
 """The preset `observation-masking` as a program: the newest 10 tool results stay, older ones become a placeholder."""
 
-import re
 import pathlib
+import re
 import sys
 
 # Not needed where the client is installed, or lies beside this file.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "clients" / "python"))
 
-from proctor_strategy import strategy, text_of  # noqa: E402
+from proctor_strategy import strategy, text_of
 
 KEEP_LAST = 10
 MASKED = re.compile(r"Previous .* lines omitted for brevity\.", re.DOTALL)

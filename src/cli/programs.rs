@@ -84,7 +84,7 @@ pub(super) fn of_flag(
     let name = if is_valid_id(&stem) {
         stem
     } else {
-        "external".to_owned()
+        "program".to_owned()
     };
     let number = taken.entry(name.clone()).or_default();
     *number += 1;

@@ -400,6 +400,12 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
     let window = &material.manifest.window;
     let text = if ran.is_empty() {
         return None;
+    } else if ran.iter().all(|it| it.failures.len() == it.cells) {
+        let failed = material.cells.iter().find_map(|cell| match &cell.end {
+            End::Failed { error, .. } => Some(crate::report::escape::short(error, 300)),
+            _ => None,
+        });
+        format!("every strategy failed: {}", failed.unwrap_or_default())
     } else if ran.iter().all(|it| it.broken().is_some()) {
         let first = ran.iter().filter_map(|it| it.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));

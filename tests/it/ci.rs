@@ -230,6 +230,38 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     support::golden("docs/ci.md", &made);
 }
 
+/// Somebody's own repository, their own function in Python, and a change that breaks it.
+#[test]
+fn the_example_in_python_fails_a_function_that_got_worse() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        assert!(
+            std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(),
+            "python3 is missing"
+        );
+        println!("skipped: there is no python3");
+        return;
+    }
+    let repository = Repository::new();
+    let client = fs::read_to_string(root().join("clients/python/proctor_strategy.py")).unwrap();
+    repository.write("compaction/proctor_strategy.py", &client);
+    repository.write("compaction/ours.py", &example("ours.py"));
+    let save = "rm -r compaction/baselines && proctor run compaction/suite.toml \
+                --strategy-cmd 'python3 compaction/ours.py' --save-baseline main \
+                --baselines compaction/baselines --out python-run";
+    let (code, said, _) = repository.sh(save, &BTreeMap::new());
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(repository.workflow(&example("python.yml")), 0);
+    let worse = example("ours.py").replace("KEEP_LAST = 3", "KEEP_LAST = 1");
+    repository.write("compaction/ours.py", &worse);
+    fs::remove_dir_all(repository.path("proctor-run")).unwrap();
+    assert_eq!(repository.workflow(&example("python.yml")), 100);
+    let comment = repository.read("comment.md");
+    assert!(
+        comment.starts_with("# ❌ Proctor: regressed: ours: lost"),
+        "{comment}"
+    );
+}
+
 /// Saves every edit of the context for itself: fewer tokens, and a larger bill.
 fn at_every_call() -> String {
     example("ours.toml").replace("every = 10", "every = 1")

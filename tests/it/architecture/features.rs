@@ -38,8 +38,10 @@ const FEATURES: &[Feature] = &[
             // Reports see no stage; a test below holds the list complete.
             (
                 "report/sections/comparison/written",
-                "collapse_groups session_memory summarize",
+                "collapse_groups external session_memory summarize",
             ),
+            // A strategy that is one program is that stage and no other.
+            ("strategy/preset", "external"),
             // The control without a model digests.
             ("strategy/control", "digest"),
         ],

@@ -13,18 +13,27 @@ const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
 /// Kinds of stages whose text a model writes.
 const WRITING: &[&str] = &["summarize", "collapse_groups", "session_memory"];
 
+/// The kind of stage of which nobody knows that before it has asked.
+const MAY_WRITE: &str = "external";
+
 /// The strategies whose summaries a language model would have written, where none wrote.
 pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {
     if material.manifest.summariser.kind == ModelKind::Live {
         return None;
     }
+    let has_asked = |name: &str| {
+        let mut summaries = material.strategies.iter();
+        summaries.any(|(_, it)| it.name == name && it.model_calls.total().calls > 0)
+    };
     let asks = |strategy: &&StrategyEntry| {
         let table: Option<toml::Table> = strategy.toml.parse().ok();
         let stages = table.and_then(|mut table| table.remove("stage"));
         let stages = stages.and_then(|stages| stages.as_array().cloned());
         stages.unwrap_or_default().iter().any(|stage| {
             let kind = stage.get("kind").and_then(toml::Value::as_str);
-            kind.is_some_and(|kind| WRITING.contains(&kind))
+            kind.is_some_and(|kind| {
+                WRITING.contains(&kind) || kind == MAY_WRITE && has_asked(&strategy.name)
+            })
         })
     };
     let strategies = material.manifest.strategies.iter().filter(asks);
