@@ -251,6 +251,25 @@ fn a_context_is_the_same_in_whatever_form_it_is_answered() {
     }
 }
 
+/// A program that wants the whole history gets it at every call, whatever it answered before; and the same answer again
+/// changes nothing.
+#[test]
+fn the_whole_history_is_sent_at_every_call_and_the_same_answer_changes_nothing() {
+    let script = "read -r line; echo '{\"type\":\"hello\",\"protocol\":1,\"history\":\"full\"}'; \
+        while read -r line; do case $line in *'\"type\":\"session\"'*) continue ;; esac; \
+        case $line in *'\"call\":0,'*|*'\"call\":1,'*) echo '{\"type\":\"unchanged\"}'; continue ;; esac; \
+        n=$(echo \"$line\" | grep -o '\"role\"' | wc -l); \
+        echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":\"SHORT\"},[4,'$n']],\"reason\":\"'$n'\"}'; done";
+    let command = ["sh", "-c", script].map(str::to_owned);
+    let record = play(&spec(&command, &[]), &reading(), 100_000);
+    assert_eq!(record.end, End::Completed);
+    // One compaction makes it short; the answers after that make what stands already.
+    let [once] = &record.compactions[..] else {
+        panic!("{:?}", record.compactions);
+    };
+    assert_eq!((once.call, &*once.reason), (2, "5"));
+}
+
 /// A request of a program is asked, metered, and answered on its line.
 #[test]
 fn what_a_program_asks_is_metered() {

@@ -33,6 +33,7 @@ struct External {
     sent: Contents,
     /// The session's messages as they came in, for a program that wants the whole history.
     history: BTreeMap<usize, Entry>,
+    has_looked: bool,
     has_failed: bool,
 }
 
@@ -54,6 +55,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         process: None,
         sent: Contents::default(),
         history: BTreeMap::new(),
+        has_looked: false,
         has_failed: false,
     }))
 }
@@ -64,11 +66,11 @@ impl Stage for External {
             Some(_) => Moment::Overflow,
             None => Moment::BeforeCall,
         };
-        self.turn(moment, context.entries(), cx)
+        self.turn(moment, context, cx)
     }
 
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
-        self.remember(std::slice::from_ref(entry));
+        self.remember(std::slice::from_ref(entry), false);
         if !self.wants(Moment::Append, cx)? {
             return Ok(Patch::default());
         }
@@ -100,7 +102,7 @@ impl Stage for External {
     }
 
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
-        self.turn(Moment::AfterCall, context.entries(), cx)
+        self.turn(Moment::AfterCall, context, cx)
     }
 }
 
@@ -109,10 +111,12 @@ impl External {
     fn turn<'a>(
         &'a mut self,
         moment: Moment,
-        entries: &[Entry],
+        context: &Context,
         cx: &'a Situation,
     ) -> PlannedPatch<'a> {
-        self.remember(entries);
+        let entries = context.entries();
+        let has_looked = std::mem::replace(&mut self.has_looked, true);
+        self.remember(entries, !has_looked);
         match self.wants(moment, cx) {
             Err(error) => return Step::Done(Err(error)),
             Ok(false) => return Step::Done(Ok(Patch::default())),
@@ -127,11 +131,10 @@ impl External {
             .as_ref()
             .is_some_and(|it| it.hello.context == Wording::Changes);
         let fixed = cx.scale.prompt(cx.fixed);
-        let messages: Size = entries.iter().map(|entry| entry.size).sum();
         let turn = Turn {
             call: cx.call,
             messages: self.sent.list(&base, by_changes),
-            prompt_tokens: cx.scale.prompt(cx.fixed + messages).0,
+            prompt_tokens: cx.prompt(context).0,
             fixed_tokens: fixed.0,
             budget_tokens: cx.room(cx.window.effective()).0,
             seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
@@ -197,10 +200,18 @@ impl External {
             .map_or(History::Kept, |process| process.hello.history)
     }
 
-    fn remember(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            if let Some(at) = entry.origin.message() {
-                self.history.entry(at).or_insert_with(|| entry.clone());
+    /// Keeps the messages that came since it last looked: they stand at the end. The first time it looks at all of them,
+    /// for those that a resumed session was loaded with were never appended.
+    fn remember(&mut self, entries: &[Entry], is_first: bool) {
+        let of_session = entries
+            .iter()
+            .rev()
+            .filter_map(|entry| Some((entry.origin.message()?, entry)));
+        for (at, entry) in of_session {
+            if !self.history.contains_key(&at) {
+                self.history.insert(at, entry.clone());
+            } else if !is_first {
+                break;
             }
         }
     }
