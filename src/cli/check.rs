@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// A rule that is broken on purpose (repeatable)
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
-    /// Write a JUnit file as well
+    /// Write an XML file for build servers as well
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Print JSON

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub mod protocol;
@@ -68,10 +68,7 @@ impl Programs {
 
     /// A process that waits, or a new one.
     pub(super) fn take(&self, launch: &Launch) -> Result<Process, ProgramError> {
-        let mut waiting = self
-            .waiting
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let found = waiting.iter().position(|process| process.launch == *launch);
         if let Some(at) = found {
             return Ok(waiting.swap_remove(at));
@@ -85,10 +82,7 @@ impl Programs {
 
     /// Takes a process back whose cell is over.
     pub(super) fn give_back(&self, process: Process) {
-        let mut waiting = self
-            .waiting
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(process);
     }
 }

@@ -341,7 +341,7 @@ fn manifest_of(folder: &Path) -> String {
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let newest = run.max_by_key(|path| path.metadata().unwrap().modified().unwrap());
-    std::fs::read_to_string(newest.expect(&said).join("run.json")).unwrap()
+    std::fs::read_to_string(newest.unwrap_or_else(|| panic!("{said}")).join("run.json")).unwrap()
 }
 
 #[test]

@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
             return Ok(Piece::New(message));
         };
         self.is_used[at] = true;
-        Ok(Piece::Entry(self.changed(&self.base[at], message)))
+        Ok(Piece::Entry(self.changed(&self.base[at], &message)))
     }
 
     /// The entry that says the same, or has the same tool calls and results.
@@ -265,8 +265,8 @@ impl<'a> Reading<'a> {
     }
 
     /// The entry with the blocks of another version of its message; itself where they say the same.
-    fn changed(&self, entry: &Entry, new: Message) -> Entry {
-        if is_same(&entry.message, &new) {
+    fn changed(&self, entry: &Entry, new: &Message) -> Entry {
+        if is_same(&entry.message, new) {
             return entry.clone();
         }
         let blocks: Vec<ContentBlock> = new

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
@@ -16,8 +16,11 @@ const STDERR_BYTES: usize = 4_096;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 200;
 
-/// A program has so long to end by itself once its input is closed.
-const GRACE: Duration = Duration::from_millis(200);
+/// A program has so many moments to end by itself once its input is closed.
+const GRACE: u32 = 100;
+
+/// Of these.
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// A running program.
 #[derive(Debug)]
@@ -186,16 +189,13 @@ impl Process {
     }
 
     fn said(&self) -> String {
-        let kept = self
-            .stderr
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()
     }
 
     fn how_it_ended(&mut self) -> String {
         // Its standard error may still be on the way.
-        let Some(status) = wait(&mut self.child, GRACE) else {
+        let Some(status) = wait(&mut self.child) else {
             return "closed its output".to_owned();
         };
         kill_group(&self.child);
@@ -214,11 +214,10 @@ impl Drop for Process {
         if self.is_over {
             return;
         }
-        let begin = Instant::now();
-        while let Some(left) = GRACE.checked_sub(begin.elapsed()) {
-            match self.output.recv_timeout(left) {
-                Ok(Output::Line(_)) => {}
-                Ok(Output::TooLong | Output::Closed) | Err(_) => break,
+        for _ in 0..GRACE {
+            match self.output.recv_timeout(MOMENT) {
+                Ok(Output::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Output::TooLong | Output::Closed) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         // Before it is waited for: its number belongs to nobody else until then.
@@ -277,25 +276,22 @@ fn read_lines(pipe: impl Read, longest: usize, found: &SyncSender<Output>) {
 fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4_096];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-        let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&buffer[..count]);
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
 }
 
-/// Waits for the end of a program, at most so long.
-fn wait(child: &mut Child, most: Duration) -> Option<std::process::ExitStatus> {
-    let begin = Instant::now();
-    loop {
+/// Waits for the end of a program, but not long.
+fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
+    for _ in 0..GRACE {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);
         }
-        if begin.elapsed() >= most {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(MOMENT);
     }
+    None
 }
 
 /// Ends everything that the program started and left.

@@ -1,6 +1,7 @@
 //! Lets a program outside Proctor decide.
 
 use std::borrow::Cow;
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::time::Duration;
 
 use super::prelude::*;
@@ -208,10 +209,10 @@ impl External {
             .rev()
             .filter_map(|entry| Some((entry.origin.message()?, entry)));
         for (at, entry) in of_session {
-            if !self.history.contains_key(&at) {
-                self.history.insert(at, entry.clone());
-            } else if !is_first {
-                break;
+            match self.history.entry(at) {
+                Vacant(place) => _ = place.insert(entry.clone()),
+                Occupied(_) if is_first => {}
+                Occupied(_) => break,
             }
         }
     }

@@ -75,6 +75,8 @@ const FEATURES: &[Feature] = &[
         behind: &["observe"],
         has_proper_names: false,
         named_in: &[
+            // Laws are held against what these two see.
+            ("check", "changes validity"),
             // Shown to a person, and not recorded.
             ("cli/inspect", "snapshot"),
             ("cli/inspect/diff", "snapshot"),
