@@ -13,6 +13,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "all recordings of a folder",
             ),
             (
+                "proctor run --strategy-cmd 'python3 mine.py'",
+                "a program of your own as strategy",
+            ),
+            (
                 "proctor run suite.toml -o report.html --tables=lost",
                 "a scenario; a page, and one table",
             ),
@@ -28,6 +32,19 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             (
                 "proctor sweep --session recordings --strategy codex -P summarize.when.window_fraction=0.6..0.9:0.1 -o tuned.toml",
                 "on your own sessions, into a preset",
+            ),
+        ],
+    ),
+    (
+        "check",
+        &[
+            (
+                "proctor check -- python3 mine.py",
+                "laws and faults; exit code 100 if one is broken",
+            ),
+            (
+                "proctor check --allow idempotent_at_rest --junit check.xml -- ./mine",
+                "without one law, and for a build server",
             ),
         ],
     ),
