@@ -45,7 +45,7 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
             };
             identity.push(std::fs::read(&path).map_err(wrong)?);
             host.files
-                .insert(word.to_owned(), path.canonicalize().map_err(wrong)?);
+                .insert(word.to_owned(), std::path::absolute(&path).map_err(wrong)?);
         }
     }
     let identity = ContentHash::of_parts(identity.iter().map(Vec::as_slice)).hex(16);

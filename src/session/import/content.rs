@@ -56,25 +56,19 @@ pub(super) fn blocks_by(
     }
 }
 
-/// The blocks of a message in the form of Anthropic's API; a block that the form does not have is an error.
-pub(crate) fn blocks_of(role: Role, content: &Value) -> Result<Vec<ContentBlock>, String> {
+/// The blocks of a message in the form of Anthropic's API, and what the form does not have of them: `block x`.
+pub(crate) fn blocks_of(
+    role: Role,
+    content: &Value,
+) -> Result<(Vec<ContentBlock>, Vec<String>), serde_json::Error> {
     let speaker = match role {
         Role::User => Speaker::User,
         Role::Assistant => Speaker::Assistant,
     };
-    let raw = serde_json::value::to_raw_value(content).map_err(|error| error.to_string())?;
+    let raw = serde_json::value::to_raw_value(content)?;
     let mut source = Source::default();
     let blocks = blocks(Some(&raw), speaker, &mut source);
-    match source.unknown.into_keys().next() {
-        Some(kind) => Err(format!(
-            "a message of the {} holds an unknown {kind}",
-            match role {
-                Role::User => "user",
-                Role::Assistant => "assistant",
-            }
-        )),
-        None => Ok(blocks),
-    }
+    Ok((blocks, source.unknown.into_keys().collect()))
 }
 
 /// One part of a content.

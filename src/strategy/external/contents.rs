@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
             if let Some(range) = self.range_of(piece)? {
                 messages.extend(self.base[range].iter().map(|entry| entry.message.clone()));
             } else {
-                messages.push(Arc::new(parse(piece)?.0));
+                messages.push(Arc::new(parse(piece, self.base)?.0));
             }
         }
         match messages.last() {
@@ -223,7 +223,7 @@ impl<'a> Reading<'a> {
     }
 
     fn message(&mut self, piece: &Value) -> Result<Piece, String> {
-        let (message, of) = parse(piece)?;
+        let (message, of) = parse(piece, self.base)?;
         let at = match of {
             Some(at) => Some(self.range(at, at + 1)?.start),
             None => self.find(&message),
@@ -315,7 +315,7 @@ impl<'a> Reading<'a> {
 }
 
 /// A message as a program writes it, and the entry that it says it is made of.
-fn parse(piece: &Value) -> Result<(Message, Option<usize>), String> {
+fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), String> {
     let Value::Object(keys) = piece else {
         return Err(format!(
             "`{piece}` is neither a message nor a range `[from,to]`"
@@ -339,11 +339,24 @@ fn parse(piece: &Value) -> Result<(Message, Option<usize>), String> {
             Some(at.ok_or_else(|| format!("`of` is no place: `{of}`"))?)
         }
     };
-    let blocks = import::blocks_of(role, keys.get("content").unwrap_or(&Value::Null))?;
+    let content = keys.get("content").unwrap_or(&Value::Null);
+    let (blocks, unknown) = import::blocks_of(role, content).map_err(|error| error.to_string())?;
     if blocks.is_empty() {
         return Err("a message has no content".to_owned());
     }
-    Ok((Message::new(role, blocks), of))
+    // A recording may hold blocks that Proctor does not know; a program may send those back, and none of its own.
+    let is_recorded = |kind: &&String| {
+        let blocks = base.iter().flat_map(|entry| entry.message.content());
+        let mut kinds = blocks.filter_map(|block| match block {
+            ContentBlock::Opaque(opaque) => Some(&opaque.kind),
+            _ => None,
+        });
+        kinds.any(|known| **kind == format!("block {known}"))
+    };
+    match unknown.iter().find(|kind| !is_recorded(kind)) {
+        Some(kind) => Err(format!("a message holds an unknown {kind}")),
+        None => Ok((Message::new(role, blocks), of)),
+    }
 }
 
 /// Whether the model would read the same.
@@ -405,4 +418,72 @@ pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
     }
     close(next..entries.len(), &mut with);
     edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Image, Opaque, Thinking};
+    use crate::tokens::CharsPer4;
+
+    /// What Proctor sends and gets back word for word is what it was, whatever it holds.
+    #[test]
+    fn messages_that_come_back_are_those_that_were_sent() {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let json = |text: &str| JsonText::parse(text).unwrap();
+        let search = r#"{"type": "web_search_call",
+            "query": "a"}"#;
+        let said = vec![
+            ContentBlock::Thinking(Thinking {
+                text: "thoughts".into(),
+                signature: Some("signed".into()),
+            }),
+            ContentBlock::Text("I look. \u{1f9ea}".into()),
+            ContentBlock::tool_use(
+                "a".into(),
+                "Read".into(),
+                json(r#"{ "path": "x", "n": 1.0 }"#),
+            ),
+            ContentBlock::Opaque(Opaque {
+                kind: "web_search_call".into(),
+                json: json(search),
+            }),
+        ];
+        let source = json(r#"{"type":"base64","media_type":"image/png","data":"QQ=="}"#);
+        let parts = vec![
+            ContentBlock::Text("a\nb".into()),
+            ContentBlock::Image(Image { source }),
+        ];
+        let messages = [
+            Message::text(Role::User, "Look."),
+            Message::new(Role::Assistant, said),
+            Message::new(
+                Role::User,
+                vec![ContentBlock::tool_result("a".into(), parts, true)],
+            ),
+            Message::new(
+                Role::User,
+                vec![ContentBlock::tool_result("b".into(), Vec::new(), false)],
+            ),
+        ];
+        let entries = messages.into_iter().enumerate();
+        let entry = |(at, message)| Entry::new(Origin::Verbatim(at), Arc::new(message), &counts);
+        let base: Vec<Entry> = entries.map(entry).collect();
+        let lines = base.iter().map(message_line);
+        let pieces: Vec<Value> = lines
+            .map(|line| {
+                assert!(!line.get().contains('\n'));
+                serde_json::from_str(line.get()).unwrap()
+            })
+            .collect();
+        let read = Reading::of(&base, &counts)
+            .entries(&pieces, 0..base.len())
+            .unwrap();
+        let same = |(one, other): (&Entry, &Entry)| Arc::ptr_eq(&one.message, &other.message);
+        assert!(
+            read.len() == base.len() && read.iter().zip(&base).all(same),
+            "{read:#?}"
+        );
+        assert!(edits_to(&base, read).is_empty());
+    }
 }
