@@ -116,6 +116,10 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
             "the last message of a request is the user's",
         ),
         (
+            "while true; do echo '{\"type\":\"ask\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}'; read -r line || exit; done",
+            "a model was asked 100 times for one answer",
+        ),
+        (
             "echo '{\"type\":\"error\",\"message\":\"no key\"}'",
             "gave up: no key",
         ),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
@@ -18,6 +19,9 @@ const SHOWN: usize = 200;
 
 /// A program has so many moments to end by itself once its input is closed.
 const GRACE: u32 = 100;
+
+/// So many until it is known how it ended, once its output is closed: a busy machine is slow.
+const PATIENCE: u32 = 1_000;
 
 /// Of these.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -33,6 +37,8 @@ pub(crate) struct Process {
     input: Option<Sender<Vec<u8>>>,
     output: Receiver<Output>,
     stderr: Arc<Mutex<Vec<u8>>>,
+    /// Reads standard error until its end.
+    listener: Option<JoinHandle<()>>,
     /// Whether it has ended and was waited for.
     is_over: bool,
     _folder: Folder,
@@ -81,6 +87,7 @@ impl Process {
         let (input, lines) = channel();
         let (found, output) = sync_channel(4);
         let stderr = Arc::default();
+        let mut listener = None;
         if let Some(pipe) = child.stdin.take() {
             spawn(move || write_lines(pipe, &lines));
         }
@@ -90,7 +97,7 @@ impl Process {
         }
         if let Some(pipe) = child.stderr.take() {
             let kept = Arc::clone(&stderr);
-            spawn(move || keep_end(pipe, &kept));
+            listener = Some(std::thread::spawn(move || keep_end(pipe, &kept)));
         }
         let mut process = Self {
             launch: launch.clone(),
@@ -105,6 +112,7 @@ impl Process {
             input: Some(input),
             output,
             stderr,
+            listener,
             is_over: false,
             _folder: folder,
         };
@@ -194,12 +202,18 @@ impl Process {
     }
 
     fn how_it_ended(&mut self) -> String {
-        // Its standard error may still be on the way.
         let Some(status) = wait(&mut self.child) else {
             return "closed its output".to_owned();
         };
         kill_group(&self.child);
         self.is_over = true;
+        // What it said last may still be on the way.
+        for _ in 0..PATIENCE {
+            if self.listener.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
+            }
+            std::thread::sleep(MOMENT);
+        }
         match status.code() {
             Some(code) => format!("exited with status {code}"),
             None => format!("was ended ({status})"),
@@ -283,9 +297,9 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Waits for the end of a program, but not long.
+/// Waits for the end of a program, but not for ever.
 fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
-    for _ in 0..GRACE {
+    for _ in 0..PATIENCE {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);
         }

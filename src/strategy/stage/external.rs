@@ -15,6 +15,9 @@ use crate::strategy::external::{
     Contents, Launch, Process, ProgramError, Programs, Reading, edits_to, message_line, raw,
 };
 
+/// A program that asks a model so often for one answer does not end.
+const MOST_ASKS: usize = 100;
+
 #[derive(Debug, Deserialize)]
 struct Settings {
     command: Vec<String>,
@@ -35,7 +38,10 @@ struct External {
     /// The session's messages as they came in, for a program that wants the whole history.
     history: BTreeMap<usize, Entry>,
     has_looked: bool,
-    has_failed: bool,
+    /// Whether no answer is due, and none was wrong: the next cell may have the process.
+    is_at_rest: bool,
+    /// Requests to a model since the last line that wants an answer.
+    asks: usize,
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
@@ -57,7 +63,8 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         sent: Contents::default(),
         history: BTreeMap::new(),
         has_looked: false,
-        has_failed: false,
+        is_at_rest: true,
+        asks: 0,
     }))
 }
 
@@ -79,8 +86,9 @@ impl Stage for External {
             call: cx.call,
             message: message_line(entry),
         };
-        self.send(&line);
+        self.exchange(&line);
         let (answer, line) = self.read()?;
+        self.is_at_rest = true;
         match answer {
             FromProgram::Unchanged { .. } => Ok(Patch::default()),
             FromProgram::Message { message, reason } => {
@@ -141,7 +149,7 @@ impl External {
             seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
             attempt: cx.overflow.map(|overflow| overflow.attempt),
         };
-        self.send(&match moment {
+        self.exchange(&match moment {
             Moment::Overflow => ToProgram::Overflow(turn),
             Moment::AfterCall => ToProgram::AfterCall(turn),
             Moment::BeforeCall | Moment::Append => ToProgram::BeforeCall(turn),
@@ -161,14 +169,20 @@ impl External {
             Err(error) => return Step::Done(Err(error)),
         };
         let FromProgram::Ask(ask) = answer else {
+            self.is_at_rest = true;
             let patch = patch(answer, &base, entries, cx);
             return Step::Done(patch.map_err(|error| match error {
                 Refused::Wrong(problem) => self.wrong(problem, &line),
                 Refused::GaveUp(why) => self.failed(ProgramError::GaveUp(why)),
             }));
         };
+        self.asks += 1;
         let request = match request(ask, &base, cx) {
-            Ok(request) => request,
+            Ok(request) if self.asks <= MOST_ASKS => request,
+            Ok(_) => {
+                let problem = format!("a model was asked {MOST_ASKS} times for one answer");
+                return Step::Done(Err(self.wrong(problem, &line)));
+            }
             Err(problem) => return Step::Done(Err(self.wrong(problem, &line))),
         };
         let (base, entries) = (base.into_owned(), entries.to_vec());
@@ -217,6 +231,12 @@ impl External {
         }
     }
 
+    /// Sends a line that wants an answer.
+    fn exchange(&mut self, line: &ToProgram) {
+        (self.is_at_rest, self.asks) = (false, 0);
+        self.send(line);
+    }
+
     fn send(&mut self, line: &ToProgram) {
         if let Some(process) = &mut self.process {
             process.send(line);
@@ -240,15 +260,15 @@ impl External {
     }
 
     fn failed(&mut self, error: ProgramError) -> StageError {
-        self.has_failed = true;
+        self.is_at_rest = false;
         StageError::Program(error)
     }
 }
 
 impl Drop for External {
     fn drop(&mut self) {
-        // One that failed is in a state that nobody knows.
-        if let Some(process) = self.process.take().filter(|_| !self.has_failed) {
+        // One that failed, or still waits for a model, is in a state that the next cell must not meet.
+        if let Some(process) = self.process.take().filter(|_| self.is_at_rest) {
             self.programs.give_back(process);
         }
     }
