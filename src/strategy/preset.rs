@@ -54,6 +54,9 @@ pub static PRESETS: &[(&str, &str)] = &[
 /// The stage that is asked after a refusal.
 const OVERFLOW: &str = "overflow";
 
+/// The kind of stage that is a program: a strategy with a `command` is one of these alone.
+pub const PROGRAM: &str = "external";
+
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
 
@@ -481,7 +484,7 @@ fn with_stage(mut table: Table) -> Table {
     }
     let place = table.place().clone();
     let mut stage = Table::new(place.clone());
-    stage.put("kind", "external", &place);
+    stage.put("kind", PROGRAM, &place);
     for key in [
         "command",
         "env",

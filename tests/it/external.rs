@@ -20,7 +20,7 @@ use proctor::units::Tokens;
 use proctor::window::Window;
 
 use crate::shared;
-use crate::support::{cell, models, prepared, reading_session, strategy};
+use crate::support::{cell, models, prepared, reading_session, refusal, strategy};
 use crate::walk::{Walk, said_in};
 
 /// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.
@@ -365,6 +365,22 @@ fn a_scenario_names_a_program_and_holds_no_path_of_this_machine() {
         first,
         "another program is another run"
     );
+}
+
+/// What an editor is told of a scenario takes a program, and no word that there is none.
+#[test]
+fn the_schema_of_scenarios_knows_a_command() {
+    let mut command = assert_cmd::Command::cargo_bin("proctor").unwrap();
+    let printed = command.args(["schema", "scenario"]).output().unwrap();
+    let schema: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let scenario = |key: &str| {
+        serde_json::json!({
+            "sessions": [{ "path": "a.jsonl" }],
+            "strategies": [{ "name": "own", "command": ["python3", "own.py"], key: 5 }],
+        })
+    };
+    assert_eq!(refusal(&schema, &scenario("timeout_seconds")), None);
+    assert!(refusal(&schema, &scenario("timeout")).is_some());
 }
 
 #[test]

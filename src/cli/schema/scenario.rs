@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::compare::COMPARED;
 use crate::scenario;
 use crate::strategy::knob::KEYS;
+use crate::strategy::preset::PROGRAM;
 use crate::strategy::stage::{STAGES, StageKind};
 use crate::strategy::trigger::condition;
 
@@ -26,6 +27,16 @@ pub(super) fn schema() -> Value {
         })
         .collect::<Map<_, _>>()
         .into();
+    // A strategy that is one program has the keys of its stage.
+    let strategy = &mut properties["strategies"]["items"]["properties"];
+    strategy["when"] = json!({ "$ref": "#/$defs/when" });
+    for (knob, takes) in KEYS.object(PROGRAM)["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
+        strategy[knob] = takes.clone();
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Proctor scenario",
