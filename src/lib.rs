@@ -46,6 +46,18 @@
 //! | baseline | the result that others are compared with | control |
 //! | estimate | a number with its interval and its n | |
 //!
+//! # A strategy of one's own
+//!
+//! A [`strategy::Stage`] plans a patch and stands in a [`strategy::Pipeline`] (`examples/custom_stage.rs`); a
+//! [`strategy::Strategy`] owns the context and may ask a model (`examples/custom_strategy.rs`); a program in any language
+//! speaks the protocol of [`strategy::external`].
+//!
+//! # Versions
+//!
+//! Semantic versioning holds for what this page shows: before 1.0 a minor version may change it, with an entry in
+//! `CHANGELOG.md` that says how to follow; a patch version does not. Hidden modules promise nothing. Files, exit codes and
+//! the protocol of external strategies have version numbers of their own, and a build reads every earlier one.
+//!
 //! # One cell
 //!
 //! ```
