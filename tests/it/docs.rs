@@ -89,6 +89,12 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
 }
 
 #[test]
+fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
+    let schema = proctor::strategy::external::schema();
+    support::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
+}
+
+#[test]
 fn links_between_the_guides_lead_somewhere() {
     for entry in std::fs::read_dir(page("")).unwrap() {
         let path = entry.unwrap().path();
