@@ -31,7 +31,7 @@ mod sessions;
 pub struct Settings {
     /// The window of all sessions.
     pub window: Tokens,
-    /// So many sessions are tried.
+    /// The number of sessions to try.
     pub sessions: usize,
     /// Decides what happens in them.
     pub seed: u64,
@@ -39,12 +39,12 @@ pub struct Settings {
     pub allowed: BTreeSet<String>,
 }
 
-/// What came of one rule.
+/// The outcome of one rule.
 #[derive(Debug, Clone)]
 pub struct Checked {
     /// The rule's name.
     pub rule: String,
-    /// What it asks for.
+    /// The behaviour that it requires.
     pub expected: String,
     /// Sessions that were tried.
     pub sessions: usize,
@@ -55,7 +55,7 @@ pub struct Checked {
 /// A session in which a rule is broken.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What happened instead.
+    /// The behaviour that was seen.
     pub got: String,
     /// The number of the session: with the seed it gives the session as it was generated.
     pub number: usize,
@@ -133,7 +133,7 @@ impl Rule {
         }
     }
 
-    /// What happens instead of what the rule asks for.
+    /// The behaviour that breaks the rule, in words; `None` where it holds.
     fn broken(self, trial: &Trial<'_>) -> Option<String> {
         let good = || Ok(response("a short summary"));
         match self {
@@ -300,7 +300,7 @@ struct Trial<'a> {
     window: Tokens,
 }
 
-/// What was seen in a replay.
+/// Observations during a replay.
 #[derive(Debug, Default)]
 struct Seen {
     /// The first call whose prompt lacks the user's newest message.

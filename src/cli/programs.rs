@@ -5,12 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::environment;
 use crate::settings::{Place, Setting, SettingError, Table};
-use crate::strategy::external::Host;
+use crate::strategy::external::{ALWAYS, Host};
 use crate::strategy::preset::StrategySpec;
 use crate::units::{ContentHash, is_valid_id};
-
-/// What every program gets of this process's environment: without it no program is found.
-const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "SYSTEMROOT"];
 
 /// Finds the programs of each of these strategies.
 pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
@@ -31,7 +28,7 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     };
     let mut identity = Vec::new();
     for (command, names, place) in spec.programs() {
-        let names = ENVIRONMENT.into_iter().chain(names);
+        let names = ALWAYS.into_iter().chain(names);
         let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
         host.environment.extend(values);
         let folder = folder_of(place);

@@ -16,6 +16,7 @@ mod contents;
 mod process;
 
 pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
+pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
 pub use protocol::{PROTOCOL, schema};
 
@@ -30,7 +31,7 @@ pub struct Host {
     pub files: BTreeMap<String, PathBuf>,
 }
 
-/// What is started, and how much it may use.
+/// A command with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Launch {
     /// The program and its arguments, as written.
@@ -129,7 +130,7 @@ pub enum ProgramError {
     /// A line is no line of the protocol, or does not fit what was asked.
     #[error("{problem}{}{}", in_line(line), behind(stderr))]
     Answer {
-        /// What is wrong with it.
+        /// The mistake, in words.
         problem: String,
         /// How it begins.
         line: String,

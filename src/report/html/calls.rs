@@ -9,7 +9,7 @@ use crate::record::{Arm, CellRecord, EntryEdit, PromptEntry};
 use crate::report::plot::tokens;
 use crate::report::{RenderError, Report};
 
-/// What the inspector knows of a session.
+/// The data of the inspector for one session.
 #[derive(Default, Serialize)]
 struct Calls<'a> {
     /// The session's messages.
@@ -43,7 +43,7 @@ struct Prompts<'a> {
     counter: Option<&'a str>,
 }
 
-/// What one compaction did to the entries of the prompt.
+/// The changes of one compaction to the entries of the prompt.
 #[derive(Serialize)]
 struct Compaction<'a> {
     call: usize,

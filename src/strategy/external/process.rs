@@ -17,20 +17,20 @@ const STDERR_BYTES: usize = 4_096;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 200;
 
-/// A program has so many moments to end by itself once its input is closed.
+/// Moments in which a program may end by itself once its input is closed.
 const GRACE: u32 = 100;
 
-/// So many until it is known how it ended, once its output is closed: a busy machine is slow.
+/// Moments to wait for the exit status once its output is closed: a busy machine is slow.
 const PATIENCE: u32 = 1_000;
 
-/// Of these.
+/// The length of a moment.
 const MOMENT: Duration = Duration::from_millis(2);
 
 /// A running program.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(super) launch: Launch,
-    /// What it wants.
+    /// Its answer to `hello`.
     pub(crate) hello: Hello,
     child: Child,
     /// Lines to write: a thread of its own does it, so that a program that does not read is no deadlock.
@@ -44,7 +44,7 @@ pub(crate) struct Process {
     _folder: Folder,
 }
 
-/// What came on standard output.
+/// A piece of standard output.
 #[derive(Debug)]
 enum Output {
     Line(Vec<u8>),
@@ -207,7 +207,7 @@ impl Process {
         };
         kill_group(&self.child);
         self.is_over = true;
-        // What it said last may still be on the way.
+        // The end of its standard error may still be on the way.
         for _ in 0..PATIENCE {
             if self.listener.as_ref().is_none_or(JoinHandle::is_finished) {
                 break;
@@ -249,7 +249,7 @@ const FIXED: [(&str, &str); 4] = [
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
-/// Variables that no program can be found without.
+/// Variables that every program gets: without them no program is found.
 pub(crate) const ALWAYS: [&str; 3] = ["PATH", "HOME", "SYSTEMROOT"];
 
 fn is_let_in(name: &std::ffi::OsStr, named: &[String]) -> bool {

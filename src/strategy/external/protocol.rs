@@ -175,7 +175,7 @@ pub struct Hello {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// What it left at the call before, and what came since.
+    /// The context that it left at the call before, with the messages that came since.
     #[default]
     Kept,
     /// The whole original history at every call.
