@@ -559,7 +559,7 @@ pub struct Timing {
     pub repeat: u32,
     /// Everything: strategy, observers, probes.
     pub cell_cpu_ns: u64,
-    /// The strategy's own code, over all calls; its model calls left out.
+    /// The strategy's own code and, on Linux, the program that it runs, over all calls; its model calls left out.
     pub strategy_cpu_ns: u64,
     /// The same at one call, in the median of the calls.
     pub p50_ns: u64,

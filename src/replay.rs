@@ -106,7 +106,7 @@ pub struct CellName {
 pub struct Replay {
     /// The measurements.
     pub record: CellRecord,
-    /// Processor time of the strategy's own code at each call, its model calls left out.
+    /// Processor time of the strategy's own code and its program at each call, its model calls left out.
     pub strategy_cpu: Vec<Duration>,
     /// Processor time of the whole cell: strategy, observers, probes.
     pub cell_cpu: Duration,
@@ -192,6 +192,8 @@ struct Cell<'a> {
     offloaded: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
+    /// Of the programs that the strategy runs, until the call before.
+    program_cpu: Duration,
     started: Duration,
     /// Size of the messages appended since the last answer.
     appended: Size,
@@ -221,6 +223,7 @@ impl<'a> Cell<'a> {
             offloaded: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
+            program_cpu: Duration::ZERO,
             started: clock.now(),
             appended: Size::default(),
             last_messages: Size::default(),
@@ -279,7 +282,10 @@ impl<'a> Cell<'a> {
                 if let Err(end) = self.take_back(compacted, call) {
                     return end;
                 }
-                self.strategy_cpu.push(std::mem::take(&mut self.spent));
+                let own = std::mem::take(&mut self.spent);
+                let programs = std::mem::replace(&mut self.program_cpu, strategy.program_cpu());
+                let of_call = self.program_cpu.saturating_sub(programs);
+                self.strategy_cpu.push(own + of_call);
             }
             next = before + 1;
         }
@@ -509,7 +515,7 @@ impl<'a> Cell<'a> {
         Replay {
             record,
             strategy_cpu: self.strategy_cpu,
-            cell_cpu: self.meter.clock.now().saturating_sub(self.started),
+            cell_cpu: self.meter.clock.now().saturating_sub(self.started) + self.program_cpu,
             offloaded: self.offloaded,
             unanswered: self.meter.unanswered,
         }

@@ -7,6 +7,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::model::CallFailure;
@@ -83,6 +84,11 @@ pub trait Stage: Debug + Send {
     fn blocks_agents_at(&self) -> Option<f64> {
         None
     }
+
+    /// Processor time that a program of its own has used in this cell so far.
+    fn program_cpu(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// A stage, or what is wrong with its settings.
@@ -120,6 +126,11 @@ pub trait Strategy: Debug + Send {
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
     fn blocks_agents_at(&self) -> Option<f64> {
         None
+    }
+
+    /// Processor time that a program of its own has used in this cell so far.
+    fn program_cpu(&self) -> Duration {
+        Duration::ZERO
     }
 }
 

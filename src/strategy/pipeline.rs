@@ -1,6 +1,7 @@
 //! Stages in order, each with a trigger and guards: the strategy that presets describe.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
@@ -184,6 +185,10 @@ impl Strategy for Pipeline {
         let stages = self.slots.iter();
         let lines = stages.filter_map(|slot| slot.stage.blocks_agents_at());
         lines.min_by(f64::total_cmp)
+    }
+
+    fn program_cpu(&self) -> Duration {
+        self.slots.iter().map(|slot| slot.stage.program_cpu()).sum()
     }
 }
 

@@ -183,6 +183,11 @@ impl Process {
         }
     }
 
+    /// Processor time that it has used, without that of processes which it started; nothing where the system does not tell.
+    pub(crate) fn cpu(&self) -> Duration {
+        cpu(&self.child).unwrap_or_default()
+    }
+
     /// An answer that does not fit.
     pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
         let mut shown: String = line.chars().take(SHOWN).collect();
@@ -334,6 +339,18 @@ fn limit_memory(child: &Child, bytes: u64) {
 
 #[cfg(not(target_os = "linux"))]
 fn limit_memory(_: &Child, _: u64) {}
+
+#[cfg(target_os = "linux")]
+fn cpu(child: &Child) -> Option<Duration> {
+    let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).ok()?);
+    let clock = nix::time::ClockId::pid_cpu_clock_id(process).ok()?;
+    clock.now().ok().map(Duration::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu(_: &Child) -> Option<Duration> {
+    None
+}
 
 /// An empty folder, deleted with all that was put into it.
 #[derive(Debug)]

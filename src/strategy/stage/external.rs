@@ -40,6 +40,8 @@ struct External {
     has_looked: bool,
     /// Whether no answer is due, and none was wrong: the next cell may have the process.
     is_at_rest: bool,
+    /// What the process had used when it was taken.
+    cpu_before: Duration,
     /// Requests to a model since the last line that wants an answer.
     asks: usize,
 }
@@ -64,6 +66,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         history: BTreeMap::new(),
         has_looked: false,
         is_at_rest: true,
+        cpu_before: Duration::ZERO,
         asks: 0,
     }))
 }
@@ -112,6 +115,11 @@ impl Stage for External {
 
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.turn(Moment::AfterCall, context, cx)
+    }
+
+    fn program_cpu(&self) -> Duration {
+        let used = self.process.as_ref().map_or(Duration::ZERO, Process::cpu);
+        used.saturating_sub(self.cpu_before)
     }
 }
 
@@ -199,6 +207,7 @@ impl External {
                 .programs
                 .take(&self.launch)
                 .map_err(|error| self.failed(error))?;
+            self.cpu_before = process.cpu();
             process.send(&session(cx));
             self.process = Some(process);
         }
