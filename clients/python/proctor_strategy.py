@@ -592,7 +592,7 @@ def _to_openai(message: Message) -> List[Tuple[Message, List[Any]]]:
     if message["role"] == "assistant":
         said = [block for block in blocks if block["type"] not in ("tool_use", "thinking", "redacted_thinking")]
         calls = [{"id": block["id"], "type": "function",
-                  "function": {"name": block["name"], "arguments": _json(block["input"])}}
+                  "function": {"name": block["name"], "arguments": _arguments(block)}}
                  for block in blocks if block["type"] == "tool_use"]
         shown = {"role": "assistant", "content": _parts(said) if said or not calls else None}
         return [({**shown, "tool_calls": calls} if calls else shown, blocks)]
@@ -601,6 +601,11 @@ def _to_openai(message: Message) -> List[Tuple[Message, List[Any]]]:
     all_shown = [({"role": "tool", "tool_call_id": block["tool_use_id"], "content": _parts(block.get("content"))},
                   [block]) for block in results]
     return all_shown + ([({"role": "user", "content": _parts(said)}, said)] if said or not results else [])
+
+
+def _arguments(block: Any) -> str:
+    """The arguments of a call, which are always an object in OpenAI's shape: free text is `{"input": …}`."""
+    return _json(block["input"] if isinstance(block["input"], dict) else {"input": block["input"]})
 
 
 def _parts(content: Any) -> Any:
@@ -630,8 +635,10 @@ def _from_openai(message: Message, old: List[Any]) -> List[Any]:
         failed = any(block.get("is_error") for block in old if block.get("tool_use_id") == message["tool_call_id"])
         return [{**result, "is_error": True} if failed else result]
     thinking = [block for block in old if block["type"] in ("thinking", "redacted_thinking")]
+    inputs = {(block["id"], _arguments(block)): block["input"] for block in old if block["type"] == "tool_use"}
     calls = [{"type": "tool_use", "id": call["id"], "name": call["function"]["name"],
-              "input": json.loads(call["function"]["arguments"] or "{}")} for call in message.get("tool_calls") or ()]
+              "input": inputs[key] if key in inputs else json.loads(key[1] or "{}")}
+             for call in message.get("tool_calls") or () for key in [(call["id"], call["function"]["arguments"])]]
     said = [] if content == "" and calls else said
     return thinking + said + calls if message["role"] == "assistant" else said
 

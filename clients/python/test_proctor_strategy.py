@@ -436,6 +436,17 @@ class OpenAi(Case):
             back = client._from_openai(client._to_openai(picture)[0][0], [])
             self.assertEqual(back, picture["content"])
 
+    def test_free_text_as_arguments_survives(self):
+        patch = {"type": "tool_use", "id": "p", "name": "apply_patch", "input": "*** Begin Patch"}
+        call = {"role": "assistant", "content": [{"type": "text", "text": "A long word."}, patch]}
+
+        def shorten(messages, budget, ask):
+            shown = messages[0]["tool_calls"][0]["function"]["arguments"]
+            self.assertEqual(json.loads(shown), {"input": "*** Begin Patch"})
+            messages[0]["content"] = "Word."
+        answer = self.proctor(shorten, shape="openai").turn(call)
+        self.assertEqual(answer["messages"][0]["content"], [{"type": "text", "text": "Word."}, patch])
+
     def test_edits_over_several_calls(self):
         def clear(messages, budget, ask):
             for message in [one for one in messages if one["role"] == "tool"][:-1]:

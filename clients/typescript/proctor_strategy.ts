@@ -643,7 +643,7 @@ function toOpenAi({ role, content }: Message): { message: Message; blocks: any[]
     const calls = blocks.filter((block) => block.type === "tool_use").map((block) => ({
       id: block.id,
       type: "function",
-      function: { name: block.name, arguments: JSON.stringify(block.input) },
+      function: { name: block.name, arguments: argumentsOf(block) },
     }));
     const message = { role, content: said.length || !calls.length ? toParts(said) : null };
     return [{ message: calls.length ? { ...message, tool_calls: calls } : message, blocks }];
@@ -656,6 +656,12 @@ function toOpenAi({ role, content }: Message): { message: Message; blocks: any[]
   }));
   if (said.length || !results.length) members.push({ message: { role: "user", content: toParts(said) }, blocks: said });
   return members;
+}
+
+/** The arguments of a call, which are always an object in OpenAI's shape: free text is `{"input": …}`. */
+function argumentsOf({ input }: any): string {
+  const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
+  return JSON.stringify(isObject ? input : { input });
 }
 
 /** Content of blocks as OpenAI's: a text where it is one. */
@@ -690,11 +696,9 @@ function fromOpenAi({ role, content, ...message }: Message, old: any[]): any[] {
   }
   if (role !== "assistant") return said;
   const thinking = old.filter((block) => ["thinking", "redacted_thinking"].includes(block.type));
-  const calls = (message.tool_calls ?? []).map((call: any) => ({
-    type: "tool_use",
-    id: call.id,
-    name: call.function.name,
-    input: JSON.parse(call.function.arguments || "{}"),
-  }));
+  const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }: any) => {
+    const same = old.find((block) => block.type === "tool_use" && block.id === id && argumentsOf(block) === text);
+    return { type: "tool_use", id, name, input: same ? same.input : JSON.parse(text || "{}") };
+  });
   return [...thinking, ...(!content && calls.length ? [] : said), ...calls];
 }

@@ -285,6 +285,17 @@ test("OpenAI's shape, there and back", async () => {
   assert.equal((await answer(() => new Summary(1, 4, "s"))).type, "error");
 });
 
+test("free text as arguments survives", async () => {
+  const patch = { type: "tool_use", id: "p", name: "apply_patch", input: "*** Begin Patch" };
+  const call = { role: "assistant", content: [{ type: "text", text: "A long word." }, patch] };
+  const shorten = (messages) => {
+    assert.equal(messages[0].tool_calls[0].function.arguments, '{"input":"*** Begin Patch"}');
+    messages[0].content = "Word.";
+  };
+  const { messages } = await answerOf(shorten, { shape: "openai" }, [call]);
+  assert.deepEqual(messages[0].content, [{ type: "text", text: "Word." }, patch]);
+});
+
 test("a program takes the moments that it has", async () => {
   const program = {
     name: "mine",
