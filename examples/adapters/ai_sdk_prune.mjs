@@ -31,7 +31,11 @@ const { values: options } = parseArgs({
 const type = options["tool-calls"];
 const toolCalls = options.tools && type !== "none" ? [{ type, tools: options.tools.split(",") }] : type;
 
-const blocksOf = ({ content }) => (typeof content === "string" ? [{ type: "text", text: content }] : content);
+/** Blocks of a message, without the empty texts that some recordings have beside a call: the AI SDK makes none. */
+const blocksOf = ({ content }) =>
+  (typeof content === "string" ? [{ type: "text", text: content }] : content).filter(
+    (block, _, { length }) => length === 1 || block.type !== "text" || block.text.trim(),
+  );
 const textOf = (content) =>
   typeof content === "string" ? content : (content ?? []).map((block) => block.text ?? "").join("\n");
 
@@ -68,7 +72,7 @@ function partOf(block, role, names) {
   }
 }
 
-/** Ours again: a part is the block that it was made of, a message whose blocks are all there is itself. */
+/** Ours again: a part is the block that it was made of. A message of which blocks went is shortened in place. */
 function fromSdk(pruned, messages, origin) {
   const made = [];
   for (const { content } of pruned) {
@@ -78,9 +82,10 @@ function fromSdk(pruned, messages, origin) {
       made.at(-1).blocks.push(block);
     }
   }
-  return made.map(({ place, blocks }) =>
-    blocks.length === blocksOf(messages[place]).length ? messages[place] : { role: messages[place].role, content: blocks },
-  );
+  return made.map(({ place, blocks }) => {
+    if (blocks.length < blocksOf(messages[place]).length) messages[place].content = blocks;
+    return messages[place];
+  });
 }
 
 strategy((messages) => {

@@ -127,6 +127,10 @@ def compact(messages, budget, ask):
     new = []
     for message in agent.messages:
         place = places.get(id(message))
-        same = place is not None and message["content"] == as_they_were[place]["content"]
-        new.append(messages[place] if same else from_strands(message))
+        if place is None:
+            new.append(from_strands(message))
+            continue
+        if message["content"] != as_they_were[place]["content"]:
+            messages[place]["content"] = from_strands(message)["content"]
+        new.append(messages[place])
     return new
