@@ -209,6 +209,9 @@ pub enum Task {
         /// The form of the answer.
         format: AnswerFormat,
     },
+    /// Name the numbers of the listed pieces that should stay, the most important first. Each stands on a line of its
+    /// own that begins with `[NUMBER]`.
+    Select,
     /// Say whether an answer is right.
     Judge,
     /// Write the recorded answer: the call was made then, and no model is asked.

@@ -194,6 +194,8 @@ struct Cell<'a> {
     spent: Duration,
     /// Of the programs that the strategy runs, until the call before.
     program_cpu: Duration,
+    /// How many messages the user has typed so far.
+    turns: usize,
     started: Duration,
     /// Size of the messages appended since the last answer.
     appended: Size,
@@ -224,6 +226,7 @@ impl<'a> Cell<'a> {
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
             program_cpu: Duration::ZERO,
+            turns: 0,
             started: clock.now(),
             appended: Size::default(),
             last_messages: Size::default(),
@@ -239,6 +242,7 @@ impl<'a> Cell<'a> {
         for (call, &before) in prepared.session.calls().iter().enumerate() {
             self.scale = prepared.bill.scale(call);
             let mut cx = self.situation(call, next, before, last_usage, &arranged);
+            self.turns = cx.turn;
             self.meter.start_call(call, self.scale);
             for entry in &prepared.entries[next..before] {
                 if let Err(end) = self.append(entry, &mut arranged, &cx) {
@@ -299,6 +303,7 @@ impl<'a> Cell<'a> {
         for entry in &self.prepared.entries[..loaded] {
             self.add(entry.clone());
         }
+        self.turns = present::typed(&self.prepared.session.messages()[..loaded]);
         loaded
     }
 

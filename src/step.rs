@@ -72,6 +72,24 @@ impl<'a, T: 'a> Step<'a, T> {
         }
     }
 
+    /// Changes every request.
+    #[must_use]
+    pub fn asking(self, change: impl Fn(&mut Request) + Send + 'a) -> Self {
+        match self {
+            Self::Done(value) => Self::Done(value),
+            Self::Ask(Ask {
+                mut requests,
+                resume,
+            }) => {
+                requests.iter_mut().for_each(&change);
+                Self::Ask(Ask {
+                    requests,
+                    resume: Box::new(move |answers| resume(answers).asking(change)),
+                })
+            }
+        }
+    }
+
     /// Changes the result.
     pub fn map<U: 'a>(self, change: impl FnOnce(T) -> U + Send + 'a) -> Step<'a, U> {
         self.then(move |value| Step::Done(change(value)))

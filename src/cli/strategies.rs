@@ -29,13 +29,20 @@ enum Command {
         /// The strategy's name
         name: String,
     },
+    /// List the strategies that have all of these words in name, product, description, source or stages
+    Find {
+        /// Words, in any case
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
     /// List the kinds of stages with their knobs
     Stages,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        None => list(args.json),
+        None => list(&[], args.json),
+        Some(Command::Find { words }) => list(words, args.json),
         Some(Command::Show { name }) => show_one(name, args.json),
         Some(Command::Stages) => {
             let facts = json!({ "stages": STAGES.iter().map(facts_of).collect::<Vec<_>>() });
@@ -55,22 +62,48 @@ fn named(name: &str) -> anyhow::Result<StrategySpec> {
     Ok(StrategySpec::parse(name, &trigger, &place)?)
 }
 
-fn list(as_json: bool) -> anyhow::Result<Exit> {
+/// Presets by product, in the order of each product's first one, and controls; those with all of the words.
+fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let mut strategies = Vec::new();
-    for (name, _) in PRESETS {
-        let about = named(name)?.description().to_owned();
-        strategies.push(json!({ "name": name, "kind": "preset", "description": about }));
+    for (name, text) in PRESETS {
+        let spec = named(name)?;
+        let product = spec.product().to_owned();
+        let stages = spec.stages()?.join("\n");
+        let about = format!("{name}\n{text}\n{stages}");
+        let entry = json!({
+            "name": name,
+            "kind": "preset",
+            "product": product,
+            "stands_in": spec.stand_in(),
+            "description": spec.description(),
+        });
+        strategies.push((product, about, entry));
     }
-    let controls = CONTROLS.iter();
-    strategies.extend(
-        controls
-            .map(|(name, about)| json!({ "name": name, "kind": "control", "description": about })),
-    );
-    let facts = json!({ "strategies": strategies });
+    for (name, about) in CONTROLS {
+        let entry = json!({ "name": name, "kind": "control", "product": "", "description": about });
+        strategies.push((String::new(), format!("control {name}\n{about}"), entry));
+    }
+    let products: Vec<String> = strategies
+        .iter()
+        .map(|(product, ..)| product.clone())
+        .collect();
+    strategies.sort_by_key(|(product, ..)| products.iter().position(|other| other == product));
+    strategies.retain(|(_, about, _)| {
+        let about = about.to_lowercase();
+        words.iter().all(|word| about.contains(word))
+    });
+    if strategies.is_empty() {
+        anyhow::bail!(
+            "no strategy has `{}` in its name, product, description, source or stages",
+            words.join(" ")
+        );
+    }
+    let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     show(
         as_json,
         "proctor-strategies",
-        facts,
+        json!({ "strategies": strategies }),
         include_str!("text/strategies.txt"),
     )
 }

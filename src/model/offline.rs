@@ -87,6 +87,7 @@ impl Model for Offline {
                 summary::write(&request.messages, sections, request.max_output)
             }
             Task::Answer { format } => self.reader.answer(&request.messages, *format),
+            Task::Select => summary::ranking(&request.messages),
             Task::Recorded { answer } => answer.to_string(),
         };
         Ok(Response {

@@ -35,6 +35,7 @@ impl Cell<'_> {
         };
         Situation {
             call,
+            turn: self.turns + typed(&messages[next..before]),
             lot: prepared.lot,
             now: time_of_request(&messages[next..before]),
             window,
@@ -59,6 +60,14 @@ impl Cell<'_> {
             counts: prepared.counts.clone(),
         }
     }
+}
+
+/// How many of the messages a user typed.
+pub(super) fn typed(messages: &[Arc<Message>]) -> usize {
+    let messages = messages.iter();
+    messages
+        .filter(|message| message.has_tag(Tag::TypedUser))
+        .count()
 }
 
 /// Names of the tools that a response asks for.

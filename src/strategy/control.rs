@@ -120,6 +120,7 @@ fn what(method: &str) -> &'static str {
         "random" => "the newest round and others by lot",
         "lead" => "the newest round and the oldest",
         "textrank" | "tfidf" | "bm25_last_user" | "atoms" => "the newest round and others by score",
+        "model" => "the newest round and others that a model names",
         DIGEST => "a digest and the newest messages",
         _ => "the newest rounds",
     }

@@ -7,12 +7,16 @@ use crate::settings::{Reader, SettingError};
 use crate::units::Tokens;
 
 /// The guards of one stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Guards {
     /// A stage that fails so often in a row is not tried again; 0 for never giving up.
     pub max_consecutive_failures: u32,
     /// A patch that frees less is not applied.
     pub min_gain_tokens: Tokens,
+    /// A patch that frees a smaller share of the messages is not applied.
+    pub min_gain_fraction: f64,
+    /// How often the stage may change something between two messages of the user; 0 for no limit.
+    pub max_per_turn: u32,
     /// The fate of a patch that makes the context larger.
     pub on_inflation: OnInflation,
     /// The fate of a patch after which the stage's trigger would still fire for size.
@@ -51,6 +55,8 @@ pub enum OnSummaryOverflow {
     /// It asks again with tool results left out, those in the middle first: a tenth, a fifth,
     /// half, all.
     ShrinkResults,
+    /// It asks again with every text cut to 80 % of the longest one.
+    ShrinkEach,
     /// It asks again with the newer half of the rounds.
     Halve,
 }
@@ -84,6 +90,8 @@ impl Default for Guards {
         Self {
             max_consecutive_failures: 3,
             min_gain_tokens: Tokens::ZERO,
+            min_gain_fraction: 0.0,
+            max_per_turn: 0,
             on_inflation: OnInflation::Discard,
             post_check: PostCheck::Keep,
             on_summary_overflow: OnSummaryOverflow::Fail,

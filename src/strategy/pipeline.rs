@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
-use super::trigger::{Condition, Trigger};
+use super::trigger::{Condition, Fired, Trigger};
 use super::{Compaction, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
+use crate::model::Purpose;
 use crate::session::Tag;
 use crate::step::Step;
 
@@ -52,6 +53,27 @@ pub struct Slot {
     stage: Box<dyn Stage>,
 }
 
+/// A patch that was planned ahead, for the context as it was then.
+#[derive(Debug)]
+struct Prepared {
+    patch: Patch,
+    /// Before which call it was asked for.
+    call: usize,
+    entries: Vec<Entry>,
+}
+
+impl Prepared {
+    /// Whether the context begins with what the patch was planned for. What came since stays behind it.
+    fn fits(&self, context: &Context) -> bool {
+        let then = self.entries.iter();
+        let now = context.entries();
+        now.len() >= then.len()
+            && then
+                .zip(now)
+                .all(|(then, now)| Arc::ptr_eq(&then.message, &now.message))
+    }
+}
+
 /// The pipeline's notes on a stage. The stage itself is lent out while it waits for a model, and
 /// its notes are not.
 #[derive(Debug)]
@@ -60,9 +82,14 @@ pub(super) struct Notes {
     pub(super) name: Arc<str>,
     /// When it fires.
     pub(super) when: Trigger,
+    /// When its request is made ahead, if it ever is; what it planned waits until it fires.
+    prepare_at: Option<Trigger>,
+    prepared: Option<Prepared>,
     guards: Guards,
     breaker: Breaker,
-    last_fired: Option<usize>,
+    last_fired: Option<Fired>,
+    /// How often it changed something since the user last typed.
+    in_turn: u32,
 }
 
 impl Slot {
@@ -71,21 +98,59 @@ impl Slot {
         let notes = Notes {
             name,
             when,
+            prepare_at: None,
+            prepared: None,
             guards,
             breaker: Breaker::new(guards.max_consecutive_failures),
             last_fired: None,
+            in_turn: 0,
         };
         Self { notes, stage }
+    }
+
+    /// The same stage, asked ahead at this trigger.
+    #[must_use]
+    pub fn preparing_at(mut self, trigger: Option<Trigger>) -> Self {
+        self.notes.prepare_at = trigger;
+        self
     }
 }
 
 impl Notes {
     fn is_ready(&self, state: &Compaction, cx: &Situation) -> bool {
-        // The breaker stops automatic attempts; the model or a person may still ask for one.
-        (self.is_closed() || self.when.condition.is_manual(cx))
+        // The breaker and the limit stop automatic attempts; the model or a person may still ask for one.
+        (self.may_fire(cx) || self.when.condition.is_manual(cx))
             && self
                 .when
                 .holds(&state.context, cx, self.last_fired, &state.applied)
+    }
+
+    /// Whether what it will plan is to be asked for now.
+    fn prepares(&mut self, state: &Compaction, cx: &Situation) -> bool {
+        let Some(trigger) = &self.prepare_at else {
+            return false;
+        };
+        self.prepared.take_if(|ahead| !ahead.fits(&state.context));
+        self.prepared.is_none()
+            && self.may_fire(cx)
+            && trigger.holds(&state.context, cx, self.last_fired, &state.applied)
+    }
+
+    /// What was planned ahead, where it still fits.
+    fn take_prepared(&mut self, context: &Context) -> Option<Prepared> {
+        let ahead = self.prepared.take();
+        ahead.filter(|ahead| ahead.fits(context))
+    }
+
+    fn may_fire(&self, cx: &Situation) -> bool {
+        self.is_closed() && !self.is_used_up(cx)
+    }
+
+    /// Whether it has changed something as often as it may since the user last typed.
+    fn is_used_up(&self, cx: &Situation) -> bool {
+        let is_this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
+        let most = self.guards.max_per_turn;
+        most > 0 && is_this_turn && self.in_turn >= most
     }
 
     fn is_closed(&self) -> bool {
@@ -214,11 +279,28 @@ fn run<'a>(
         }
         let wanted = match moment {
             Moment::BeforeCall => notes.is_ready(&state, cx),
+            // What was planned ahead is there.
+            Moment::Overflow if notes.prepared.is_some() => true,
             Moment::Overflow => {
                 notes.when.condition.answers_overflow() && notes.is_ready(&state, cx)
             }
             Moment::AfterCall => notes.works_beside(),
         };
+        let ahead = match moment {
+            Moment::BeforeCall | Moment::Overflow if wanted => notes.take_prepared(&state.context),
+            Moment::BeforeCall if notes.prepares(&state, cx) => {
+                return prepare(notes, stage, &state.context, cx).then(move |failure| {
+                    state.failures.extend(failure);
+                    run(slots, moment, state, fired, cx)
+                });
+            }
+            _ => None,
+        };
+        if let Some(Prepared { patch, call, .. }) = ahead {
+            settle(&mut state, Ok(patch), PatchSource::Ahead(call), notes, cx);
+            fired.resize_with(state.applied.len(), || notes.when.clone());
+            continue;
+        }
         if !wanted {
             continue;
         }
@@ -248,12 +330,42 @@ fn run<'a>(
     Step::Done(state)
 }
 
+/// Asks a stage for what it will do later, and keeps it.
+fn prepare<'a>(
+    notes: &'a mut Notes,
+    stage: &'a mut Box<dyn Stage>,
+    context: &Context,
+    cx: &'a Situation,
+) -> Step<'a, Option<StageFailure>> {
+    let entries = context.entries().to_vec();
+    let planned = stage.plan(context, cx);
+    let planned = planned.asking(|request| request.purpose = Purpose::Background);
+    planned.map(move |planned| match planned {
+        Ok(patch) => {
+            let call = cx.call;
+            notes.prepared = (!patch.edits.is_empty()).then_some(Prepared {
+                patch,
+                call,
+                entries,
+            });
+            None
+        }
+        Err(error) => {
+            notes.breaker.failed();
+            let stage = notes.name.clone();
+            Some(StageFailure { stage, error })
+        }
+    })
+}
+
 /// Whether a model was asked for a patch. One that was paid for and is not applied is a failed
 /// attempt: without that, an impossible gain would be tried at every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchSource {
     Rules,
     Model,
+    /// It was planned ahead, before this call.
+    Ahead(usize),
 }
 
 /// Applies what a stage planned, or takes note that it failed.
@@ -301,11 +413,12 @@ fn settle(
     };
     let (before, after) = (change.before.tokens, change.after.tokens);
     let inflated = after > before && notes.guards.on_inflation == OnInflation::Discard;
-    if inflated || before - after < notes.guards.min_gain_tokens {
+    let share = before.fraction(notes.guards.min_gain_fraction);
+    if inflated || before - after < notes.guards.min_gain_tokens.max(share) {
         state.context.revert(&change);
         if inflated {
             fail(state, StageError::Inflation { before, after }, notes);
-        } else if source == PatchSource::Model {
+        } else if source != PatchSource::Rules {
             fail(state, StageError::NoGain { before, after }, notes);
         }
         return;
@@ -315,12 +428,19 @@ fn settle(
         return fail(state, StageError::StillOver { after }, notes);
     }
     notes.breaker.succeeded();
-    notes.last_fired = Some(cx.call);
+    let (call, turn) = (cx.call, cx.turn);
+    let is_same = notes.last_fired.is_some_and(|last| last.turn == turn);
+    notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
+    notes.last_fired = Some(Fired { call, turn });
     state.saved.extend(patch.saved);
+    let reason = match source {
+        PatchSource::Rules | PatchSource::Model => patch.reason,
+        PatchSource::Ahead(call) => format!("{}, asked for before call {call}", patch.reason),
+    };
     state.applied.push(Applied {
         call: cx.call,
         stage: notes.name.clone(),
-        reason: patch.reason,
+        reason,
         change,
         is_still_over: false,
     });

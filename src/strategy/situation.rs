@@ -15,6 +15,8 @@ use crate::window::Window;
 pub struct Situation {
     /// Number of the call that comes next, from 0.
     pub call: usize,
+    /// How many messages the user has typed so far.
+    pub turn: usize,
     /// A number that differs between sessions and is the same for all strategies: the seed of
     /// random draws in this session.
     pub lot: u64,
@@ -75,6 +77,7 @@ impl Situation {
     pub fn first(window: Window, counts: Arc<CountedTexts>) -> Self {
         Self {
             call: 0,
+            turn: 0,
             lot: 0,
             now: None,
             window,

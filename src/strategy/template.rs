@@ -69,6 +69,15 @@ pub(super) const VERIFY: &str = include_str!("template/verify.md");
 /// Asks for an earlier summary to be continued.
 pub(super) const UPDATE: &str = include_str!("template/update.md");
 
+/// The request to write a summary again that lacks these identifiers.
+pub(super) fn with_missing(identifiers: &[&str]) -> String {
+    let listed = identifiers.join("\n- ");
+    format!(
+        "Your summary leaves out names that the work goes on with. Write it again in the same form, with these \
+         in it, letter for letter:\n\n- {listed}"
+    )
+}
+
 /// The template of that name; any other name is `plain`.
 pub(super) fn named(name: &str) -> &'static Template {
     static DEFAULT: Template = PLAIN;

@@ -27,6 +27,15 @@ pub struct Trigger {
     pub min_rounds_between: u64,
 }
 
+/// When a stage changed something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fired {
+    /// Before which call.
+    pub call: usize,
+    /// How many messages the user had typed by then.
+    pub turn: usize,
+}
+
 /// The unit a trigger measures in. It may differ from the true count, as it does in products; the
 /// difference is itself worth measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -122,25 +131,28 @@ impl Trigger {
         Ok(trigger)
     }
 
-    /// Whether it fires now. `last_fired` is the call at which the stage last changed something,
+    /// Whether it fires now. `last_fired` says when the stage last changed something,
     /// `applied` what earlier stages changed in the same run of the pipeline.
     pub fn holds(
         &self,
         context: &Context,
         cx: &Situation,
-        last_fired: Option<usize>,
+        last_fired: Option<Fired>,
         applied: &[Applied],
     ) -> bool {
+        let Fired { call, turn } = last_fired.unwrap_or_default();
+        let since = [cx.call.saturating_sub(call), cx.turn.saturating_sub(turn)];
+        let [calls, turns] = since.map(|since| since as u64);
         // A refused prompt cannot wait.
-        if let Some(last) = last_fired
-            && cx.overflow.is_none()
-            && ((cx.call - last.min(cx.call)) as u64) < self.min_rounds_between
-        {
+        if last_fired.is_some() && cx.overflow.is_none() && calls < self.min_rounds_between {
             return false;
         }
-        let calls = (cx.call - last_fired.unwrap_or(0).min(cx.call)) as u64;
-        self.condition
-            .holds(&self.present(context, cx, calls, applied))
+        let present = Present {
+            calls,
+            turns,
+            ..self.present(context, cx, applied)
+        };
+        self.condition.holds(&present)
     }
 
     /// Whether the context is over one of the sizes that it waits for, whatever else it waits for;
@@ -149,21 +161,22 @@ impl Trigger {
         if cx.overflow.is_some() {
             return cx.window.overflows(cx.prompt(context));
         }
-        self.condition.is_over(&self.present(context, cx, 0, &[]))
+        self.condition.is_over(&self.present(context, cx, &[]))
     }
 
     fn present<'a>(
         &self,
         context: &Context,
         cx: &'a Situation,
-        calls: u64,
         applied: &'a [Applied],
     ) -> Present<'a> {
         Present {
             size: self.counter.of(self.scope, context, cx),
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
-            calls,
+            calls: 0,
+            turns: 0,
+            images: context.attachments().images(),
             applied,
             cx,
         }

@@ -300,6 +300,86 @@ fn what_leaves_the_context_over_its_own_trigger_is_noted() {
 }
 
 #[test]
+fn a_gain_that_is_too_small_and_a_turn_that_had_its_share_change_nothing() {
+    let run = |guards: &str, messages: Vec<Message>| {
+        let stages =
+            format!("[[stage]]\nkind = 'clear_results'\nkeep_last = 1\nguards = {{ {guards} }}");
+        fired(&through(messages, &stages, 200_000, Scripted::new()))
+    };
+    // Each clears 1,000 tokens, of 2,000 at first.
+    assert_eq!(run("min_gain_fraction = 0.4", reads(4)).len(), 3);
+    assert_eq!(
+        run("min_gain_fraction = 0.9", reads(4)),
+        Vec::<String>::new()
+    );
+    let mut turns = reads(4);
+    turns.extend(reads(3));
+    assert_eq!(
+        run("max_per_turn = 2", turns),
+        [
+            "2 clear_results",
+            "3 clear_results",
+            "5 clear_results",
+            "6 clear_results"
+        ]
+    );
+}
+
+#[test]
+fn what_was_asked_for_ahead_is_there_when_it_is_wanted() {
+    let stages = |rest: &str| {
+        format!(
+            "[[stage]]\nkind = 'summarize'\nwhen = {{ tokens_over = 4_500 }}\n\
+             prepare_at = {{ tokens_over = 2_500 }}\n{rest}"
+        )
+    };
+    let run = |rounds, window, stages: &str| {
+        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
+        through(reads(rounds), stages, window, model)
+    };
+    let asked = |record: &CellRecord| -> Vec<(usize, Purpose)> {
+        let calls = record.model_calls.iter();
+        calls.map(|call| (call.call, call.purpose)).collect()
+    };
+    let record = run(6, 200_000, &stages(""));
+    // Over 2,500 tokens from the third result on, over 4,500 from the fifth. What came in between stays: two rounds,
+    // so that the next request is due at the call after the next.
+    assert_eq!(
+        asked(&record),
+        [(3, Purpose::Background), (6, Purpose::Background)]
+    );
+    assert_eq!(fired(&record), ["5 summarize"]);
+    assert!(
+        record.compactions[0]
+            .reason
+            .ends_with("asked for before call 3")
+    );
+    assert!(record.compactions[0].after > Tokens(2_000));
+    // A refused prompt takes what is there.
+    let record = run(4, 4_000, &stages(""));
+    assert_eq!(
+        (record.overflows.clone(), fired(&record)),
+        (vec![4], vec!["4 summarize".to_owned()])
+    );
+    // What was changed since is no longer what was asked about: it is asked again.
+    let clears = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\nwhen = { results_over = 3 }\n";
+    let record = run(
+        4,
+        200_000,
+        &format!("{clears}{}", stages("").replace("2_500", "1_500")),
+    );
+    assert_eq!(asked(&record)[..1], [(2, Purpose::Background)]);
+    assert!(
+        fired(&record)
+            .iter()
+            .all(|event| event.ends_with("clear_results"))
+    );
+    // One that fails is a failed attempt, and the history stays.
+    let record = through(reads(4), &stages(""), 200_000, Scripted::new());
+    assert_eq!(tried(&record), [3, 4]);
+}
+
+#[test]
 fn a_compaction_never_causes_another() {
     // Each request for a summary is itself far over the threshold.
     let stages = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 1_500 }\nmode = 'append'";

@@ -340,6 +340,13 @@ fn the_summariser_sees_no_more_than_the_limits_allow() {
         2
     );
     assert!(json("input_result_chars = 26").contains("\"made\""));
+    // The newest result has 65 tokens, its call 6; one message is shown at least.
+    let newest = |tokens: u64| {
+        json(&format!("input_last_tokens = {tokens}"))
+            .matches("\"role\"")
+            .count()
+    };
+    assert_eq!([0, 1, 65, 71, 75].map(newest), [9, 1, 1, 2, 3]);
 }
 
 /// What became of earlier summaries: three rounds, summarised at the second and third call.
@@ -589,6 +596,10 @@ fn a_request_that_is_too_long_is_asked_again_with_less() {
             "guards = { on_summary_overflow = 'shrink_results', summary_overflow_tries = 9 }",
             5,
         ),
+        (
+            "guards = { on_summary_overflow = 'shrink_each', summary_overflow_tries = 5 }",
+            6,
+        ),
     ] {
         let spec = summarising(&format!("when = {{ rounds_every = 4 }}\n{knobs}"));
         let walk = Walk::of(work(), &spec, Window::new(Tokens(2_000)), move |_, _| {
@@ -596,6 +607,21 @@ fn a_request_that_is_too_long_is_asked_again_with_less() {
         });
         assert_eq!(walk.requests.len(), tries, "{knobs}");
     }
+}
+
+#[test]
+fn each_text_is_cut_to_four_fifths_of_the_longest() {
+    let knobs = "guards = { on_summary_overflow = 'shrink_each', summary_overflow_tries = 2 }";
+    let spec = summarising(&format!("when = {{ rounds_every = 4 }}\n{knobs}"));
+    let walk = Walk::of(work(), &spec, Window::new(Tokens(2_000)), |_, _| {
+        failed(CallFailure::Overflow)
+    });
+    // The longest text has 260 characters.
+    let longest = walk.requests.iter().map(|request| {
+        let words = request.messages[0].model_text()[0].to_string();
+        words.matches("content of a").count()
+    });
+    assert_eq!(longest.collect::<Vec<_>>(), [20, 208 / 13, 166 / 13]);
 }
 
 #[test]
@@ -647,13 +673,62 @@ fn a_summary_is_checked_once_and_kept_where_the_check_fails() {
         (text(""), "of 0..9: user S", 0),
         (failed(CallFailure::Server), "of 0..9: user S", 0),
     ] {
-        let walk = walk("verify_pass = true", move |at| {
+        let walk = walk("verify = 'second_pass'", move |at| {
             if at == 0 { text("S") } else { answer.clone() }
         });
         assert_eq!(walk.requests.len(), 2);
         assert_eq!(walk.requests[1].messages.len(), 3);
         assert_eq!(left(&walk), [summary]);
         assert_eq!(walk.record.failures.len(), failures);
+    }
+}
+
+#[test]
+fn a_summary_without_the_newest_identifiers_is_written_again() {
+    let verify = "verify = 'identifiers'";
+    let walk_with = |first: &'static str| {
+        walk(verify, move |at| {
+            text(if at == 0 { first } else { "a.rs, b.rs" })
+        })
+    };
+    // `b.rs` is an argument of the newest call, `main.rs` and `a.rs` stand in older messages.
+    let walked = walk_with("nothing");
+    assert_eq!(left(&walked), ["of 0..9: user a.rs, b.rs"]);
+    let asked = walked.requests[1].messages.last().unwrap().model_text()[0].to_string();
+    assert!(asked.contains("\n- b.rs"), "{asked}");
+    let walked = walk_with("main.rs a.rs b.rs TodoWrite");
+    assert_eq!(walked.requests.len(), 1);
+}
+
+#[test]
+fn what_the_agent_goes_on_with_stands_behind_the_summary() {
+    let first =
+        "authored: user Please do the first thing, and do not to[60 more] what you decide on.";
+    for (knobs, expected) in [
+        (
+            "continue_with = 'Go on.'",
+            &["of 0..9: user S", "authored: user Go on."][..],
+        ),
+        (
+            "continue_with = 'Asked: {last_request}'\nacknowledgement = 'Yes.'",
+            &[
+                "of 0..9: user S",
+                "authored: assistant Yes.",
+                "authored: user Asked: Now the second.",
+            ],
+        ),
+        (
+            "continue_with = '{first_request}'\nkeep_last_messages = 2",
+            &["of 0..7: user S", first, "7", "8"],
+        ),
+        // The newest request stays anyway.
+        (
+            "continue_with = '{last_request}'\nkeep_last_messages = 3",
+            &["of 0..6: user S", "6", "7", "8"],
+        ),
+    ] {
+        let walk = walk(knobs, |_| text("S"));
+        assert_eq!(left(&walk), expected, "{knobs}");
     }
 }
 

@@ -34,6 +34,27 @@ pub(crate) fn reads_as_summary<'t>(
     missed.len() < ENOUGH_IDENTIFIERS
 }
 
+/// At most so many identifiers must be in a summary that is checked for them.
+const MOST_IDENTIFIERS: usize = 12;
+
+/// The first identifiers of `texts` that the summary lacks.
+pub(crate) fn missing_identifiers<'t>(
+    summary: &str,
+    texts: impl IntoIterator<Item = &'t Arc<str>>,
+) -> Vec<&'t str> {
+    let named: BTreeSet<&str> = identifiers(summary).collect();
+    let (mut seen, mut missing) = (BTreeSet::new(), Vec::new());
+    for identifier in texts.into_iter().flat_map(|text| identifiers(text)) {
+        if seen.len() >= MOST_IDENTIFIERS {
+            break;
+        }
+        if seen.insert(identifier) && !named.contains(identifier) {
+            missing.push(identifier);
+        }
+    }
+    missing
+}
+
 /// Whether the texts are a single question; a heading in brackets apart.
 pub(crate) fn is_question(texts: &[Arc<str>]) -> bool {
     let mut lines = texts

@@ -120,6 +120,24 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
     out
 }
 
+/// The numbers of the listed pieces, those first that carry most kinds of information; of two that carry as many, the
+/// newer one.
+pub(super) fn ranking(messages: &[Arc<Message>]) -> String {
+    let texts = messages
+        .last()
+        .into_iter()
+        .flat_map(|message| message.model_text());
+    let pieces = texts.flat_map(|text| text.lines()).filter_map(|line| {
+        let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
+        let number: usize = number.parse().ok()?;
+        Some((carried(rest, true).len(), number))
+    });
+    let mut pieces: Vec<_> = pieces.collect();
+    pieces.sort_unstable();
+    let numbers = pieces.iter().rev().map(|(_, number)| number.to_string());
+    numbers.collect::<Vec<_>>().join(", ")
+}
+
 /// Characters of a text; one of Chinese, Japanese or Korean is a token of its own.
 fn size(text: &str) -> usize {
     let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();

@@ -17,8 +17,9 @@ const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 impl StrategySpec {
     pub(super) fn slots(&self) -> Result<(Vec<Slot>, Retries), SettingError> {
         let mut reader = Reader::new(&self.table, "");
-        reader.text("description")?;
-        reader.text("source")?;
+        for key in ["description", "product", "stand_in", "source"] {
+            reader.text(key)?;
+        }
         reader.texts("breaks")?;
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
@@ -136,7 +137,10 @@ impl StrategySpec {
         knobs.sizes = sizes.cloned();
         knobs.programs = self.programs.clone();
         let stage = (kind.build)(&knobs)?;
-        Ok(Slot::new(name.into(), when, guards, stage))
+        let ahead = reader.setting("prepare_at");
+        let ahead = ahead.map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting));
+        let ahead = ahead.transpose()?;
+        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(ahead))
     }
 
     /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
@@ -178,7 +182,7 @@ impl StrategySpec {
                 table.set(key, setting.clone());
             }
         }
-        for key in ["name", "enabled", "when"] {
+        for key in ["name", "enabled", "when", "prepare_at"] {
             table.remove(key);
         }
         let mut slot = self.slot(&table, guards, None)?;

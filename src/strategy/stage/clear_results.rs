@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::context::measure_block;
+use crate::strategy::truncate::after_chars;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearResults {
@@ -13,11 +14,16 @@ pub(super) struct ClearResults {
     every: usize,
     min_chars: u64,
     keep_first_observation: bool,
+    /// Whether what a user typed counts like a result.
+    count_typed: bool,
     tools: Tools,
     except_tools: Tools,
     /// Tools whose results count and stay.
     count_but_keep_tools: Tools,
     placeholder: String,
+    /// Characters of the beginning and the end of a result that stay around the placeholder.
+    preview_head_chars: usize,
+    preview_tail_chars: usize,
     mode: Mode,
     #[serde(skip)]
     notes: PositionNotes<Progress>,
@@ -34,8 +40,8 @@ enum Mode {
 /// position: what it would have cleared stays pending.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Results that count, with their sizes as they were first seen.
-    counted: Vec<(BlockAt, Tokens)>,
+    /// Results that count, with their sizes as they were first seen; nothing for what a user typed.
+    counted: Vec<Option<(BlockAt, Tokens)>>,
     /// Results of the context that were looked at.
     seen: usize,
     /// Counted results before this one are cleared, pending, or left for good.
@@ -46,6 +52,8 @@ struct Progress {
     searched: usize,
     /// The entries that a user typed.
     typed: Vec<usize>,
+    /// Those of them that were counted.
+    typed_counted: usize,
     pending: PendingEdits,
 }
 
@@ -57,8 +65,10 @@ impl Stage for ClearResults {
         let boundary = self.boundary(progress);
         while progress.cleared < boundary {
             let index = progress.cleared;
-            let (at, size) = progress.counted[index];
             progress.cleared += 1;
+            let Some((at, size)) = progress.counted[index] else {
+                continue;
+            };
             progress.left = progress.left - size;
             if !(self.keep_first_observation && index == 0)
                 && let Some(text) = self.cleared_text(context, at, cx)
@@ -88,7 +98,8 @@ impl Stage for ClearResults {
         }
         let progress = self.notes.current(context)?;
         let next = progress.cleared.max(self.keep_first_observation.into());
-        let kept = progress.counted.get(next).map(|(at, _)| at);
+        let kept = progress.counted.get(next..).into_iter().flatten().flatten();
+        let kept = kept.map(|(at, _)| at).next();
         let new = || context.results().get(progress.seen);
         let first = kept.or_else(new).map(|at| at.entry);
         first
@@ -118,16 +129,29 @@ impl ClearResults {
             && at.entry < end
         {
             progress.seen += 1;
+            self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
             let tool = || context.tool_use_of(*at);
             if are_all || (self.tools.allow(tool()) && !self.except_tools.name(tool())) {
                 let message = &entries[at.entry].message;
                 let size = measure_block(message, at.block, &cx.counts).tokens;
-                progress.counted.push((*at, size));
+                progress.counted.push(Some((*at, size)));
                 progress.left += size;
             }
         }
+        self.count_typed(progress, end);
+    }
+
+    /// Counts what a user typed in front of an entry.
+    fn count_typed(&self, progress: &mut Progress, end: usize) {
+        if !self.count_typed {
+            return;
+        }
+        let new = &progress.typed[progress.typed_counted..];
+        let new = new.iter().take_while(|at| **at < end).count();
+        progress.typed_counted += new;
+        progress.counted.extend(std::iter::repeat_n(None, new));
     }
 
     /// Counted results in front of this one are to be cleared.
@@ -139,7 +163,7 @@ impl ClearResults {
         }
         let (mut boundary, mut left) = (progress.cleared, progress.left);
         while left > self.protect_tokens && boundary + 1 < counted.len() {
-            left = left - counted[boundary].1;
+            left = left - counted[boundary].map_or(Tokens::ZERO, |(_, size)| size);
             boundary += 1;
         }
         boundary / self.every * self.every
@@ -150,31 +174,42 @@ impl ClearResults {
         let entry = &context.entries()[at.entry];
         let old = &entry.message.model_text()[at.block];
         let tool = context.tool_use_of(at);
+        let chars = cx.counts.size(old).chars;
+        let (head, tail) = (self.preview_head_chars, self.preview_tail_chars);
         if self.count_but_keep_tools.name(tool)
-            || cx.counts.size(old).chars <= self.min_chars
-            || is_cleared(entry, at.block, &self.placeholder)
+            || chars <= self.min_chars.max((head + tail) as u64)
+            || self.is_cleared(entry, at.block)
         {
             return None;
         }
-        let text = self
+        let placeholder = self
             .placeholder
             .replace("{tool}", tool.map_or("unknown", |tool| &tool.name))
             .replace("{lines}", &old.lines().count().to_string());
-        Some(text.into())
+        let begin = &old[..after_chars(old, head)];
+        let end = usize::try_from(chars)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(tail);
+        let parts = [begin, &placeholder, &old[after_chars(old, end)..]];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        Some(parts.collect::<Vec<_>>().join("\n").into())
     }
-}
 
-/// Whether the block already holds this stage's placeholder.
-fn is_cleared(entry: &Entry, block: usize, placeholder: &str) -> bool {
-    let text = match &entry.message.content()[block] {
-        ContentBlock::ToolResult(_) if !entry.is_verbatim(block) => {
-            &entry.message.model_text()[block]
+    /// Whether the block already holds this stage's placeholder.
+    fn is_cleared(&self, entry: &Entry, block: usize) -> bool {
+        let text = match &entry.message.content()[block] {
+            ContentBlock::ToolResult(_) if !entry.is_verbatim(block) => {
+                &entry.message.model_text()[block]
+            }
+            _ => return false,
+        };
+        let head = self.placeholder.split('{').next().unwrap_or("");
+        let tail = self.placeholder.rsplit('}').next().unwrap_or("");
+        if self.preview_head_chars + self.preview_tail_chars > 0 {
+            return text.contains(head) && text.contains(tail);
         }
-        _ => return false,
-    };
-    let head = placeholder.split('{').next().unwrap_or("");
-    let tail = placeholder.rsplit('}').next().unwrap_or("");
-    text.starts_with(head) && text.ends_with(tail)
+        text.starts_with(head) && text.ends_with(tail)
+    }
 }
 
 #[cfg(test)]
@@ -287,6 +322,29 @@ mod tests {
         ]);
         trial.fire().unwrap();
         assert_eq!(trial.texts()[2..], ["3 lines of Read", "x"]);
+        assert_eq!(trial.fire().unwrap(), None);
+    }
+
+    #[test]
+    fn a_preview_stays_around_the_placeholder() {
+        let knobs = "keep_last = 1\npreview_head_chars = 4\npreview_tail_chars = 3\n\
+             placeholder = '[{lines} lines]'";
+        let mut trial = Trial::new("clear_results", knobs);
+        trial.append([
+            asks(&[
+                ("a", "Read", "{}"),
+                ("b", "Read", "{}"),
+                ("c", "Read", "{}"),
+            ]),
+            answers(&[
+                ("a", "ünter\n and so on, ende"),
+                ("b", "seven…!"),
+                ("c", "x"),
+            ]),
+        ]);
+        trial.fire().unwrap();
+        // What is no longer than its preview stays whole.
+        assert_eq!(trial.texts()[3..], ["ünte\n[2 lines]\nnde", "seven…!", "x"]);
         assert_eq!(trial.fire().unwrap(), None);
     }
 

@@ -1,9 +1,14 @@
-//! Keeps a part of the context chosen by rule: baselines that any model must beat.
+//! Keeps a part of the context, chosen by rule or by a model: the rules are baselines that any model must beat.
+
+use std::fmt::Write as _;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::prelude::*;
+use crate::model::Task;
+use crate::strategy::model_text;
+use crate::strategy::truncate::after_chars;
 
 mod rank;
 
@@ -18,6 +23,10 @@ struct Extract {
     budget_fraction: f64,
     /// A lot is drawn from it, together with the session and the number of the call.
     seed: u64,
+    keep_newest: usize,
+    model: Arc<str>,
+    input_head_chars: usize,
+    max_output_tokens: Tokens,
     /// In place of a budget: by call, what the strategy that is followed came to. Where there is
     /// no entry, nothing is cut.
     #[serde(skip)]
@@ -39,6 +48,8 @@ enum Method {
     Tfidf,
     Bm25LastUser,
     Atoms,
+    /// The newest one, and those that a model names.
+    Model,
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
@@ -77,15 +88,7 @@ impl Stage for Extract {
         };
         let entries = context.entries();
         let (head, rounds) = cut::rounds(entries);
-        let counts = &cx.counts;
-        let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, counts);
-        let room = budget - placeholder.size.tokens;
-        let sizes: Vec<Tokens> = rounds
-            .iter()
-            .map(|round| entries[round.clone()].iter().map(|entry| entry.size).sum())
-            .map(|size: Size| size.tokens)
-            .collect();
-        let others = sizes.len().saturating_sub(1);
+        let others = rounds.len().saturating_sub(self.keep_newest);
         let seed = [self.seed, cx.lot, cx.call as u64];
         let by_score = |except, score: &dyn Fn(&[String]) -> Vec<f64>| {
             let order = rank::order(entries, &rounds, except, score);
@@ -111,13 +114,54 @@ impl Stage for Extract {
                 by_score(asked, &|texts| rank::bm25(texts, &query))
             }
             Method::Atoms => by_score(None, &rank::by_atoms),
+            Method::Model => {
+                if others == 0 {
+                    return Step::Done(Ok(Patch::default()));
+                }
+                let request = self.question(entries, &rounds[..others], budget, cx);
+                let entries = entries.to_vec();
+                return Step::ask(request, move |answer| {
+                    let order = model_text::text_of(answer).and_then(|text| named(&text, others));
+                    Step::Done(order.map(|order| {
+                        let order = (order, Until::NoneIsLeft, "rounds named by a model");
+                        self.cut(&entries, (head, rounds), budget, order, cx)
+                    }))
+                });
+            }
         };
-        let kept = kept(&sizes, room, order, until);
+        Step::Done(Ok(self.cut(
+            entries,
+            (head, rounds),
+            budget,
+            (order, until, what),
+            cx,
+        )))
+    }
+}
+
+impl Extract {
+    /// The patch that keeps rounds within the budget, in this order.
+    fn cut(
+        &self,
+        entries: &[Entry],
+        (head, rounds): (Range<usize>, Vec<Range<usize>>),
+        budget: Tokens,
+        (order, until, what): (Vec<usize>, Until, &str),
+        cx: &Situation,
+    ) -> Patch {
+        let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts);
+        let room = budget - placeholder.size.tokens;
+        let sizes: Vec<Tokens> = rounds
+            .iter()
+            .map(|round| entries[round.clone()].iter().map(|entry| entry.size).sum())
+            .map(|size: Size| size.tokens)
+            .collect();
+        let kept = kept(&sizes, self.keep_newest, room, order, until);
         let gaps = gaps(&head, &rounds, &kept);
         let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
         // Nothing to cut, or nothing but the placeholder of the last time.
         if rounds.is_empty() || cut().count() <= 1 {
-            return Step::Done(Ok(Patch::default()));
+            return Patch::default();
         }
         placeholder.origin = Origin::derived_from(cut());
         let mut with = Some(placeholder);
@@ -128,9 +172,55 @@ impl Stage for Extract {
                 with: with.take().into_iter().collect(),
             })
             .collect();
-        let reason = format!("{what} within {budget} tokens are kept");
-        Step::Done(Ok(Patch::new(reason, edits)))
+        Patch::new(format!("{what} within {budget} tokens are kept"), edits)
     }
+
+    /// Asks which of these rounds should stay.
+    fn question(
+        &self,
+        entries: &[Entry],
+        rounds: &[Range<usize>],
+        budget: Tokens,
+        cx: &Situation,
+    ) -> Request {
+        let mut text = format!(
+            "An agent's conversation has become too long. These are its older parts, oldest first, each cut off after \
+             {} characters. About {budget} tokens of messages can stay. Which parts does the work still need? Answer \
+             with their numbers and nothing else, the most important first.\n",
+            self.input_head_chars
+        );
+        for (at, round) in rounds.iter().enumerate() {
+            let whole = rank::text_of(&entries[round.clone()]);
+            let end = after_chars(&whole, self.input_head_chars);
+            let line = whole[..end]
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let _ = write!(text, "\n[{at}] {line}");
+        }
+        Request {
+            task: Task::Select,
+            model: (&*self.model != "same").then(|| self.model.clone()),
+            ..Request::summary(cx.purpose(), Vec::new(), text, self.max_output_tokens)
+        }
+    }
+}
+
+/// The numbers below `others` in an answer, each once, in its order. An answer without one is none.
+fn named(answer: &str, others: usize) -> Result<Vec<usize>, StageError> {
+    let mut order = Vec::new();
+    for word in answer.split(|c: char| !c.is_ascii_digit()) {
+        if let Ok(at) = word.parse()
+            && at < others
+            && !order.contains(&at)
+        {
+            order.push(at);
+        }
+    }
+    if order.is_empty() {
+        return Err(StageError::NotASummary);
+    }
+    Ok(order)
 }
 
 /// How long rounds are tried.
@@ -140,14 +230,18 @@ enum Until {
     NoneIsLeft,
 }
 
-/// The newest round, and of the others, in this order, those that fit beside it.
-fn kept(sizes: &[Tokens], room: Tokens, order: Vec<usize>, until: Until) -> Vec<bool> {
+/// The newest rounds, and of the others, in this order, those that fit beside them.
+fn kept(
+    sizes: &[Tokens],
+    newest: usize,
+    room: Tokens,
+    order: Vec<usize>,
+    until: Until,
+) -> Vec<bool> {
     let mut kept = vec![false; sizes.len()];
-    let Some((newest, others)) = sizes.split_last() else {
-        return kept;
-    };
-    kept[others.len()] = true;
-    let mut total = *newest;
+    let (others, newest) = sizes.split_at(sizes.len().saturating_sub(newest));
+    kept[others.len()..].fill(true);
+    let mut total: Tokens = newest.iter().copied().sum();
     for at in order.into_iter().filter(|at| *at < others.len()) {
         if total + others[at] <= room {
             total += others[at];
@@ -196,6 +290,7 @@ fn gaps(head: &Range<usize>, rounds: &[Range<usize>], kept: &[bool]) -> Vec<Rang
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::scripted;
     use crate::strategy::stage::trial::{Trial, build, said, typed};
     use crate::units::ApiCallId;
 
@@ -241,6 +336,29 @@ mod tests {
         check("method = 'tfidf'\nbudget_tokens = 220", "45");
         check("method = 'textrank'\nbudget_tokens = 330", "145");
         check("method = 'textrank'\nbudget_tokens = 50", "5");
+    }
+
+    #[test]
+    fn a_model_names_rounds_and_is_not_asked_twice_for_the_same() {
+        // The answers of the model on trial are `S`, which names none.
+        let mut trial =
+            Trial::new("extract", "method = 'model'\nbudget_tokens = 330").within(1_000);
+        trial.append([typed("begin")]);
+        for at in 0..6 {
+            let mut message = said(&format!("part {at} {}", ". ".repeat(196)));
+            message.api_call = Some(ApiCallId(at.to_string().into()));
+            trial.append([message]);
+        }
+        assert!(trial.fire().is_err());
+        assert_eq!(trial.texts().len(), 7);
+        let listed = trial.asked()[0].messages[0].model_text()[0].to_string();
+        assert!(listed.contains("\n[4] part 4 ."), "{listed}");
+        assert!(!listed.contains("[5]"), "the newest stays anyway");
+        trial.will_answer(Ok(scripted::response("4, 1, 77, 1 and 0")));
+        trial.fire().unwrap();
+        let texts = trial.texts();
+        let kept = texts[1..].iter().map(|text| &text[..6]);
+        assert_eq!(kept.collect::<Vec<_>>(), ["part 1", "part 4", "part 5"]);
     }
 
     #[test]

@@ -69,7 +69,14 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
 }
 
 impl Stage for Summarize {
+    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+        self.place.take_note_of(entry);
+        Ok(Patch::default())
+    }
+
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
+        // The messages that a resumed session was loaded with were never appended.
+        self.place.take_note_of_loaded(context.entries());
         let stage = &*self;
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));

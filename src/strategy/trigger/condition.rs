@@ -22,7 +22,8 @@ pub enum Condition {
     TokensOver(Tokens),
     /// The measured size is at least this share of the effective window.
     WindowFraction(f64),
-    /// The measured size is at least the effective window less this many tokens.
+    /// The measured size is at least the effective window less this many tokens. Never in a window that is no larger
+    /// than these.
     ReserveTokens(Tokens),
     /// The provider refused the prompt as too long.
     Overflow,
@@ -35,6 +36,14 @@ pub enum Condition {
     /// This number of calls has passed since the stage last changed something, or since the
     /// beginning.
     RoundsEvery(u64),
+    /// The user has typed this many messages since the stage last changed something, or since the beginning.
+    TurnsEvery(u64),
+    /// The context holds more images than this.
+    ImagesOver(u64),
+    /// The window of the agent's model is larger than this.
+    WindowOver(Tokens),
+    /// The window of the agent's model is smaller than this.
+    WindowUnder(Tokens),
     /// More minutes than this have passed since the model last answered. Never where the session
     /// has no times.
     IdleOverMinutes(u64),
@@ -61,6 +70,9 @@ pub(super) struct Present<'a> {
     pub(super) results: u64,
     /// Calls since the stage last changed something.
     pub(super) calls: u64,
+    /// Messages that the user typed since then.
+    pub(super) turns: u64,
+    pub(super) images: u64,
     /// The patches that were applied so far in this run of the pipeline.
     pub(super) applied: &'a [Applied],
     pub(super) cx: &'a Situation,
@@ -80,12 +92,16 @@ impl Condition {
             Self::Always => cx.overflow.is_none(),
             Self::TokensOver(limit) => size > *limit,
             Self::WindowFraction(fraction) => size.0 as f64 >= effective.0 as f64 * fraction,
-            Self::ReserveTokens(reserve) => size >= effective - *reserve,
+            Self::ReserveTokens(reserve) => *reserve < effective && size >= effective - *reserve,
             Self::Overflow => cx.overflow.is_some(),
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::MessagesOver(limit) => present.messages > *limit,
             Self::ResultsOver(limit) => present.results > *limit,
             Self::RoundsEvery(calls) => present.calls >= *calls,
+            Self::TurnsEvery(turns) => present.turns >= *turns,
+            Self::ImagesOver(limit) => present.images > *limit,
+            Self::WindowOver(limit) => cx.window.tokens > *limit,
+            Self::WindowUnder(limit) => cx.window.tokens < *limit,
             Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
             Self::Marker => cx.phase_ended || cx.was_asked,
             Self::Manual => cx.was_asked,
@@ -274,6 +290,10 @@ impl fmt::Display for Condition {
             Self::MessagesOver(limit) => write!(f, "over {limit} messages"),
             Self::ResultsOver(limit) => write!(f, "over {limit} tool results"),
             Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
+            Self::TurnsEvery(turns) => write!(f, "every {turns} turns of the user"),
+            Self::ImagesOver(limit) => write!(f, "over {limit} images"),
+            Self::WindowOver(limit) => write!(f, "in windows over {limit} tokens"),
+            Self::WindowUnder(limit) => write!(f, "in windows under {limit} tokens"),
             Self::IdleOverMinutes(minutes) => write!(f, "after {minutes} idle minutes"),
             Self::Marker => f.write_str("when a phase ends"),
             Self::Manual => f.write_str("when a person asks"),
@@ -308,6 +328,8 @@ mod tests {
                 messages: number,
                 results: number,
                 calls: number,
+                turns: number,
+                images: number,
                 applied: &[],
                 cx: &cx,
             })
@@ -326,6 +348,14 @@ mod tests {
             (Condition::WindowFraction(0.9), 900, at),
             (Condition::ReserveTokens(Tokens(130)), 870, at),
             (Condition::RoundsEvery(7), 7, at),
+            (Condition::TurnsEvery(7), 7, at),
+            (Condition::ImagesOver(20), 20, over),
+            // The window has 1,000 tokens.
+            (Condition::ReserveTokens(Tokens(1_000)), 7, [false; 3]),
+            (Condition::WindowOver(Tokens(999)), 7, [true; 3]),
+            (Condition::WindowOver(Tokens(1_000)), 7, [false; 3]),
+            (Condition::WindowUnder(Tokens(1_001)), 7, [true; 3]),
+            (Condition::WindowUnder(Tokens(1_000)), 7, [false; 3]),
         ] {
             assert_eq!(around(&condition, number), expected, "{condition}");
         }

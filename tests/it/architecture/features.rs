@@ -403,8 +403,10 @@ fn every_stage_that_asks_a_model_is_known_to_reports() {
         };
         all.iter().any(|file| file.is_in(&[&own]) && asks(file))
     });
-    // What it asks for was recorded: no model writes it.
-    let stages: Vec<String> = stages.filter(|stage| stage != "recorded").collect();
+    // What one asks for was recorded: no model writes it. The other asks with one of its methods, and its name is a
+    // plain word.
+    let is_known = |stage: &String| !["recorded", "extract"].contains(&stage.as_str());
+    let stages: Vec<String> = stages.filter(is_known).collect();
     let written = FEATURES[0]
         .named_in
         .iter()

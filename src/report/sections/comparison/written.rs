@@ -13,8 +13,8 @@ const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
 /// Kinds of stages whose text a model writes.
 const WRITING: &[&str] = &["summarize", "collapse_groups", "session_memory"];
 
-/// The kind of stage of which nobody knows that before it has asked.
-const MAY_WRITE: &str = "external";
+/// Kinds of stages of which nobody knows that before they have asked.
+const MAY_WRITE: &[&str] = &["external", "extract"];
 
 /// The strategies whose summaries a language model would have written, where none wrote.
 pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {
@@ -32,7 +32,7 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
         stages.unwrap_or_default().iter().any(|stage| {
             let kind = stage.get("kind").and_then(toml::Value::as_str);
             kind.is_some_and(|kind| {
-                WRITING.contains(&kind) || kind == MAY_WRITE && has_asked(&strategy.name)
+                WRITING.contains(&kind) || MAY_WRITE.contains(&kind) && has_asked(&strategy.name)
             })
         })
     };
@@ -73,7 +73,7 @@ pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
 /// A strategy without its wording; `None` where no stage asks a model, or it cannot be read.
 fn shape(strategy: &StrategyEntry) -> Option<String> {
     let mut table: toml::Table = strategy.toml.parse().ok()?;
-    for key in ["description", "source", "breaks"] {
+    for key in ["description", "product", "stand_in", "source", "breaks"] {
         table.remove(key);
     }
     let mut worded = false;

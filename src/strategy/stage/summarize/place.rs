@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::select::Selection;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::{Message, Role, Tag, wire};
+use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::{Situation, Trigger};
 use crate::units::ContentHash;
 
@@ -16,6 +16,10 @@ pub(super) struct Placement {
     role: Role,
     prefix: String,
     acknowledgement: String,
+    continue_with: String,
+    /// The first and the newest message that a user typed.
+    #[serde(skip)]
+    requests: Option<[Arc<str>; 2]>,
     /// Whether a message marks where the summary begins.
     boundary: bool,
     /// The trigger that the boundary names.
@@ -27,6 +31,57 @@ pub(super) struct Placement {
 }
 
 impl Placement {
+    /// Remembers what the user typed, where it is said again behind a summary.
+    pub(super) fn take_note_of(&mut self, entry: &Entry) {
+        if !self.continue_with.contains("_request}") || !entry.message.has_tag(Tag::TypedUser) {
+            return;
+        }
+        let blocks = entry
+            .message
+            .content()
+            .iter()
+            .zip(entry.message.model_text());
+        let mut texts = blocks.filter(|(block, _)| matches!(block, ContentBlock::Text(_)));
+        let Some((_, text)) = texts.next() else {
+            return;
+        };
+        let first = self
+            .requests
+            .take()
+            .map_or_else(|| text.clone(), |[first, _]| first);
+        self.requests = Some([first, text.clone()]);
+    }
+
+    /// The same for messages that were there before the first call.
+    pub(super) fn take_note_of_loaded(&mut self, entries: &[Entry]) {
+        if self.requests.is_none() {
+            for entry in entries {
+                self.take_note_of(entry);
+            }
+        }
+    }
+
+    /// The message behind the summary, in front of what stays.
+    fn continuation(&self, kept: &[Entry]) -> Option<String> {
+        let text = &self.continue_with;
+        let says_last = text.contains("{last_request}");
+        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+        if text.is_empty() || says_last && kept.iter().any(is_typed) {
+            return None;
+        }
+        let Some([first, last]) = &self.requests else {
+            return (!text.contains("_request}")).then(|| text.clone());
+        };
+        let mut said = String::new();
+        let mut rest = text.as_str();
+        while let Some((before, name, behind)) = next_request(rest) {
+            said.push_str(before);
+            said.push_str(if name == FIRST { first } else { last });
+            rest = behind;
+        }
+        Some(said + rest)
+    }
+
     /// Everything but the summary: boundary, the user's messages; acknowledgement, protected
     /// results. The patch follows once the summary is there.
     pub(super) fn prepare<'a>(
@@ -54,6 +109,10 @@ impl Placement {
             let message = Message::text(Role::Assistant, self.acknowledgement.as_str());
             after.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
         }
+        if let Some(text) = self.continuation(&context.entries()[entries.end..]) {
+            let message = Message::text(Role::User, text);
+            after.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
+        }
         after.extend(selected.protected);
         let origin = Origin::derived_from(replaced);
         let saved = self.transcript.then(|| transcript(&self.folder, context));
@@ -70,6 +129,17 @@ impl Placement {
             }
         }
     }
+}
+
+const FIRST: &str = "{first_request}";
+const LAST: &str = "{last_request}";
+
+/// The first place in a text where a request is to stand: what is before it, its name, what is behind it.
+fn next_request(text: &str) -> Option<(&str, &'static str, &str)> {
+    let found = [FIRST, LAST].into_iter();
+    let found = found.filter_map(|name| Some((text.find(name)?, name)));
+    let (at, name) = found.min()?;
+    Some((&text[..at], name, &text[at + name.len()..]))
 }
 
 /// All messages as JSON lines, under a name made of their content.

@@ -9,8 +9,8 @@ use crate::context::Entry;
 use crate::model::Request;
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::own_prompt::{OwnPrompt, PromptValues, add};
-use crate::strategy::template::{self, Span, Template, UPDATE, VERIFY};
-use crate::strategy::{Situation, Trigger};
+use crate::strategy::template::{self, Span, Template, UPDATE};
+use crate::strategy::{Situation, Trigger, cut};
 use crate::units::Tokens;
 
 /// How a summary is asked for.
@@ -29,6 +29,8 @@ pub(super) struct Prompt {
     input_first_chars: usize,
     input_last_chars: usize,
     input_result_chars: usize,
+    /// Only the newest messages within this size; 0 for all.
+    input_last_tokens: Tokens,
     max_output_tokens: Tokens,
     pub(super) model: Arc<str>,
 }
@@ -62,6 +64,8 @@ pub(super) struct RequestReduction {
     pub(super) from: usize,
     /// This share of the tool results, those in the middle first.
     pub(super) results_percent: u64,
+    /// What is behind this many characters of each text.
+    pub(super) longest_chars: Option<usize>,
 }
 
 /// The text in place of a tool result that was left out.
@@ -91,6 +95,10 @@ impl Prompt {
             ("input_first_chars", self.input_first_chars),
             ("input_last_chars", self.input_last_chars),
             ("input_result_chars", self.input_result_chars),
+            (
+                "input_last_tokens",
+                usize::try_from(self.input_last_tokens.0).unwrap_or(usize::MAX),
+            ),
         ];
         let set = limits.into_iter().find(|(_, limit)| *limit > 0);
         set.map(|(name, _)| name)
@@ -103,7 +111,12 @@ impl Prompt {
             // The agent's prompt from its beginning on: that is what the cache holds.
             Mode::Append | Mode::AppendWithoutTools => 0..selected.covered.end,
         };
-        entries[covered].to_vec()
+        let shown = &entries[covered];
+        let from = match self.input_last_tokens {
+            Tokens::ZERO => 0,
+            limit => cut::newest_within(shown, limit).min(shown.len() - 1),
+        };
+        shown[from..].to_vec()
     }
 
     /// The request for a summary of `shown`.
@@ -155,11 +168,11 @@ impl Prompt {
         request
     }
 
-    /// The request that has a summary checked.
-    pub(super) fn verification(mut request: Request, answer: &Arc<str>) -> Request {
+    /// The request that has a summary checked, in these words.
+    pub(super) fn verification(mut request: Request, answer: &Arc<str>, words: String) -> Request {
         let answer = Message::text(Role::Assistant, answer.clone());
         request.messages.push(Arc::new(answer));
-        request.messages.push(user(VERIFY.trim_end().to_owned()));
+        request.messages.push(user(words));
         request
     }
 
@@ -216,12 +229,11 @@ impl Prompt {
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
         let limit = self.input_result_chars;
+        let is_cut =
+            |block: &ContentBlock| limit > 0 && matches!(block, ContentBlock::ToolResult(_));
         let lines: Vec<String> = shown
             .iter()
-            .map(|message| match limit {
-                0 => wire::anthropic_json(message),
-                _ => wire::anthropic_json(&with_short_results(message, limit)),
-            })
+            .map(|message| wire::anthropic_json(&with_short_texts(message, limit, is_cut)))
             .collect();
         let mut json = format!("[{}]", lines.join(", "));
         if self.input_first_chars > 0
@@ -253,10 +265,15 @@ fn user(text: String) -> Arc<Message> {
     Arc::new(Message::text(Role::User, text))
 }
 
-fn with_short_results(message: &Arc<Message>, chars: usize) -> Arc<Message> {
+/// The message with the blocks of this kind cut to so many characters.
+fn with_short_texts(
+    message: &Arc<Message>,
+    chars: usize,
+    is_cut: impl Fn(&ContentBlock) -> bool,
+) -> Arc<Message> {
     let mut short = message.clone();
-    for (block, _) in message.tool_results() {
-        let text = &message.model_text()[block];
+    let blocks = message.content().iter().zip(message.model_text());
+    for (block, (_, text)) in blocks.enumerate().filter(|(_, (block, _))| is_cut(block)) {
         if let Some((end, _)) = text.char_indices().nth(chars) {
             short = Arc::new(short.with_block_text(block, &text[..end].into()));
         }
@@ -282,7 +299,18 @@ fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Mess
         let (message, block) = std::mem::take(&mut results[at]);
         messages[message] = Arc::new(messages[message].with_block_text(block, &NO_RESULT.into()));
     }
+    if let Some(chars) = less.longest_chars {
+        let is_text = |block: &ContentBlock| !matches!(block, ContentBlock::ToolUse(_));
+        let shortened = |message: &Arc<Message>| with_short_texts(message, chars, is_text);
+        messages = messages.iter().map(shortened).collect();
+    }
     messages
+}
+
+/// The characters of the longest text.
+pub(super) fn longest_text(shown: &[Entry]) -> Option<usize> {
+    let texts = shown.iter().flat_map(|entry| entry.message.model_text());
+    texts.map(|text| text.chars().count()).max()
 }
 
 /// Whether there are results that could be left out.

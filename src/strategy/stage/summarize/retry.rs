@@ -5,22 +5,33 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Summarize;
-use super::prompt::{Prompt, RequestReduction, has_results};
+use super::prompt::{Prompt, RequestReduction, has_results, longest_text};
 use crate::context::Entry;
-use crate::context::validity::summary::reads_as_summary;
+use crate::context::validity::summary::{missing_identifiers, reads_as_summary};
 use crate::model::{CallFailure, Request};
 use crate::step::{Answer, Step};
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
-use crate::strategy::template::Span;
+use crate::strategy::template::{self, Span, VERIFY};
 use crate::strategy::{Situation, StageError, cut, model_text};
 
 /// The retries before an attempt fails.
 #[derive(Debug, Deserialize)]
 pub(super) struct Retry {
     stream_retries: u64,
-    verify_pass: bool,
+    verify: Verify,
     #[serde(skip)]
     pub(super) guards: Guards,
+}
+
+/// How a summary is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Verify {
+    None,
+    /// The model checks it and writes it again.
+    SecondPass,
+    /// The model writes it again where it lacks identifiers of the newest messages.
+    Identifiers,
 }
 
 /// One attempt at a summary: what it is of, and what it has tried so far.
@@ -63,7 +74,7 @@ impl<'a> Attempt<'a> {
             .stage
             .prompt
             .request(&self.shown, self.span, self.less, self.cx);
-        let checked = self.stage.retry.verify_pass.then(|| request.clone());
+        let checked = (self.stage.retry.verify != Verify::None).then(|| request.clone());
         Step::ask(request, move |answer| {
             let error = match self.summary_of(&answer) {
                 Ok(summary) => return self.verified(checked, answer, summary),
@@ -106,9 +117,25 @@ impl<'a> Attempt<'a> {
         let (Some(request), Ok(answer)) = (request, answer) else {
             return Step::Done(Ok(summary));
         };
-        Step::ask(Prompt::verification(request, &answer.text), move |answer| {
-            Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary)))
-        })
+        let words = match self.stage.retry.verify {
+            Verify::Identifiers => {
+                let texts = self
+                    .shown
+                    .iter()
+                    .rev()
+                    .flat_map(|entry| entry.message.model_text());
+                let missing = missing_identifiers(&summary, texts);
+                if missing.is_empty() {
+                    return Step::Done(Ok(summary));
+                }
+                template::with_missing(&missing)
+            }
+            Verify::None | Verify::SecondPass => VERIFY.trim_end().to_owned(),
+        };
+        Step::ask(
+            Prompt::verification(request, &answer.text, words),
+            move |answer| Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary))),
+        )
     }
 
     /// Whether another request is left to try, and makes it the next one.
@@ -152,6 +179,15 @@ impl<'a> Attempt<'a> {
                 let percent = [10, 20, 50, 100].get(self.reduced as usize - 1);
                 self.less.results_percent = percent.copied().unwrap_or(100);
                 return percent.is_some() && has_results(&self.shown);
+            }
+            OnSummaryOverflow::ShrinkEach => {
+                // OpenHands: hard_context_reset_context_scaling.
+                let longest = self
+                    .less
+                    .longest_chars
+                    .or_else(|| longest_text(&self.shown));
+                self.less.longest_chars = longest.map(|chars| chars * 4 / 5);
+                return longest.is_some_and(|chars| chars > 1);
             }
         };
         // The entries before the first round go with it; the newest round stays.
