@@ -30,16 +30,6 @@ macro_rules! preset {
 pub static PRESETS: &[(&str, &str)] = &[
     preset!("none"),
     preset!("recorded"),
-    preset!("observation-masking"),
-    preset!("anthropic-clear-tool-uses"),
-    preset!("learn-claude-code-s06"),
-    preset!("learn-claude-code-s08"),
-    preset!("learn-claude-code-s08-unguarded"),
-    preset!("aloop-deletion"),
-    preset!("aloop-sliding-window"),
-    preset!("aloop-selective"),
-    preset!("aloop-rfc005"),
-    preset!("codex"),
     preset!("claude-code"),
     preset!("claude-code-snip-drop"),
     preset!("claude-code-cached-micro"),
@@ -47,6 +37,53 @@ pub static PRESETS: &[(&str, &str)] = &[
     preset!("claude-code-collapse"),
     preset!("claude-code-reactive-only"),
     preset!("manual-phases"),
+    preset!("codex"),
+    preset!("codex-remote"),
+    preset!("copilot-cli"),
+    preset!("gemini-cli"),
+    preset!("qwen-code"),
+    preset!("kimi-cli"),
+    preset!("kimi-code"),
+    preset!("opencode"),
+    preset!("opencode-2"),
+    preset!("pi"),
+    preset!("openclaw"),
+    preset!("crush"),
+    preset!("goose"),
+    preset!("cline"),
+    preset!("cline-basic"),
+    preset!("roo"),
+    preset!("aider"),
+    preset!("anthropic-clear-tool-uses"),
+    preset!("anthropic-clear-thinking"),
+    preset!("anthropic-compact"),
+    preset!("openai-compact"),
+    preset!("openhands"),
+    preset!("openhands-tokens"),
+    preset!("swe-agent-last-5"),
+    preset!("observation-masking"),
+    preset!("complexity-trap-summary"),
+    preset!("complexity-trap-hybrid"),
+    preset!("langchain-trim"),
+    preset!("langchain-summarize"),
+    preset!("langchain-edit"),
+    preset!("deepagents"),
+    preset!("vercel-prune"),
+    preset!("strands-window"),
+    preset!("strands-summarizing"),
+    preset!("google-adk"),
+    preset!("pydantic-ai"),
+    preset!("mastra"),
+    preset!("letta"),
+    preset!("deepseek-harness"),
+    preset!("jev"),
+    preset!("learn-claude-code-s06"),
+    preset!("learn-claude-code-s08"),
+    preset!("learn-claude-code-s08-unguarded"),
+    preset!("aloop-deletion"),
+    preset!("aloop-sliding-window"),
+    preset!("aloop-selective"),
+    preset!("aloop-rfc005"),
     preset!("snip-then-compact"),
     preset!("compact-directly"),
 ];
@@ -263,6 +300,16 @@ impl StrategySpec {
     /// One sentence.
     pub fn description(&self) -> &str {
         self.table.text("description").unwrap_or_default()
+    }
+
+    /// The product or paper whose strategy it is; nothing where nobody says so.
+    pub fn product(&self) -> &str {
+        self.table.text("product").unwrap_or_default()
+    }
+
+    /// What stands for what a provider's server does, in one sentence.
+    pub fn stand_in(&self) -> Option<&str> {
+        self.table.text("stand_in")
     }
 
     /// The laws it breaks by design.

@@ -20,6 +20,7 @@ use crate::shared;
 use crate::support::{prepared, run, strategy};
 use crate::walk::Walk;
 
+mod libraries;
 mod scripts;
 
 /// Summarises, but for the requests with these numbers; recovers and takes notes whenever asked.
