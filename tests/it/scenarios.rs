@@ -482,6 +482,32 @@ fn only_what_is_removed_in_the_cache_is_cheaper_than_sending_everything() {
 }
 
 #[test]
+fn nobody_waits_for_a_summary_that_was_asked_for_ahead() {
+    let rows = run("background");
+    let [ahead, blocking] = &rows[..] else {
+        panic!("two strategies")
+    };
+    let waited = |row: &Row| row.sum(|cell| cell.model_calls.compaction.calls);
+    let beside = |row: &Row| row.sum(|cell| cell.model_calls.background.calls);
+    assert_eq!((waited(ahead), beside(blocking)), (0, 0));
+    assert!(beside(ahead) > 0 && waited(blocking) > 0);
+    assert!(ahead.savings() < blocking.savings());
+    let unseen = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_altered);
+    assert_eq!(unseen(ahead), 0);
+    assert!(unseen(blocking) > 0);
+}
+
+#[test]
+fn rounds_that_are_selected_keep_other_facts_than_the_newest_ones() {
+    let rows = run("selection");
+    let [model, atoms, tail] = &rows[..] else {
+        panic!("three strategies")
+    };
+    assert!((model.savings() - tail.savings()).abs() < 2.0);
+    assert!(model.survival() > atoms.survival() && atoms.survival() > tail.survival());
+}
+
+#[test]
 fn compactions_at_the_ends_of_phases_are_more_and_leave_smaller_prompts() {
     let rows = run("manual-phases");
     let [phases, automatic] = &rows[..] else {
