@@ -22,13 +22,12 @@ use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{Session, ToolClass, ToolUse, import};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
-use proctor::strategy::preset::PRESETS;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
-use crate::support::{cell, strategy};
+use crate::support::{EVERY_PART, cell, strategy};
 
 fn proctor(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
@@ -340,7 +339,7 @@ fn every_preset_keeps_within_ceiling_and_floor() {
         });
         assert_eq!(unsound(&prepared), []);
         let window = (prepared.largest_prompt().0 * 6 / 10).max(16_000);
-        for (name, _) in PRESETS {
+        for name in EVERY_PART {
             let record = run(&prepared, &strategy(name), window);
             let mut kinds: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
             for item in &record.probes {
@@ -361,11 +360,11 @@ fn every_preset_keeps_within_ceiling_and_floor() {
                 .collect();
             println!("{family} {name}: {}", kinds.join(", "));
             if !record.compactions.is_empty() {
-                compacted.insert(*name);
+                compacted.insert(name);
             }
         }
     }
-    assert!(compacted.len() * 2 > PRESETS.len(), "{compacted:?}");
+    assert!(compacted.len() * 2 > EVERY_PART.len(), "{compacted:?}");
 }
 
 /// A strategy whose summaries all come out wrong in one way.

@@ -18,13 +18,12 @@ use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate}
 use proctor::session::{Message, Role};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
-use proctor::strategy::preset::PRESETS;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
-use crate::support::{cell, strategy};
+use crate::support::{EVERY_PART, cell, strategy};
 
 #[derive(serde::Deserialize)]
 struct LabelledAnswer {
@@ -252,7 +251,7 @@ fn full_keeps_every_kind_and_empty_none() {
 
 /// All presets, a control, and a strategy that summarises early and often.
 fn strategies() -> Vec<StrategySpec> {
-    let mut specs: Vec<StrategySpec> = PRESETS.iter().map(|(name, _)| strategy(name)).collect();
+    let mut specs: Vec<StrategySpec> = EVERY_PART.map(strategy).into_iter().collect();
     specs.push(strategy("tail@20000"));
     let early = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
                  when = { tokens_over = 20_000 }";

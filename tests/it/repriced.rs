@@ -8,9 +8,8 @@ use proctor::compare::{Sample, Source};
 use proctor::model::price::{Rates, RelativePrice};
 use proctor::record::journal::Run;
 use proctor::runner::Plan;
-use proctor::strategy::preset::PRESETS;
 
-use crate::support::{run_plan, scenario};
+use crate::support::{EVERY_PART, run_plan, scenario};
 
 /// A price file of the agent's model and of two others, in dollars per million tokens.
 fn price_file(input: f64, read: f64, small: f64) -> String {
@@ -40,7 +39,7 @@ fn run(prices: &str) -> Run {
             "[[sessions]]\nsynthetic = {{ family = '{family}', seed = 3, tokens = 40_000 }}\n"
         );
     }
-    for (name, _) in PRESETS {
+    for name in EVERY_PART {
         let _ = write!(text, "[[strategies]]\npreset = '{name}'\n");
     }
     for model in ["fast", "our-other", "of-nobody"] {

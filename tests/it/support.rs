@@ -21,6 +21,31 @@ use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
+/// Presets that have every part of a strategy in them: the others are made of the same ones.
+pub(crate) const EVERY_PART: [&str; 21] = [
+    "none",
+    "recorded",
+    "observation-masking",
+    "anthropic-clear-tool-uses",
+    "learn-claude-code-s06",
+    "learn-claude-code-s08",
+    "learn-claude-code-s08-unguarded",
+    "aloop-deletion",
+    "aloop-sliding-window",
+    "aloop-selective",
+    "aloop-rfc005",
+    "codex",
+    "claude-code",
+    "claude-code-snip-drop",
+    "claude-code-cached-micro",
+    "claude-code-session-memory",
+    "claude-code-collapse",
+    "claude-code-reactive-only",
+    "manual-phases",
+    "snip-then-compact",
+    "compact-directly",
+];
+
 /// Something the user typed.
 pub(crate) fn typed(text: &str) -> Message {
     Message::text(Role::User, text).with_tags([Tag::TypedUser])

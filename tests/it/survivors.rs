@@ -13,9 +13,8 @@ use proctor::probe::ProbeKind;
 use proctor::record::{Arm, CellRecord};
 use proctor::runner::Plan;
 use proctor::session::synthetic::FAMILIES;
-use proctor::strategy::preset::PRESETS;
 
-use crate::support::{golden, run_plan, scenario};
+use crate::support::{EVERY_PART, golden, run_plan, scenario};
 
 /// Tokens of each session, by `chars/4`: above the window of the presets that keep 20,000 free for a
 /// summary.
@@ -32,7 +31,7 @@ fn cells() -> Vec<CellRecord> {
             "[[sessions]]\nsynthetic = {{ family = \"{name}\", seed = 1, tokens = {TOKENS} }}\n"
         );
     }
-    for (name, _) in PRESETS {
+    for name in EVERY_PART {
         let _ = write!(text, "[[strategies]]\npreset = \"{name}\"\n");
     }
     let plan = Plan::new(scenario(&text, Path::new(""))).unwrap();
@@ -132,15 +131,12 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         }
         all
     };
-    for (name, _) in PRESETS {
+    for name in EVERY_PART {
         let row = &rows[name];
         let mean = planted(row).mean().unwrap();
         assert!(row.fired == 0 || mean < 1.0 - 1e-9, "{name} lost nothing");
     }
-    let names: Vec<&str> = ["full", "empty"]
-        .into_iter()
-        .chain(PRESETS.iter().map(|(name, _)| *name))
-        .collect();
+    let names: Vec<&str> = ["full", "empty"].into_iter().chain(EVERY_PART).collect();
     let mut heads = vec![
         "fired".to_owned(),
         "ended early".to_owned(),

@@ -22,8 +22,7 @@ pub enum Condition {
     TokensOver(Tokens),
     /// The measured size is at least this share of the effective window.
     WindowFraction(f64),
-    /// The measured size is at least the effective window less this many tokens. Never in a window that is no larger
-    /// than these.
+    /// The measured size is at least the effective window less this many tokens; always in a window that is no larger.
     ReserveTokens(Tokens),
     /// The provider refused the prompt as too long.
     Overflow,
@@ -92,7 +91,7 @@ impl Condition {
             Self::Always => cx.overflow.is_none(),
             Self::TokensOver(limit) => size > *limit,
             Self::WindowFraction(fraction) => size.0 as f64 >= effective.0 as f64 * fraction,
-            Self::ReserveTokens(reserve) => *reserve < effective && size >= effective - *reserve,
+            Self::ReserveTokens(reserve) => size >= effective - *reserve,
             Self::Overflow => cx.overflow.is_some(),
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::MessagesOver(limit) => present.messages > *limit,
@@ -351,7 +350,7 @@ mod tests {
             (Condition::TurnsEvery(7), 7, at),
             (Condition::ImagesOver(20), 20, over),
             // The window has 1,000 tokens.
-            (Condition::ReserveTokens(Tokens(1_000)), 7, [false; 3]),
+            (Condition::ReserveTokens(Tokens(1_000)), 7, [true; 3]),
             (Condition::WindowOver(Tokens(999)), 7, [true; 3]),
             (Condition::WindowOver(Tokens(1_000)), 7, [false; 3]),
             (Condition::WindowUnder(Tokens(1_001)), 7, [true; 3]),

@@ -65,7 +65,10 @@ const FEATURES: &[Feature] = &[
             ("runner/native", "claude_code"),
             // A provider and presets of the same names.
             ("session/wire", "anthropic"),
-            ("strategy/preset", "claude_code codex"),
+            (
+                "strategy/preset/built_in",
+                "claude_code cline codex copilot_cli gemini_cli goose opencode openhands pi",
+            ),
         ],
     },
     // Observers.
@@ -228,6 +231,9 @@ const FEATURES: &[Feature] = &[
             // Options that the help of the gate shows.
             ("cli/run", "fail_on"),
             ("cli/sweep", "models.reader"),
+            // A strategy's own words about itself.
+            ("report/sections/comparison/written", "stand_in"),
+            ("strategy/preset", "stand_in"),
             // Named in advice.
             ("report/sections/noise", "models.answers models.judgements"),
         ],

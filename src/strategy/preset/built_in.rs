@@ -1,0 +1,73 @@
+//! The presets that come with the program, by product: one file and one line each.
+
+/// The name and the text of a preset's file.
+macro_rules! preset {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../../presets/", $name, ".toml")),
+        )
+    };
+}
+
+/// The presets that are compiled in: one file and one line each.
+pub static PRESETS: &[(&str, &str)] = &[
+    preset!("none"),
+    preset!("recorded"),
+    preset!("claude-code"),
+    preset!("claude-code-snip-drop"),
+    preset!("claude-code-cached-micro"),
+    preset!("claude-code-session-memory"),
+    preset!("claude-code-collapse"),
+    preset!("claude-code-reactive-only"),
+    preset!("manual-phases"),
+    preset!("codex"),
+    preset!("codex-remote"),
+    preset!("copilot-cli"),
+    preset!("gemini-cli"),
+    preset!("qwen-code"),
+    preset!("kimi-cli"),
+    preset!("kimi-code"),
+    preset!("opencode"),
+    preset!("opencode-2"),
+    preset!("pi"),
+    preset!("openclaw"),
+    preset!("crush"),
+    preset!("goose"),
+    preset!("cline"),
+    preset!("cline-basic"),
+    preset!("roo"),
+    preset!("aider"),
+    preset!("anthropic-clear-tool-uses"),
+    preset!("anthropic-clear-thinking"),
+    preset!("anthropic-compact"),
+    preset!("openai-compact"),
+    preset!("openhands"),
+    preset!("openhands-tokens"),
+    preset!("swe-agent-last-5"),
+    preset!("observation-masking"),
+    preset!("complexity-trap-summary"),
+    preset!("complexity-trap-hybrid"),
+    preset!("langchain-trim"),
+    preset!("langchain-summarize"),
+    preset!("langchain-edit"),
+    preset!("deepagents"),
+    preset!("vercel-prune"),
+    preset!("strands-window"),
+    preset!("strands-summarizing"),
+    preset!("google-adk"),
+    preset!("pydantic-ai"),
+    preset!("mastra"),
+    preset!("letta"),
+    preset!("deepseek-harness"),
+    preset!("jev"),
+    preset!("learn-claude-code-s06"),
+    preset!("learn-claude-code-s08"),
+    preset!("learn-claude-code-s08-unguarded"),
+    preset!("aloop-deletion"),
+    preset!("aloop-sliding-window"),
+    preset!("aloop-selective"),
+    preset!("aloop-rfc005"),
+    preset!("snip-then-compact"),
+    preset!("compact-directly"),
+];
