@@ -33,9 +33,11 @@ impl Cell<'_> {
             Some((_, window)) => *window,
             None => Window::new(Tokens(u64::MAX)),
         };
+        let typed_now = typed(&messages[next..before]);
         Situation {
             call,
-            turn: self.turns + typed(&messages[next..before]),
+            turn: self.turns + typed_now,
+            has_typed: typed_now > 0,
             lot: prepared.lot,
             now: time_of_request(&messages[next..before]),
             window,

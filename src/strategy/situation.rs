@@ -17,6 +17,8 @@ pub struct Situation {
     pub call: usize,
     /// How many messages the user has typed so far.
     pub turn: usize,
+    /// The user has typed something since the model last answered.
+    pub has_typed: bool,
     /// A number that differs between sessions and is the same for all strategies: the seed of
     /// random draws in this session.
     pub lot: u64,
@@ -78,6 +80,7 @@ impl Situation {
         Self {
             call: 0,
             turn: 0,
+            has_typed: false,
             lot: 0,
             now: None,
             window,

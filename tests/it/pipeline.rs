@@ -314,6 +314,9 @@ fn a_gain_that_is_too_small_and_a_turn_that_had_its_share_change_nothing() {
     );
     let mut turns = reads(4);
     turns.extend(reads(3));
+    let typed = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\nwhen = 'typed'";
+    let record = through(turns.clone(), typed, 200_000, Scripted::new());
+    assert_eq!(fired(&record), ["5 clear_results"]);
     assert_eq!(
         run("max_per_turn = 2", turns),
         [

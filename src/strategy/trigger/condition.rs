@@ -37,6 +37,8 @@ pub enum Condition {
     RoundsEvery(u64),
     /// The user has typed this many messages since the stage last changed something, or since the beginning.
     TurnsEvery(u64),
+    /// The user has typed something since the model last answered.
+    Typed,
     /// The context holds more images than this.
     ImagesOver(u64),
     /// The window of the agent's model is larger than this.
@@ -98,6 +100,7 @@ impl Condition {
             Self::ResultsOver(limit) => present.results > *limit,
             Self::RoundsEvery(calls) => present.calls >= *calls,
             Self::TurnsEvery(turns) => present.turns >= *turns,
+            Self::Typed => cx.has_typed,
             Self::ImagesOver(limit) => present.images > *limit,
             Self::WindowOver(limit) => cx.window.tokens > *limit,
             Self::WindowUnder(limit) => cx.window.tokens < *limit,
@@ -290,6 +293,7 @@ impl fmt::Display for Condition {
             Self::ResultsOver(limit) => write!(f, "over {limit} tool results"),
             Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
             Self::TurnsEvery(turns) => write!(f, "every {turns} turns of the user"),
+            Self::Typed => f.write_str("when the user has typed"),
             Self::ImagesOver(limit) => write!(f, "over {limit} images"),
             Self::WindowOver(limit) => write!(f, "in windows over {limit} tokens"),
             Self::WindowUnder(limit) => write!(f, "in windows under {limit} tokens"),
