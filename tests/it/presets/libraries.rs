@@ -218,8 +218,10 @@ fn shared_presets_of_libraries_make_the_libraries_prompts() {
             assert_eq!(ours.len(), theirs.len(), "{session}.{peer}");
             for (call, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
                 let items = theirs["prompt"].as_array().unwrap().iter();
-                let items =
-                    items.map(|item| item.as_u64().map_or(item, |at| &messages[at as usize]));
+                let items = items.map(|item| {
+                    item.as_u64()
+                        .map_or(item, |at| &messages[usize::try_from(at).unwrap()])
+                });
                 let theirs: Vec<String> = items.flat_map(wanted).collect();
                 let is_same = *ours == theirs;
                 *found.entry(*peer).or_insert(0) += usize::from(is_same);
