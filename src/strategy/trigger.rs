@@ -108,7 +108,7 @@ impl Trigger {
         }
     }
 
-    /// Reads a `when`: a word (`"always"`, `"overflow"`, `"marker"`, `"manual"`) or a table with one condition and,
+    /// Reads a `when`: a word (`"always"`, `"overflow"`, `"typed"`, `"marker"`, `"manual"`) or a table with one condition and,
     /// optionally, `counter`, `scope` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
         let mut trigger = Self::of(read_condition(path, setting, Depth::Outermost)?);
@@ -438,7 +438,7 @@ mod tests {
             ),
             (
                 "when = 'markr'",
-                "`t.toml`: line 1: `when` must be `always`, `overflow`, `marker`, `manual` or a table, not \
+                "`t.toml`: line 1: `when` must be `always`, `overflow`, `typed`, `marker`, `manual` or a table, not \
                  `markr`, did you mean `marker`?",
             ),
         ] {
