@@ -36,6 +36,7 @@ pub mod file_info;
 mod folders;
 mod forks;
 mod gemini_cli;
+mod gemini_content;
 mod goose;
 pub(crate) mod head;
 mod iflow;
@@ -56,6 +57,7 @@ mod openhands;
 mod pi;
 mod prelude;
 mod product;
+mod qwen_code;
 mod request_log;
 mod requests;
 mod sqlite;
@@ -79,6 +81,7 @@ pub static IMPORTERS: &[Importer] = &[
     iflow::IMPORTER,
     locomo::IMPORTER,
     longmemeval::IMPORTER,
+    qwen_code::IMPORTER,
     claude_code::IMPORTER,
     codex::IMPORTER,
     pi::IMPORTER,

@@ -35,6 +35,7 @@ mod memory;
 mod native;
 mod openhands;
 mod products;
+mod qwen_code;
 mod real_agents;
 mod records;
 mod schema;

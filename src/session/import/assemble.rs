@@ -218,6 +218,12 @@ impl Assembler {
         self.placed.get(record).copied()
     }
 
+    /// Who speaks in a message, and its blocks; none while it is collected.
+    pub(super) fn said(&self, message: usize) -> Option<(Role, &[ContentBlock])> {
+        let draft = self.drafts.get(message)?;
+        Some((draft.role(), &draft.blocks))
+    }
+
     /// The message and block of the first result for a tool use; none while it is collected.
     pub(super) fn answer(&self, tool_use: &str) -> Option<(usize, usize)> {
         self.answers.get(tool_use).copied()
@@ -295,11 +301,7 @@ impl Assembler {
         let model = self.header.model.or(model);
         let always = self.always;
         let messages = self.drafts.into_iter().map(|draft| {
-            let role = if draft.assistant {
-                Role::Assistant
-            } else {
-                Role::User
-            };
+            let role = draft.role();
             let is_typed = draft.tags.contains(&Tag::TypedUser);
             let mut message = Message::new(role, draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
@@ -392,6 +394,14 @@ impl Assembler {
 }
 
 impl Draft {
+    fn role(&self) -> Role {
+        if self.assistant {
+            Role::Assistant
+        } else {
+            Role::User
+        }
+    }
+
     /// Drops the blocks at these places.
     fn drop_blocks(&mut self, places: &[usize]) {
         let mut place = 0..;

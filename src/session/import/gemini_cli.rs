@@ -12,6 +12,7 @@
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
 
+use super::gemini_content::{answered, part, parts, response};
 use super::kept_context::{Records, Shown};
 use super::prelude::*;
 
@@ -384,10 +385,7 @@ impl Call<'_> {
         let mut told = Vec::new();
         for raw in items {
             match Object::read(raw).and_then(|mut part| part.take_object("functionResponse")) {
-                Some(mut function) => {
-                    told.extend(function.take("response").map(response));
-                    told.extend(parts(function.take("parts"), assembler));
-                }
+                Some(function) => told.extend(answered(function, assembler)),
                 None => told.push(part(raw, &mut assembler.source)),
             }
         }
@@ -395,47 +393,11 @@ impl Call<'_> {
     }
 }
 
-/// The text of a response, or the response as JSON.
-pub(super) fn response(raw: &RawValue) -> ContentBlock {
-    let value = value(raw);
-    let mut keys = ["/output", "/error"].iter();
-    let said = keys.find_map(|at| value.pointer(at)?.as_str());
-    ContentBlock::Text(match said.or(value.as_str()) {
-        Some(text) => text.into(),
-        None => raw.get().into(),
-    })
-}
-
 fn thought(raw: &RawValue) -> Option<ContentBlock> {
     let mut thought = Object::read(raw)?;
     let parts = ["subject", "description"].map(|key| thought.take_text(key));
     let parts: Vec<Arc<str>> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| ContentBlock::thinking(parts.join("\n"), None))
-}
-
-/// A text, a part, or a list of parts.
-fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    match content {
-        Some(raw) if raw.get().starts_with('{') => vec![part(raw, &mut assembler.source)],
-        content => content::blocks_by(content, Speaker::User, &mut assembler.source, part),
-    }
-}
-
-fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
-    if let Some(text) = content::text(raw) {
-        return ContentBlock::Text(text);
-    }
-    let mut part = Object::read(raw).unwrap_or_default();
-    if let Some(text) = part.take_text("text") {
-        ContentBlock::Text(text)
-    } else if let Some(data) = part.take("inlineData") {
-        content::image(data)
-    } else if part.has("fileData") {
-        content::kept("document", raw)
-    } else {
-        source.not_understood("part");
-        content::kept("part", raw)
-    }
 }
 
 /// The input includes what was read from the cache; what tools added to the prompt and what was
@@ -457,7 +419,7 @@ const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
 /// The product's answers to that message in the model's place.
-const ACKS: &[&str] = &[
+pub(super) const ACKS: &[&str] = &[
     "Got it. Thanks for the additional context!",
     "Got it. Thanks for the context!",
 ];

@@ -8,7 +8,7 @@
 //! - All pieces of an answer have the same parent, so that the order of the file is the
 //!   conversation.
 
-use super::gemini_cli::response;
+use super::gemini_content::response;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);

@@ -377,6 +377,7 @@ proptest! {
             ("tau2", "tau2/results.json"),
             ("langchain", "langchain/dumped.json"),
             ("iflow", "iflow/session.jsonl"),
+            ("qwen-code", "qwen-code/chat.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),

@@ -18,7 +18,7 @@ use crate::shared;
 use crate::support::run;
 
 /// The text of a file that was packed with gzip; none where the shared data is missing.
-fn unpacked(folder: &str, name: &str) -> Option<String> {
+pub(super) fn unpacked(folder: &str, name: &str) -> Option<String> {
     let path = shared::folder(folder)?.join(name);
     let unpacked = Command::new("gzip").arg("-dc").arg(path).output();
     let unpacked = unpacked.expect("gzip runs");
@@ -71,7 +71,7 @@ fn log_of_codex(text: &str) -> String {
 }
 
 /// How many calls were made before each compaction.
-fn calls_before_compactions(session: &Session) -> Vec<usize> {
+pub(super) fn calls_before_compactions(session: &Session) -> Vec<usize> {
     let calls = |at: usize| session.calls().iter().filter(|call| **call < at).count();
     session
         .compactions()

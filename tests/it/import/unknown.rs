@@ -96,6 +96,11 @@ fn an_unknown_record_of_gemini_is_kept() {
 }
 
 #[test]
+fn an_unknown_record_of_qwen_is_kept() {
+    check_lines("qwen-code", "qwen-code/chat.jsonl");
+}
+
+#[test]
 fn an_unknown_record_of_goose_is_kept() {
     check_lines("goose", "goose/session.jsonl");
 }

@@ -4,7 +4,8 @@
 //! they are paired by order.
 
 use super::super::prelude::*;
-use super::{part, response, speaker_of};
+use super::speaker_of;
+use crate::session::import::gemini_content::blocks;
 use crate::session::import::openai_chat::parts::Unnamed;
 
 /// Whether a value is a checkpoint, or the beginning of one.
@@ -46,9 +47,7 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let parts = content.items("parts").into_iter();
-        let blocks = parts.map(|raw| block(raw, &mut unnamed, assembler));
-        let blocks: Vec<ContentBlock> = blocks.collect();
+        let blocks = blocks(content.items("parts"), &mut unnamed, assembler);
         match &*role {
             "model" => {
                 let record = AssistantRecord::of(blocks, None);
@@ -62,28 +61,4 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
         }
     }
     Ok(())
-}
-
-fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> ContentBlock {
-    let mut object = Object::read(raw).unwrap_or_default();
-    if let Some(mut call) = object.take_object("functionCall")
-        && let Some(name) = call.take_text("name")
-    {
-        let id = call.take_text("id");
-        let id = id.unwrap_or_else(|| unnamed.called(&name));
-        return ContentBlock::tool_use(id, name, input_or_empty(call.take("args")));
-    }
-    if let Some(mut answer) = object.take_object("functionResponse") {
-        let name = answer.take_text("name");
-        let id = answer.take_text("id");
-        let content = answer.take("response").map(response);
-        let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
-        return ContentBlock::tool_result(id, content.into_iter().collect(), false);
-    }
-    if object.take_flag("thought")
-        && let Some(text) = object.take_text("text")
-    {
-        return ContentBlock::thinking(text, object.take_text("thoughtSignature"));
-    }
-    part(raw, &mut assembler.source)
 }

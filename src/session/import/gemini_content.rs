@@ -1,0 +1,104 @@
+//! The contents of Gemini's API, as products of its family keep them: a role and parts.
+
+use super::openai_chat::parts::Unnamed;
+use super::prelude::*;
+
+/// The parts of a content as blocks. Calls and answers without ids are paired by order.
+pub(super) fn blocks(
+    parts: Vec<&RawValue>,
+    unnamed: &mut Unnamed,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
+    let parts = parts.into_iter();
+    parts.map(|raw| block(raw, unnamed, assembler)).collect()
+}
+
+fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> ContentBlock {
+    let mut object = Object::read(raw).unwrap_or_default();
+    if let Some(mut call) = object.take_object("functionCall")
+        && let Some(name) = call.take_text("name")
+    {
+        let id = call.take_text("id");
+        let id = id.unwrap_or_else(|| unnamed.called(&name));
+        return ContentBlock::tool_use(id, name, input_or_empty(call.take("args")));
+    }
+    if let Some(mut answer) = object.take_object("functionResponse") {
+        let name = answer.take_text("name");
+        let id = answer.take_text("id");
+        let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
+        let told = answer.get("response").and_then(Object::read);
+        let is_error = told.is_some_and(|it| it.has("error") && !it.has("output"));
+        return ContentBlock::tool_result(id, answered(answer, assembler), is_error);
+    }
+    if object.take_flag("thought")
+        && let Some(text) = object.take_text("text")
+    {
+        return ContentBlock::thinking(text, object.take_text("thoughtSignature"));
+    }
+    part(raw, &mut assembler.source)
+}
+
+/// What a function response says: its text, or the response as JSON, and the parts that came with
+/// it, such as an image.
+pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let mut told: Vec<ContentBlock> = answer.take("response").map(response).into_iter().collect();
+    told.extend(parts(answer.take("parts"), assembler));
+    told
+}
+
+/// The text of a response, or the response as JSON.
+pub(super) fn response(raw: &RawValue) -> ContentBlock {
+    let value = value(raw);
+    let mut keys = ["/output", "/error"].iter();
+    let said = keys.find_map(|at| value.pointer(at)?.as_str());
+    ContentBlock::Text(match said.or(value.as_str()) {
+        Some(text) => text.into(),
+        None => raw.get().into(),
+    })
+}
+
+/// A text, a part, or a list of parts; none of them a call.
+pub(super) fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    match content {
+        Some(raw) if raw.get().starts_with('{') => vec![part(raw, &mut assembler.source)],
+        content => content::blocks_by(content, Speaker::User, &mut assembler.source, part),
+    }
+}
+
+/// A part that is no call.
+pub(super) fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
+    if let Some(text) = content::text(raw) {
+        return ContentBlock::Text(text);
+    }
+    let mut part = Object::read(raw).unwrap_or_default();
+    if let Some(text) = part.take_text("text") {
+        ContentBlock::Text(text)
+    } else if let Some(data) = part.take("inlineData") {
+        content::image(data)
+    } else if part.has("fileData") {
+        content::kept("document", raw)
+    } else {
+        source.not_understood("part");
+        content::kept("part", raw)
+    }
+}
+
+/// The usage of a response. Thoughts are billed as output: Gemini's own API counts them apart from
+/// the candidates, gateways in its shape within, and the total says which.
+///
+/// Source: <https://ai.google.dev/api/generate-content#UsageMetadata>
+pub(super) fn usage_metadata(raw: &RawValue, source: &mut Source) -> Option<Usage> {
+    let mut usage = usage(raw, CachedTokens::Within, source)?;
+    let at = [
+        "/thoughtsTokenCount",
+        "/toolUsePromptTokenCount",
+        "/totalTokenCount",
+    ];
+    let [thoughts, tool, total] = counters(&value(raw), at, source);
+    let within = usage.prompt().0.saturating_add(usage.output.0);
+    usage.input_uncached += Tokens(tool);
+    if total > within.saturating_add(tool) {
+        usage.output += Tokens(thoughts);
+    }
+    Some(usage)
+}

@@ -1,0 +1,284 @@
+//! Qwen Code keeps one record per line: records like Claude Code's with contents of Gemini's API.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A record names the one before it. Where two name the same, the user went back: only the branch
+//!   that the file ends in is kept. One whose parent is not in the file follows the line before it.
+//! - The results of parallel calls are records of their own, and one message of the user's.
+//! - A `chat_compression` holds all that the context became. What stands at its end stayed of the
+//!   history; what stands before that, the product wrote.
+//! - Its list was still growing when it was written: an answer that is recorded behind it is no part
+//!   of it. A prompt in front of it that it does not hold was sent behind it.
+
+use super::gemini_cli::ACKS;
+use super::gemini_content::{blocks, usage_metadata};
+use super::openai_chat::parts::Unnamed;
+use super::prelude::*;
+
+/// How words begin that the product sends in the user's place.
+const INJECTED: [&str; 3] = [
+    "<task-notification",
+    "<system-reminder",
+    "This is the Qwen Code.",
+];
+
+pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let is_record = |record: &Value| {
+        let mut keys = ["uuid", "parentUuid", "sessionId"].iter();
+        keys.all(|key| record.get(key).is_some())
+            && (record
+                .pointer("/message/parts")
+                .is_some_and(Value::is_array)
+                || record.get("systemPayload").is_some_and(Value::is_object))
+    };
+    head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut lines = file.lines(source);
+    let mut chat = Chat::default();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    while let Some(line) = lines.next()? {
+        let raw = line.parse()?;
+        match Object::read(raw) {
+            Some(record) => entries.push(Entry { record, raw }),
+            None => chat.assembler.unknown("record that is no object"),
+        }
+    }
+    let branch = branch(&entries);
+    for (at, entry) in entries.into_iter().enumerate() {
+        // A record without a name is in no branch, and in all of them.
+        if branch.contains(&at) || !entry.record.has("uuid") {
+            chat.read(entry);
+        } else {
+            chat.assembler.skip("record of an abandoned branch");
+        }
+    }
+    chat.compact(None);
+    chat.assembler.session(file.id.clone(), &file.path)
+}
+
+/// One line of a file.
+struct Entry<'a> {
+    record: Object<'a>,
+    raw: &'a RawValue,
+}
+
+/// The records of the branch that the file ends in.
+fn branch(entries: &[Entry<'_>]) -> BTreeSet<usize> {
+    let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    for (at, entry) in entries.iter().enumerate() {
+        if let Some(id) = entry.record.text("uuid") {
+            places.entry(id).or_insert(at);
+        }
+    }
+    let parent = |at: usize| {
+        let record = &entries[at].record;
+        let named = record.text("parentUuid");
+        if named.is_none() && record.contains("parentUuid") {
+            return None;
+        }
+        let found = named.and_then(|id| places.get(&id).copied());
+        found.or_else(|| at.checked_sub(1))
+    };
+    let mut kept = BTreeSet::new();
+    climb(entries.len().checked_sub(1), parent, &mut kept);
+    kept
+}
+
+/// A message of a context: who speaks, and the blocks.
+type Said = (Role, Vec<ContentBlock>);
+
+/// A context that was compacted, as it was recorded.
+struct Compression {
+    pre_tokens: Option<Tokens>,
+    context: Vec<Said>,
+}
+
+#[derive(Default)]
+struct Chat {
+    assembler: Assembler,
+    unnamed: Unnamed,
+    /// One that waits for the record behind it.
+    compression: Option<Compression>,
+}
+
+impl Chat {
+    fn read(&mut self, entry: Entry<'_>) {
+        let mut record = entry.record;
+        let time = record.take_time("timestamp", &mut self.assembler);
+        let kind = record.take_text("type");
+        let kind = kind.as_deref().unwrap_or("without type");
+        let subtype = record.take_text("subtype");
+        let message = record.take_object("message");
+        match (kind, message) {
+            ("system", _) if subtype.as_deref() == Some("chat_compression") => {
+                self.compact(None);
+                self.compression = Some(self.compression(record.inner("systemPayload")));
+            }
+            ("assistant", Some(message)) => self.model(record, message, time),
+            ("user" | "tool_result" | "system", Some(message)) => {
+                let is_typed =
+                    kind == "user" && !matches!(subtype.as_deref(), Some("notification" | "cron"));
+                self.user(record, message, time, is_typed);
+            }
+            ("system" | "assistant", None) => {
+                let subtype = subtype.as_deref().unwrap_or("without content");
+                self.assembler.skip(&format!("{kind}/{subtype}"));
+            }
+            _ => {
+                self.compact(None);
+                let what = format!("record {kind}");
+                self.assembler.hear_unknown(&what, entry.raw, time);
+            }
+        }
+    }
+
+    fn user(
+        &mut self,
+        mut record: Object<'_>,
+        mut message: Object<'_>,
+        time: Option<Timestamp>,
+        is_typed: bool,
+    ) {
+        let mut said = blocks(
+            message.items("parts"),
+            &mut self.unnamed,
+            &mut self.assembler,
+        );
+        let status = record.inner("toolCallResult").take_text("status");
+        let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
+        for block in &mut said {
+            if let ContentBlock::ToolResult(result) = block {
+                result.is_error |= has_failed;
+            }
+        }
+        self.compact(None);
+        let is_injected = |text: &str| !is_typed || INJECTED.iter().any(|it| text.starts_with(it));
+        let tag = speaker(&said, is_injected);
+        self.assembler.hear(None, said, time, tag);
+    }
+
+    fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
+        let said = blocks(
+            message.items("parts"),
+            &mut self.unnamed,
+            &mut self.assembler,
+        );
+        self.compact(Some(&said));
+        let source = &mut self.assembler.source;
+        let usage = record.take("usageMetadata");
+        let usage = usage
+            .and_then(|raw| usage_metadata(raw, source))
+            .and_then(unless_zero);
+        if let Some(window) = record.take_as("contextWindowSize") {
+            self.assembler.header.context_window = Some(Tokens(window));
+        }
+        let (call, model) = (record.take_text("uuid"), record.take_text("model"));
+        let part = AssistantRecord::of(said, time).by(call, model, usage);
+        self.assembler.assistant(None, part);
+    }
+
+    fn compression(&mut self, mut payload: Object<'_>) -> Compression {
+        let mut info = payload.inner("info");
+        let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
+        let mut context: Vec<Said> = Vec::new();
+        let mut unnamed = Unnamed::default();
+        for raw in payload.items("compressedHistory") {
+            let mut content = Object::read(raw).unwrap_or_default();
+            let role = match content.take_text("role").as_deref() {
+                Some("model") => Role::Assistant,
+                _ => Role::User,
+            };
+            let said = blocks(content.items("parts"), &mut unnamed, &mut self.assembler);
+            match context.last_mut() {
+                // The history has one message where the user's role speaks twice.
+                Some((Role::User, before)) if role == Role::User => before.extend(said),
+                _ => context.push((role, said)),
+            }
+        }
+        Compression {
+            pre_tokens,
+            context,
+        }
+    }
+
+    /// Adds the compaction that waits, in front of the model's blocks that come next.
+    fn compact(&mut self, next: Option<&[ContentBlock]>) {
+        let Some(Compression {
+            pre_tokens,
+            mut context,
+        }) = self.compression.take()
+        else {
+            return;
+        };
+        let end = self.assembler.flush();
+        if let (Some(next), Some((Role::Assistant, last))) = (next, context.last())
+            && is_same(last, next)
+        {
+            context.pop();
+        }
+        let holds = |message: Option<usize>, said: Option<&Said>| {
+            let own = message.and_then(|at| self.assembler.said(at));
+            let both = own.zip(said);
+            both.is_some_and(|((role, own), (of, said))| role == *of && is_same(own, said))
+        };
+        let (last, newest) = (end.checked_sub(1), context.last());
+        let sent_later = last.filter(|_| !holds(last, newest)).filter(|last| {
+            let own = self.assembler.said(*last);
+            own.is_some_and(|(role, own)| {
+                let is_answer = own.iter().any(ContentBlock::is_result);
+                role == Role::User && (!is_answer || holds(last.checked_sub(1), newest))
+            })
+        });
+        let at = sent_later.unwrap_or(end);
+        let (mut first, mut rest) = (at, &context[..]);
+        while let Some((said, before)) = rest.split_last()
+            && holds(first.checked_sub(1), Some(said))
+        {
+            (first, rest) = (first - 1, before);
+        }
+        let mut pieces = written(rest);
+        super::kept_context::keep(first..at, &mut pieces);
+        let is_missing = context.is_empty();
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: None,
+            pre_tokens,
+            after: if is_missing {
+                CompactedTo::Missing
+            } else {
+                CompactedTo::Replaced(pieces)
+            },
+        });
+    }
+}
+
+/// Whether two messages say the same, thoughts left out.
+fn is_same(one: &[ContentBlock], other: &[ContentBlock]) -> bool {
+    let said = |block: &&ContentBlock| !matches!(block, ContentBlock::Thinking(_));
+    one.iter().filter(said).eq(other.iter().filter(said))
+}
+
+/// What the product wrote: the summary is what it acknowledges in the model's place.
+fn written(context: &[Said]) -> Vec<Recorded> {
+    let is_ack =
+        |said: &Said| said.0 == Role::Assistant && ACKS.contains(&joined_texts(&said.1).trim());
+    let summary = context
+        .iter()
+        .rposition(is_ack)
+        .and_then(|ack| ack.checked_sub(1));
+    let summary = summary.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
+    let pieces = context.iter().enumerate().map(|(at, said)| {
+        let tag = match said.0 {
+            Role::User if Some(at) == summary => Some(Tag::CompactSummary),
+            Role::User => Some(Tag::Meta),
+            Role::Assistant => is_ack(said).then_some(Tag::Synthetic),
+        };
+        Recorded::written(said.0, said.1.clone(), tag.as_slice())
+    });
+    pieces
+        .filter(|piece| !matches!(piece, Recorded::Written(it) if it.content().is_empty()))
+        .collect()
+}
