@@ -38,8 +38,6 @@ pub(super) struct Conversation<'a> {
 /// Where a format keeps its messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// The format.
-
     /// The key of the messages.
     pub(super) key: &'static str,
     /// The key that every message has.
@@ -149,6 +147,7 @@ impl Log<'_> {
             let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
                 || self.shape.has_answer(around);
             let follows = around.text("previous_response_id");
+            let cache_key = around.text("prompt_cache_key");
             (self.read)(conversation, &mut assembler);
             if assembler.is_empty() {
                 self.skipped += 1;
@@ -157,6 +156,7 @@ impl Log<'_> {
                     session,
                     is_answered,
                     follows,
+                    cache_key,
                 });
             }
         }

@@ -11,7 +11,6 @@ use super::{IMPORTERS, Recording};
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses"];
 
 /// A log in one file is read by the importer of its API.
-/// A log in one file is read by the importer of its API.
 pub(super) const IMPORTER: Importer =
     Importer::of_file("request-log", |_| false, import).with_folders(FOLDERS);
 

@@ -1,9 +1,11 @@
 //! Joins logged requests to sessions: each request *is* the context at its call.
 //!
-//! A request that begins with the whole conversation so far continues a session. One that keeps a
-//! part of it, changes it, or holds a summary that the model wrote, does so after a compaction:
-//! the messages it keeps, edits and adds are what the compaction left. Every other request begins
-//! a session: a sub-agent's, another run's.
+//! A request that begins with the whole conversation so far continues a session; so does one that
+//! goes on after the last question as if it had not been answered, because the agent could do
+//! nothing with the answer. One that keeps a part of the conversation, changes it, or holds a
+//! summary that the model wrote, does so after a compaction: the messages it keeps, edits and adds
+//! are what the compaction left, and the requests for the summary belong to it. Every other request
+//! begins a session: a sub-agent's, another run's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -28,6 +30,9 @@ pub(super) struct Logged {
     pub(super) is_answered: bool,
     /// The response that it continues, where the provider keeps the conversation.
     pub(super) follows: Option<Arc<str>>,
+    /// The key under which the client asks for its prompt to be cached: one for all requests of a
+    /// conversation, or of an application.
+    pub(super) cache_key: Option<Arc<str>>,
 }
 
 impl Logged {
@@ -40,6 +45,9 @@ impl Logged {
 
 /// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;
+
+/// How a request for a summary is counted, once the summary was seen in a context.
+const FOR_SUMMARY: &str = "request for a summary";
 
 /// A summary is sent soon after it was written: the number of answers that are remembered.
 const RECENT_ANSWERS: usize = 16;
@@ -68,10 +76,9 @@ impl Join {
     }
 
     fn join(&mut self, one: Logged) {
-        let answer = one.answer().map(|answer| text(answer));
-        let answer = answer.filter(|text| text.chars().count() >= SUMMARY_CHARS);
+        let answer = one.answer().and_then(|answer| summary_in(answer));
         self.place(one);
-        self.answers.extend(answer.map(Arc::from));
+        self.answers.extend(answer);
         if self.answers.len() > RECENT_ANSWERS {
             self.answers.pop_front();
         }
@@ -102,12 +109,39 @@ impl Join {
             let source = &mut thread.session.parts.source;
             return source.warn("a request was sent again; its first answer stands");
         }
+        let mut alike = threads.iter_mut().filter(|it| it.is_like(&one));
+        if let Some(thread) = alike.find(|it| it.was_not_answered(asked, &looks)) {
+            return thread.ask_anew(one);
+        }
         let kept = threads.iter().enumerate();
-        let kept =
-            kept.filter_map(|(at, thread)| Some((thread.kept(&one.session, &looks, answers)?, at)));
+        let kept = kept.filter_map(|(at, thread)| Some((thread.kept(&one, &looks, answers)?, at)));
         match kept.max() {
-            Some((_, at)) => threads[at].compact(one, &looks, answers),
+            Some((_, at)) => {
+                let asked = asked.to_vec();
+                threads[at].compact(one, &looks, answers);
+                self.take_requests_for_summary(at, &asked);
+            }
             None => threads.push(Thread::new(one)),
+        }
+    }
+
+    /// Takes out the sessions of one request whose answers stand in the context that a compaction
+    /// of this thread left: they were requests for its summary.
+    fn take_requests_for_summary(&mut self, mut of: usize, context: &[Arc<Message>]) {
+        let mut at = 0;
+        while let Some(thread) = self.threads.get(at) {
+            let summary = thread
+                .only_answer()
+                .filter(|_| at != of)
+                .and_then(summary_in);
+            let summary = summary.as_slice();
+            if context.iter().any(|message| holds_answer(message, summary)) {
+                self.threads.remove(at);
+                of -= usize::from(at < of);
+                self.threads[of].session.parts.source.skip(FOR_SUMMARY);
+            } else {
+                at += 1;
+            }
         }
     }
 
@@ -177,6 +211,9 @@ struct Thread {
     places: BTreeMap<ContentHash, usize>,
     shapes: BTreeMap<ContentHash, usize>,
     calls: BTreeSet<ApiCallId>,
+    cache_key: Option<Arc<str>>,
+    /// How many requests it was made of.
+    requests: usize,
     is_answered: bool,
     /// It was sent, and the response was not an answer.
     is_failed: bool,
@@ -201,6 +238,8 @@ impl Thread {
             places: BTreeMap::new(),
             shapes: BTreeMap::new(),
             calls: BTreeSet::new(),
+            cache_key: one.cache_key,
+            requests: 1,
             is_answered,
         };
         let messages = thread.session.parts.messages.clone();
@@ -261,6 +300,53 @@ impl Thread {
             && pairs.all(|(seen, look)| seen.look == *look)
     }
 
+    /// Whether a request asks the last question again with more behind it, as if it had not been
+    /// answered.
+    fn was_not_answered(&self, asked: &[Arc<Message>], looks: &[Look]) -> bool {
+        let messages = &self.session.parts.messages;
+        let (Some((last, before)), [.., question, _]) = (asked.split_last(), &messages[..]) else {
+            return false;
+        };
+        let at = messages.len() - 2;
+        let mut pairs = self.context.iter().zip(&looks[..before.len()]);
+        let compactions = &self.session.parts.compactions;
+        self.is_answered
+            && self.context.len() == looks.len() + 1
+            && self.context[before.len()].look == self.history[at]
+            && compactions.last().is_none_or(|last| last.at <= at)
+            && pairs.all(|(seen, look)| seen.look == *look)
+            && last.role() == question.role()
+            && last.content().starts_with(question.content())
+    }
+
+    /// Adds a request that asks the last question again; its first answer is left out.
+    fn ask_anew(&mut self, one: Logged) {
+        self.truncate(self.session.parts.messages.len() - 2);
+        self.context.truncate(self.context.len() - 2);
+        self.session
+            .parts
+            .source
+            .skip("answer that the agent left out");
+        let known = self.context.len();
+        self.grow(one, known);
+    }
+
+    /// Drops the messages of the history from `at` on.
+    fn truncate(&mut self, at: usize) {
+        self.session.parts.messages.truncate(at);
+        self.history.truncate(at);
+        for map in [&mut self.places, &mut self.shapes] {
+            map.retain(|_, place| *place < at);
+        }
+    }
+
+    /// The answer of a session of one request.
+    fn only_answer(&self) -> Option<&Message> {
+        let is_only = self.is_answered && self.requests == 1;
+        let messages = &self.session.parts.messages;
+        messages.last().filter(|_| is_only).map(|it| &**it)
+    }
+
     /// Adds a request, of which the first `known` messages are not new, and its answer.
     fn grow(&mut self, one: Logged, known: usize) {
         let parts = one.session.parts;
@@ -300,7 +386,9 @@ impl Thread {
         })
     }
 
+    /// Adds the messages that a request brought, and its answer.
     fn add(&mut self, messages: Vec<Arc<Message>>) {
+        self.requests += 1;
         let last = messages.len().saturating_sub(1);
         for (at, mut message) in messages.into_iter().enumerate() {
             let is_known = |call: &ApiCallId| self.calls.contains(call);
@@ -312,18 +400,25 @@ impl Thread {
         }
     }
 
+    /// Whether a request is of the same agent: its tools, and its prompt.
+    fn is_like(&self, one: &Logged) -> bool {
+        let (own, other) = (&self.session.parts, &one.session.parts);
+        // A product may say what its system prompt said elsewhere, once it has compacted.
+        let is_of_key = self.cache_key.is_some() && self.cache_key == one.cache_key;
+        own.tools == other.tools && (own.system == other.system || is_of_key)
+    }
+
     /// How many messages of the history a request keeps; none if it has nothing to do with this
     /// session.
-    fn kept(&self, other: &Session, looks: &[Look], answers: &[Arc<str>]) -> Option<usize> {
-        let (own, other) = (&self.session.parts, &other.parts);
-        if !self.is_answered || own.system != other.system || own.tools != other.tools {
+    fn kept(&self, one: &Logged, looks: &[Look], answers: &[Arc<str>]) -> Option<usize> {
+        if !self.is_answered || !self.is_like(one) {
             return None;
         }
         let begun = self.history.iter().zip(looks);
         let begun = begun.take_while(|(own, look)| own == look).count();
         let found = looks[begun..].iter().filter_map(|look| self.place(look));
         let found = found.count();
-        let mut rest = other.messages[begun..looks.len()].iter();
+        let mut rest = one.session.parts.messages[begun..looks.len()].iter();
         let is_summed_up = rest.any(|it| holds_answer(it, answers));
         (found > 0 || is_summed_up).then_some(begun + found)
     }
@@ -406,12 +501,9 @@ impl Thread {
             return;
         };
         let at = parts.messages.len() - 2;
-        let summary = Arc::from(text(answer));
-        let is_summary = text(answer).chars().count() >= SUMMARY_CHARS
-            && answer.tool_uses().next().is_none()
-            && sent
-                .iter()
-                .any(|it| holds_answer(it, std::slice::from_ref(&summary)));
+        let summary = summary_in(answer);
+        let is_summary = answer.tool_uses().next().is_none()
+            && sent.iter().any(|it| holds_answer(it, summary.as_slice()));
         let whole = Look::of(answer).whole;
         let is_sent_back = looks.iter().any(|look| look.whole == whole);
         let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);
@@ -427,12 +519,8 @@ impl Thread {
             let tags = question.tags.iter().copied();
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });
-        parts.messages.truncate(at);
-        parts.source.skip("request for a summary");
-        self.history.truncate(at);
-        for map in [&mut self.places, &mut self.shapes] {
-            map.retain(|_, place| *place < at);
-        }
+        parts.source.skip(FOR_SUMMARY);
+        self.truncate(at);
         if let Some(kept) = kept {
             self.remember(&kept, false);
             self.session.parts.messages.push(Arc::new(kept));
@@ -483,6 +571,12 @@ fn written(message: &Arc<Message>, answers: &[Arc<str>]) -> Recorded {
 fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     let said = text(message);
     message.role() == Role::User && answers.iter().any(|answer| said.contains(&**answer))
+}
+
+/// The text of an answer that is long enough to be a summary.
+fn summary_in(answer: &Message) -> Option<Arc<str>> {
+    let text = text(answer);
+    (text.chars().count() >= SUMMARY_CHARS).then(|| text.into())
 }
 
 /// The texts of a message.

@@ -132,6 +132,144 @@ skipped: request for a summary: 1
     round_trip(&sessions[0]);
 }
 
+/// An item of a request: what somebody of that role said.
+fn said(role: &str, text: &str) -> Value {
+    let kind = if role == "assistant" {
+        "output_text"
+    } else {
+        "input_text"
+    };
+    json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+}
+
+/// A log of requests: the key of the prompt cache, instructions, items and the answer of each.
+fn log_of(requests: &[(Option<&str>, &str, Vec<Value>, &str)]) -> Vec<Session> {
+    let lines = requests.iter().enumerate().map(|(at, (key, system, input, answer))| {
+        let tools = if *system == "Sum up." { json!([]) } else { json!([{"type": "function", "name": "look", "parameters": {}}]) };
+        let request = json!({"model": "gpt-scripted", "instructions": system, "tools": tools, "input": input, "prompt_cache_key": key});
+        exchange(at as u64 + 1, &request, &json!(10), answer, None)
+    });
+    read("openai-responses", lines.collect::<String>().as_bytes()).expect("a good log")
+}
+
+#[track_caller]
+fn check_one(sessions: &[Session], expected: &str) {
+    let outlines: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(outlines, [expected]);
+    round_trip(&sessions[0]);
+}
+
+#[test]
+fn an_answer_that_the_agent_leaves_out_begins_no_session() {
+    let (ask, again) = (said("user", "Mend it."), said("user", "Use a tool."));
+    let (told, next) = (said("assistant", "A gear is worn."), said("user", "Go on."));
+    let sessions = log_of(&[
+        (None, "You mend clocks.", vec![ask.clone()], "Hm."),
+        (
+            None,
+            "You mend clocks.",
+            vec![ask.clone(), again.clone()],
+            "A gear is worn.",
+        ),
+        (
+            None,
+            "You mend clocks.",
+            vec![ask.clone(), again.clone(), told.clone(), next],
+            "Mended.",
+        ),
+    ]);
+    check_one(
+        &sessions,
+        r#"0 user[typed_user] "Mend it.", "Use a tool."
+1 model[] "A gear is worn." = 10/0/0/0/10
+2 user[typed_user] "Go on."
+3 model[] "Mended." = 10/0/0/0/10
+skipped: answer that the agent left out: 1
+"#,
+    );
+    // Another agent may be asked the same.
+    let sessions = log_of(&[
+        (
+            None,
+            "You mend clocks.",
+            vec![ask.clone()],
+            "A gear is worn.",
+        ),
+        (None, "You mend bells.", vec![ask, again], "It rings."),
+    ]);
+    assert_eq!(sessions.len(), 2);
+}
+
+#[test]
+fn requests_for_summaries_belong_to_the_conversation_that_goes_on_from_them() {
+    const ONE: &str = "The clock is late, because one of its gears is worn down.";
+    const TWO: &str = "The clock has a new gear, and its spring is to be wound daily.";
+    let main = "You mend clocks.";
+    let asked = |prompt: &str| vec![said("user", prompt)];
+    let after = |summary: &str| {
+        vec![
+            said("user", &format!("So far: {summary}")),
+            said("user", "Go on."),
+        ]
+    };
+    let sessions = log_of(&[
+        (None, main, asked("Mend it."), "A gear is worn."),
+        (None, "Sum up.", asked("Mend it. A gear is worn."), ONE),
+        (None, main, after(ONE), "I put a new gear in."),
+        // The second request holds the first summary.
+        (
+            None,
+            "Sum up.",
+            asked(&format!("{ONE} I put a new gear in.")),
+            TWO,
+        ),
+        (None, main, after(TWO), "It runs."),
+    ]);
+    check_one(
+        &sessions,
+        r#"0 user[typed_user] "Mend it."
+1 model[] "A gear is worn." = 10/0/0/0/10
+2 model[] "I put a new gear in." = 10/0/0/0/10
+3 model[] "It runs." = 10/0/0/0/10
+compaction before 2: - 10: (user[compact_summary] "So far: The clock is late, because one of its gears is worn down.", "Go on.")
+compaction before 3: - 10: (user[compact_summary] "So far: The clock has a new gear, and its spring is to be wound daily.", "Go on.")
+skipped: request for a summary: 2
+"#,
+    );
+}
+
+#[test]
+fn a_key_of_the_prompt_cache_names_a_conversation_that_begins_otherwise() {
+    let summary = "The clock is late, because one of its gears is worn down.";
+    let (one, skills) = (
+        said("user", "Why is it late?"),
+        said("developer", "You can solder."),
+    );
+    let context = |key| {
+        log_of(&[
+            (
+                key,
+                "You mend clocks.",
+                vec![skills.clone(), one.clone()],
+                "A gear is worn.",
+            ),
+            (
+                key,
+                "You mend clocks.",
+                vec![
+                    one.clone(),
+                    skills.clone(),
+                    said("user", "Mend it."),
+                    said("user", summary),
+                ],
+                summary,
+            ),
+        ])
+    };
+    assert_eq!(context(None).len(), 2);
+    assert_eq!(context(Some("c")).len(), 1);
+}
+
 /// Codex's preset compacts where Codex did: with the two requests for summaries, these are the
 /// requests 18 and 36.
 #[test]
