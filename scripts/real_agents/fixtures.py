@@ -1,33 +1,42 @@
 """Small logs for tests: what was recorded of a short conversation, and the product's own file, with long texts cut."""
 
+import hashlib
 import json
 import re
 import shutil
 
+from .measure import FILE, PROMPT
 from .model import SUMMARY
 
-LARGEST = 60_000
-STANDARD_SUMMARY = re.compile(re.escape(SUMMARY).replace(r"\{\}", r"\d+"))
+# Longer texts that the script did not write are left out: only that they are the same matters.
+LONGEST = 60
+OURS = re.compile("|".join(re.escape(mark).replace(r"\{\}", r"\d+") for mark in (FILE, PROMPT)))
+OUR_SUMMARY = re.compile(re.escape(SUMMARY).replace(r"\{\}", r"\d+"))
 
 
-def shorten(text, most):
-    """The text's beginning and end; a summary of the scripted model in it stays whole."""
-    found = STANDARD_SUMMARY.search(text)
-    if found:
-        before, after = text[: found.start()], text[found.end() :]
-        return shorten(before, most) + found.group() + shorten(after, most)
-    if len(text) <= most:
+def shorten(text):
+    """What the script wrote of a text, and in place of the rest its length and hash."""
+    if len(text) <= LONGEST:
         return text
-    return f"{text[: most // 2]} [{len(text) - most // 2 * 2} characters] {text[-(most // 2) :]}"
+    kept, end = [], 0
+    for found in sorted([*OURS.finditer(text), *OUR_SUMMARY.finditer(text)], key=lambda it: it.start()):
+        kept += [left_out(text[end : found.start()]), found.group()]
+        end = found.end()
+    return "".join([*kept, left_out(text[end:])])
 
 
-def cut(value, most, key=None):
+def left_out(text):
+    return f"[{len(text)} {hashlib.sha256(text.encode()).hexdigest()[:6]}]" if len(text) > 12 else text
+
+
+def cut(value, key=None):
     if isinstance(value, str):
-        return shorten(value, most)
+        return shorten(value)
     if isinstance(value, list):
-        return [cut_tool(item) if key == "tools" else cut(item, most) for item in value]
+        # Whether an agent has tools matters, and whether they are the same as before.
+        return [cut_tool(item) for item in value[:1]] if key == "tools" else [cut(item) for item in value]
     if isinstance(value, dict):
-        return {name: cut(item, most, name) for name, item in value.items()}
+        return {name: cut(item, name) for name, item in value.items()}
     return value
 
 
@@ -46,18 +55,18 @@ def cut_tool(tool):
     return kept
 
 
-def cut_file(path, most, run):
+def cut_file(path, run):
     """A file of JSON, or of JSON lines, cut; folders of this run get another name."""
     text = path.read_text(encoding="utf-8")
     try:
         values, end = [json.loads(text)], ""
     except ValueError:
         values, end = [json.loads(line) for line in text.splitlines() if line.strip()], "\n"
-    lines = [json.dumps(cut(value, most), ensure_ascii=False, separators=(",", ":")) + end for value in values]
+    lines = [json.dumps(cut(value), ensure_ascii=False, separators=(",", ":")) + end for value in values]
     text = "".join(lines)
     # Products also put a folder's path into names, with other separators.
-    for name in (str(run), str(run).replace("/", "-")):
-        text = text.replace(name, name[0] + name[0].join(("home", "dev")))
+    for between in "/-":
+        text = text.replace(str(run)[1:].replace("/", between), f"home{between}dev")
     return text
 
 
@@ -74,10 +83,7 @@ def write(name, run, own, folder):
         parts.append((own, folder / f"{name}.own{own.suffix}"))
     sizes = {}
     for source, target in parts:
-        for most in (400, 200, 120, 80, 40):
-            text = cut_file(source, most, run)
-            if len(text.encode()) < LARGEST:
-                break
+        text = cut_file(source, run)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
         kind = target.relative_to(folder).parts[0]

@@ -418,7 +418,7 @@ const MASK: &str = "<tool_output_masked";
 const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
-/// The product's answers to that message in the model's place.
+/// What products of this family say in the model's place when they were told of the context.
 pub(super) const ACKS: &[&str] = &[
     "Got it. Thanks for the additional context!",
     "Got it. Thanks for the context!",

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::ImportError;
 use super::assemble::{ORPHANS, add_counts};
+use super::gemini_cli::ACKS;
 use super::kept_context;
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Tag,
@@ -115,34 +116,24 @@ impl Join {
         }
         let kept = threads.iter().enumerate();
         let kept = kept.filter_map(|(at, thread)| Some((thread.kept(&one, &looks, answers)?, at)));
-        match kept.max() {
-            Some((_, at)) => {
-                let asked = asked.to_vec();
-                threads[at].compact(one, &looks, answers);
-                self.take_requests_for_summary(at, &asked);
-            }
-            None => threads.push(Thread::new(one)),
-        }
-    }
-
-    /// Takes out the sessions of one request whose answers stand in the context that a compaction
-    /// of this thread left: they were requests for its summary.
-    fn take_requests_for_summary(&mut self, mut of: usize, context: &[Arc<Message>]) {
-        let mut at = 0;
-        while let Some(thread) = self.threads.get(at) {
-            let summary = thread
-                .only_answer()
-                .filter(|_| at != of)
-                .and_then(summary_in);
-            let summary = summary.as_slice();
-            if context.iter().any(|message| holds_answer(message, summary)) {
-                self.threads.remove(at);
-                of -= usize::from(at < of);
-                self.threads[of].session.parts.source.skip(FOR_SUMMARY);
-            } else {
-                at += 1;
+        let Some((_, mut of)) = kept.max() else {
+            return threads.push(Thread::new(one));
+        };
+        // What a session of one request answered, and stands in this context, is a summary.
+        let mut summaries = Vec::new();
+        let mut at = threads.len().saturating_sub(RECENT_ANSWERS);
+        while let Some(thread) = threads.get(at) {
+            let answer = thread.only_answer().filter(|_| at != of);
+            match answer.and_then(summary_in) {
+                Some(summary) if asked.iter().any(|message| says(message, &summary)) => {
+                    threads.remove(at);
+                    of -= usize::from(at < of);
+                    summaries.push(summary);
+                }
+                _ => at += 1,
             }
         }
+        threads[of].compact(one, &looks, answers, &summaries);
     }
 
     /// The sessions of the log.
@@ -242,7 +233,14 @@ impl Thread {
             requests: 1,
             is_answered,
         };
-        let messages = thread.session.parts.messages.clone();
+        let messages = &mut thread.session.parts.messages;
+        for message in messages.iter_mut() {
+            let is_ack = message.role() == Role::Assistant && ACKS.contains(&&*text(message));
+            if is_ack && message.usage.is_none() {
+                *message = Arc::new((**message).clone().with_tags([Tag::Synthetic]));
+            }
+        }
+        let messages = messages.clone();
         for (at, message) in messages.iter().enumerate() {
             thread.remember(message, is_answered && at + 1 == messages.len());
         }
@@ -436,8 +434,11 @@ impl Thread {
         })
     }
 
-    /// Adds a request that shows what a compaction left.
-    fn compact(&mut self, one: Logged, looks: &[Look], answers: &[Arc<str>]) {
+    /// Adds a request that shows what a compaction left; these summaries were asked for apart.
+    fn compact(&mut self, one: Logged, looks: &[Look], answers: &[Arc<str>], asked: &[Arc<str>]) {
+        for _ in asked {
+            self.session.parts.source.skip(FOR_SUMMARY);
+        }
         let mut parts = one.session.parts;
         let answer = parts.messages.pop();
         self.drop_request_for_summary(&parts.messages, looks);
@@ -468,7 +469,7 @@ impl Thread {
                 None if is_behind(index) && (ends_whole || self.answers_last(&message)) => {
                     added.push(message);
                 }
-                None => left.push(written(&message, answers)),
+                None => left.push(written(&message, answers, asked)),
             }
         }
         if !self.is_context(&left, at) {
@@ -556,9 +557,10 @@ impl Thread {
     }
 }
 
-/// A message that the product wrote; a summary if it holds an answer of the model.
-fn written(message: &Arc<Message>, answers: &[Arc<str>]) -> Recorded {
-    if !holds_answer(message, answers) {
+/// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
+/// user's and holds an answer of the model.
+fn written(message: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
+    if !holds_answer(message, answers) && !asked.iter().any(|it| says(message, it)) {
         return Recorded::Written(message.clone());
     }
     let tags = message.tags.iter().copied();
@@ -569,8 +571,12 @@ fn written(message: &Arc<Message>, answers: &[Arc<str>]) -> Recorded {
 
 /// Whether a message of the user's holds an answer of the model.
 fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
-    let said = text(message);
-    message.role() == Role::User && answers.iter().any(|answer| said.contains(&**answer))
+    message.role() == Role::User && answers.iter().any(|answer| says(message, answer))
+}
+
+/// Whether a message holds this text.
+fn says(message: &Message, wanted: &str) -> bool {
+    text(message).contains(wanted)
 }
 
 /// The text of an answer that is long enough to be a summary.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use proctor::bill::{Bill, Sizes};
 use proctor::model::offline::Offline;
 use proctor::replay::{Models, PreparedSession, Repetitions};
-use proctor::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag};
+use proctor::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag, import};
 use proctor::tokens::{CountedTexts, counter};
 use proctor::units::Tokens;
 use serde_json::{Value, json};
 
-use super::{outline, read, round_trip};
+use super::{fixture, outline, read, round_trip};
 use crate::shared;
 use crate::support::run;
 
@@ -78,6 +78,40 @@ pub(super) fn calls_before_compactions(session: &Session) -> Vec<usize> {
         .iter()
         .map(|one| calls(one.at))
         .collect()
+}
+
+/// Short runs of `scripts/real-agents`: an agent's own file says what its requests say. Qwen Code
+/// puts its first words in front of its context again when it goes on, which its requests show.
+#[test]
+fn files_of_real_agents_and_their_requests_say_the_same() {
+    let told = |name: String| {
+        let sessions = import::load(&fixture(&name)).expect("a good file");
+        let session = sessions.into_iter().max_by_key(|it| it.calls().len());
+        let session = session.expect("a session");
+        assert!(
+            session.source().unknown.is_empty(),
+            "{name}: {:?}",
+            session.source()
+        );
+        round_trip(&session);
+        (session.calls().len(), calls_before_compactions(&session))
+    };
+    for (product, end) in [
+        ("codex", "jsonl"),
+        ("pi", "jsonl"),
+        ("opencode", "json"),
+        ("qwen-code", "jsonl"),
+        ("mini-swe-agent", "json"),
+    ] {
+        let own = told(format!("agents/{product}.own.{end}"));
+        let mut sent = told(format!("agents/{product}.requests.jsonl"));
+        println!("{product}: {own:?} {sent:?}");
+        if product == "qwen-code" {
+            sent.1.retain(|at| own.1.contains(at));
+        }
+        assert_eq!(own, sent, "{product}");
+        assert_eq!(own.1.is_empty(), product == "mini-swe-agent", "{product}");
+    }
 }
 
 #[test]
