@@ -24,9 +24,10 @@ pub use placement::{Client, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
 
 /// The files that come with Proctor.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     ("anthropic.toml", include_str!("price/anthropic.toml")),
     ("openai.toml", include_str!("price/openai.toml")),
+    ("gemini.toml", include_str!("price/gemini.toml")),
 ];
 
 /// The value of `format` in a price file.
@@ -243,23 +244,30 @@ impl Prices {
             .collect()
     }
 
-    /// The schemes of all files, each name once, `none` first: for a model whose prices are known, its
-    /// provider's schemes have the rates of that model and the shortest prefix that is cached for it.
+    /// The schemes of all files, each name once, `none` first. For a model whose prices are known, its
+    /// provider's schemes go before others of their names, and have the rates of that model and the
+    /// shortest prefix that is cached for it.
     pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
         let priced = model.and_then(|model| self.of(model));
+        let is_own = |list: &PriceList| priced.is_some_and(|(of, _)| of.provider == list.provider);
+        let (own, others): (Vec<_>, Vec<_>) = self.lists.iter().partition(|list| is_own(list));
+        let first = |name: &str| {
+            let mut schemes = own.iter().chain(&others).flat_map(|list| &list.schemes);
+            schemes.find(|it| it.name == name)
+        };
         let mut schemes = vec![CacheScheme::none()];
         for list in &self.lists {
-            let own = priced.filter(|(of, _)| of.provider == list.provider);
-            let minimum = own.and_then(|(_, price)| price.minimum_cacheable);
             for scheme in &list.schemes {
-                if schemes.iter().all(|known| known.name != scheme.name) {
-                    let mut scheme = scheme.clone();
-                    scheme.minimum = minimum.unwrap_or(scheme.minimum);
-                    if let Some((_, price)) = own {
-                        scheme.rates = price.per_token.rates(&scheme);
-                    }
-                    schemes.push(scheme);
+                if schemes.iter().any(|known| known.name == scheme.name) {
+                    continue;
                 }
+                let mut scheme = first(&scheme.name).unwrap_or(scheme).clone();
+                let is_priced = own.iter().any(|list| list.has(&scheme.name));
+                if let Some((_, price)) = priced.filter(|_| is_priced) {
+                    scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
+                    scheme.rates = price.per_token.rates(&scheme);
+                }
+                schemes.push(scheme);
             }
         }
         schemes
@@ -275,6 +283,11 @@ fn without_date(model: &str) -> &str {
 }
 
 impl PriceList {
+    /// Whether it has a scheme of this name.
+    fn has(&self, scheme: &str) -> bool {
+        self.schemes.iter().any(|it| it.name == scheme)
+    }
+
     /// Reads a price file; `file` names it in errors and reports.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let table = Table::parse(file, text)?;
