@@ -98,7 +98,8 @@ class Proctor:
         """Calls at which a strategy compacts that session, and how many calls the session has."""
         self.do("run", "--session", session, "--strategy", strategy, *self.settings, "--out", out, "--json")
         cells = [json.loads(line) for line in (out / "cells.jsonl").read_text(encoding="utf-8").splitlines()]
-        [cell] = [cell for cell in cells if cell["strategy"] == strategy and cell["arm"] == "strategy"]
+        name = strategy.partition("[")[0]
+        [cell] = [it for it in cells if it["strategy"].partition("[")[0] == name and it["arm"] == "strategy"]
         # Where a prompt is larger than the window, `overflow` follows the strategy's own stages.
         own = [it for it in cell.get("compactions", []) if strategy != "recorded" or it["stage"] == "recorded"]
         return cell["planned_calls"], sorted({it["call"] for it in own})

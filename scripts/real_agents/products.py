@@ -100,6 +100,10 @@ class Product:
     together: bool = False
     once: bool = False
 
+    def told(self, window):
+        """Overrides of its preset that say what `set_up` tells the product, in brackets."""
+        return ""
+
     @property
     def version(self):
         return self.packages[0].replace("==", "@").rpartition("@")[2]
@@ -175,6 +179,10 @@ class Codex(Product):
 
 
 class Pi(Product):
+    def told(self, window):
+        when = '{ any = ["manual", { all = ["typed", { reserve_tokens = %d }] }], counter = "usage" }' % (window // 10)
+        return f"[summarize.when={when},summarize.keep_last_tokens={window // 5}]"
+
     def set_up(self, place):
         model = {"id": MODEL, "name": MODEL, "reasoning": False, "input": ["text"], "contextWindow": place.window}
         model.update(maxTokens=4096, cost=dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0))
@@ -194,6 +202,11 @@ class Pi(Product):
 
 class OpenCode(Product):
     quiet = {f"OPENCODE_DISABLE_{what}": "1" for what in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")}
+
+    def told(self, window):
+        # It keeps the tokens of an answer free.
+        when = '{ any = ["manual", { reserve_tokens = %d }], counter = "last_usage" }' % (window // 10)
+        return f"[summarize.when={when}]"
 
     def set_up(self, place):
         model = {"name": MODEL, "tool_call": True, "limit": {"context": place.window, "output": place.window // 10}}

@@ -55,19 +55,22 @@ pub enum Measure {
     /// what was appended since, less what was freed since. Before the first prompt all of it is
     /// estimated.
     Usage,
+    /// The same without what was appended: what the last call is known to have taken.
+    LastUsage,
     /// A counter that encodes. Where the scenario counts otherwise, every message is looked at before each
     /// call; each text is encoded once.
     Encoding(&'static str),
 }
 
 /// The measures that are not counters of texts, by the words that settings use.
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 7] = [
     ("scenario", Measure::Scenario),
     ("chars/4", Measure::CharsPer4),
     ("chars/3", Measure::CharsPer3),
     ("bytes/4", Measure::BytesPer4),
     ("padded", Measure::Padded),
     ("usage", Measure::Usage),
+    ("last_usage", Measure::LastUsage),
 ];
 
 /// The part of a prompt that a trigger measures.
@@ -82,7 +85,10 @@ pub enum Scope {
 /// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
     let counters = COUNTERS.iter().map(|(name, _)| *name);
-    ["scenario", "usage"].into_iter().chain(counters).collect()
+    ["scenario", "usage", "last_usage"]
+        .into_iter()
+        .chain(counters)
+        .collect()
 }
 
 impl Default for Trigger {
@@ -229,7 +235,7 @@ impl Measure {
             Self::Padded => {
                 Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
             }
-            Self::Usage => match cx.last_usage {
+            Self::Usage | Self::LastUsage => match cx.last_usage {
                 None => Tokens(texts.chars.div_ceil(4)),
                 // The bill of the last call, and an estimate of what was appended since, less one
                 // of what was removed.
@@ -242,7 +248,11 @@ impl Measure {
                     let then = cx.last_messages.chars + cx.appended.chars;
                     let freed = Tokens(then.saturating_sub(now).div_ceil(4));
                     let added = Tokens(now.saturating_sub(then).div_ceil(4));
-                    return last + Tokens(cx.appended.chars.div_ceil(4)) + added - freed;
+                    let appended = match self {
+                        Self::LastUsage => Tokens::ZERO,
+                        _ => Tokens(cx.appended.chars.div_ceil(4)),
+                    };
+                    return last + appended + added - freed;
                 }
             },
             Self::Encoding(name) if name == cx.counts.counter_name() => texts.tokens,
@@ -392,8 +402,11 @@ mod tests {
         cx.appended.chars = 1_000;
         cx.last_messages.chars -= 1_000;
         assert_eq!(prompt(&cx), Tokens(930 + 250));
+        let last = |cx: &Situation| Measure::LastUsage.of(Scope::Prompt, &context, cx);
+        assert_eq!(last(&cx), Tokens(930));
         cx.last_messages.chars += 600;
         assert_eq!(prompt(&cx), Tokens(930 + 250 - 150));
+        assert_eq!(last(&cx), Tokens(930 - 150));
     }
 
     #[test]
