@@ -540,7 +540,7 @@ fn prepare(
         .with_cache(schemes, scenario.cache.pacing_seconds);
     prepared.asking = scenario.models.asking;
     prepared.faults = Arc::new(scenario.faults.clone());
-    prepared.limits = prices.limits(scenario.provider.name(), agent);
+    prepared.limits = prices.limits(scenario.provider.provider(), agent);
     if let Some(cache) = prepared.cache() {
         cache.client = Client::of(&loaded.session.source().format);
         cache.shown = scenario.cache.breakpoints;

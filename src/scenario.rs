@@ -15,7 +15,7 @@ use crate::model::price::Placement;
 use crate::probe::recovery::Recovery;
 use crate::probe::{ProbeKind, Selection};
 use crate::session::synthetic::{FAMILIES, Language, Recipe};
-use crate::session::wire::Provider;
+use crate::session::wire::{Provider, RuleSet};
 use crate::settings::{CheckedTable, Keys, Place, Reader, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::PRESETS;
@@ -54,7 +54,7 @@ pub struct Scenario {
     /// Repeats of each cell.
     pub repeats: u32,
     /// Whose rules prompts are checked by.
-    pub provider: Provider,
+    pub provider: RuleSet,
     /// Whether prompts are sized as billed, where a session carries usage.
     pub sizes: Sizes,
     /// Whether the conversations of sub-agents are replayed, too.
@@ -111,6 +111,7 @@ fn names(what: &str) -> Vec<&'static str> {
         "placements" => Placement::ALL.map(Placement::name).to_vec(),
         "presets" => PRESETS.iter().map(|(name, _)| *name).collect(),
         "providers" => Provider::ALL.map(Provider::name).to_vec(),
+        "rule_sets" => RuleSet::ALL.map(RuleSet::name).to_vec(),
         "replay_modes" => ReplayMode::ALL.map(ReplayMode::name).to_vec(),
         _ => Vec::new(),
     }
@@ -181,7 +182,7 @@ impl Scenario {
             let problem = format!("the scenario names no {what}");
             return Err(SettingError::new(table.place(), problem).with_hint(hint));
         }
-        let provider = keys.one_of("provider", Provider::ALL, Provider::name);
+        let provider = keys.one_of("provider", RuleSet::ALL, RuleSet::name);
         let sizes = keys.one_of("sizes", [Sizes::Billed, Sizes::Counted], Sizes::name);
         Ok(Self {
             name,

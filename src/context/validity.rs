@@ -1,9 +1,10 @@
-//! The rules of Anthropic and OpenAI for a conversation, checked as it changes: those that a
-//! provider enforces, and those that it lets pass.
+//! The rules of Anthropic, OpenAI and Gemini for a conversation, checked as it changes: those that
+//! a provider enforces, and those that it lets pass.
 //!
 //! Anthropic combines consecutive messages of one role before it looks at them; such a combined
 //! message is called a *turn* here, and [`OrphanResult`](Rule::OrphanResult) to
-//! [`DuplicateResult`](Rule::DuplicateResult) are about turns. OpenAI combines nothing, and takes
+//! [`DuplicateResult`](Rule::DuplicateResult) are about turns. So are those of OpenAI's responses
+//! and of Gemini, which know items and parts. OpenAI's chat completions combine nothing, and take
 //! tool results as messages of their own, which must follow the message that asks for them.
 //! A [`Checker`] follows a context; [`check`] says what is wrong with some entries.
 //!
@@ -17,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Entry, Origin};
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 use crate::session::{Role, Tag};
 
 mod checker;
@@ -93,12 +94,13 @@ pub fn is_summary(entry: &Entry) -> bool {
     matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
 }
 
-/// All rules that these entries, sent to the provider as they are, break.
+/// All rules that these entries, sent to the API as they are, break.
 ///
-/// Rules about more than the entries are not among them: `user_message_altered`, `not_a_summary`
-/// and `not_smaller` need the session or the patch, and are the validity observer's.
-pub fn check(provider: Provider, entries: &[Entry]) -> BTreeSet<Finding> {
-    let mut checker = Checker::new(provider);
+/// Rules about more than the entries are not among them: `thinking_dropped`, `call_changed`,
+/// `user_message_altered`, `not_a_summary`, `not_smaller` and `rewritten_twice` need the session or
+/// the patches, and are the validity observer's.
+pub fn check(rules: RuleSet, entries: &[Entry]) -> BTreeSet<Finding> {
+    let mut checker = Checker::new(rules);
     for entry in entries {
         checker.append(entry);
     }
@@ -106,7 +108,7 @@ pub fn check(provider: Provider, entries: &[Entry]) -> BTreeSet<Finding> {
 }
 
 /// The findings at the beginning and the end of the prompt.
-fn check_ends(provider: Provider, entries: &[Entry]) -> impl Iterator<Item = Finding> {
+fn check_ends(rules: RuleSet, entries: &[Entry]) -> impl Iterator<Item = Finding> {
     let speaks = |entry: Option<&Entry>, role| {
         entry.is_some_and(|entry: &Entry| entry.message.role() == role)
     };
@@ -117,7 +119,7 @@ fn check_ends(provider: Provider, entries: &[Entry]) -> impl Iterator<Item = Fin
     ];
     broken
         .into_iter()
-        .filter(move |(is_broken, rule)| *is_broken && rule.level(provider).is_some())
+        .filter(move |(is_broken, rule)| *is_broken && rule.level(rules).is_some())
         .map(|(_, rule)| Finding {
             rule,
             subject: Subject::Prompt,
@@ -164,15 +166,15 @@ mod tests {
     use super::*;
 
     fn check_entries(entries: &[Entry], expected: &[&str]) {
-        check_with(Provider::Anthropic, entries, expected);
+        check_with(RuleSet::Anthropic, entries, expected);
     }
 
     fn check_openai(text: &str, expected: &[&str]) {
-        check_with(Provider::OpenAi, &entries(text), expected);
+        check_with(RuleSet::OpenAi, &entries(text), expected);
     }
 
-    fn check_with(provider: Provider, entries: &[Entry], expected: &[&str]) {
-        assert_eq!(lines(&check(provider, entries)), expected, "{entries:#?}");
+    fn check_with(rules: RuleSet, entries: &[Entry], expected: &[&str]) {
+        assert_eq!(lines(&check(rules, entries)), expected, "{entries:#?}");
     }
 
     fn check_text(text: &str, expected: &[&str]) {
@@ -290,6 +292,39 @@ mod tests {
         check_openai("U()", &["empty_content: message 0"]);
         check_openai("U(hi) A(~)", &["empty_content: message 1"]);
         check_openai("", &["empty_content: prompt"]);
+    }
+
+    #[test]
+    fn responses_and_gemini_mind_pairs_and_what_belongs_to_a_call() {
+        let responses = RuleSet::OpenAiResponses;
+        let check =
+            |rules, text: &str, expected: &[&str]| check_with(rules, &entries(text), expected);
+        check(responses, "U(hi) A(~ +1) U(so =1 _) A(ok)", &[]);
+        check(responses, "U(hi) A(~) U(so)", &["thinking_last: message 1"]);
+        check(responses, "U(hi) A(~) A(+1) U(=1)", &[]);
+        check(responses, "U(=1)", &["orphan_result: tool use 1"]);
+        let gemini = RuleSet::Gemini;
+        check(
+            gemini,
+            "U(hi) A(~ +1 +2) U(=1 =2) A(~)",
+            &["prefill: prompt"],
+        );
+        check(
+            gemini,
+            "U(hi) A(+1 +2) U(=2 =1)",
+            &["results_reordered: tool use 1"],
+        );
+        check(
+            gemini,
+            "U(hi) A(+1 +2) U(=1)",
+            &["unanswered_use: tool use 2"],
+        );
+        check(
+            RuleSet::Anthropic,
+            "U(hi) A(ok ~) U(so)",
+            &["thinking_last: message 1"],
+        );
+        check(RuleSet::OpenAi, "U(hi) A(ok ~) U(so)", &[]);
     }
 
     #[test]

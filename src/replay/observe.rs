@@ -30,7 +30,7 @@ use crate::probe::judge::Brief;
 use crate::probe::{Item, Probe, Selection};
 use crate::record::{CellRecord, ProbeText};
 use crate::script::Letters;
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
@@ -151,7 +151,7 @@ pub struct ObserverPlans {
     /// The rules by which answers are graded.
     pub(super) rules: Rules,
     letters: Letters,
-    pub(super) provider: Provider,
+    pub(super) api: RuleSet,
     pub(super) cache: Option<Arc<CachePlan>>,
     pub(super) recovery: Option<Arc<RecoveryPlan>>,
 }
@@ -174,7 +174,7 @@ impl ObserverPlans {
             said: Arc::new(SaidNames::new(session)),
             rules,
             letters: health::letters_of(session),
-            provider: Provider::default(),
+            api: RuleSet::default(),
             cache: None,
             recovery: None,
         })
@@ -222,7 +222,7 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
         }
         Replayed::Strategy(strategy, window) => {
             let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
-            observers.push(Box::new(Validity::new(watched.provider)));
+            observers.push(Box::new(Validity::new(watched.api)));
             observers.push(Box::new(LostBeforeRead::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
             observers.push(Box::new(Moments::default()));

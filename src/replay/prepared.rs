@@ -13,7 +13,7 @@ use crate::patterns::PatternsError;
 use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{ContentHash, Tokens};
@@ -101,10 +101,10 @@ impl PreparedSession {
         self
     }
 
-    /// The same, with prompts checked by the rules of this provider instead of Anthropic's.
+    /// The same, with prompts held to these rules instead of Anthropic's.
     #[must_use]
-    pub fn sent_to(mut self, provider: Provider) -> Self {
-        self.watched.provider = provider;
+    pub fn sent_to(mut self, rules: RuleSet) -> Self {
+        self.watched.api = rules;
         self
     }
 

@@ -7,7 +7,7 @@ use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, Scenario};
 use crate::session::Session;
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 use crate::units::{Tokens, Usage};
 
 /// Reads the prices that a scenario asks for.
@@ -71,8 +71,8 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     };
     match (scheme, basis, scenario.provider) {
         (Some(scheme), _, _) => cache(&scheme.name, basis),
-        (None, CacheBasis::Billed, _) | (None, _, Provider::OpenAi) => cache("auto-prefix", basis),
-        (None, _, Provider::Anthropic) => cache("anthropic-5m", basis),
+        (None, CacheBasis::Assumed, RuleSet::Anthropic) => cache("anthropic-5m", basis),
+        (None, _, _) => cache("auto-prefix", basis),
     }
 }
 

@@ -41,6 +41,62 @@ impl fmt::Display for Provider {
     }
 }
 
+/// The API whose rules prompts are held to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleSet {
+    /// Anthropic's messages API.
+    #[default]
+    Anthropic,
+    /// OpenAI's chat completions API.
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// OpenAI's responses API.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    /// Gemini's API.
+    Gemini,
+}
+
+impl RuleSet {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 4] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::OpenAiResponses,
+        Self::Gemini,
+    ];
+
+    /// The name used in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The provider in whose price file its prices and limits are.
+    pub fn provider(self) -> &'static str {
+        match self {
+            Self::OpenAiResponses => "openai",
+            other => other.name(),
+        }
+    }
+
+    /// Whether consecutive messages of one role are looked at as one.
+    pub fn combines_messages(self) -> bool {
+        self != Self::OpenAi
+    }
+}
+
+impl fmt::Display for RuleSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name().fmt(f)
+    }
+}
+
 /// One message as compact JSON. Tool arguments appear as recorded.
 pub fn anthropic_json(message: &Message) -> String {
     anthropic_message(message, |_, json| json)

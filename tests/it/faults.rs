@@ -18,7 +18,7 @@ use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay_observe
 use proctor::scenario::Scenario;
 use proctor::session::Session;
 use proctor::session::synthetic::{self, Length, Recipe};
-use proctor::session::wire::Provider;
+use proctor::session::wire::RuleSet;
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
@@ -84,7 +84,7 @@ fn suffer_in(
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
     let observers: Vec<Box<dyn Observer>> = vec![
         Box::new(Origins(seen.clone())),
-        Box::new(Validity::new(Provider::Anthropic)),
+        Box::new(Validity::new(RuleSet::Anthropic)),
     ];
     let name = cell("own");
     let replay = replay_observed(prepared, name, replayed, &models, &NoClock, observers);

@@ -9,7 +9,7 @@ use proctor::record::CellRecord;
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::Session;
 use proctor::session::import;
-use proctor::session::wire::Provider;
+use proctor::session::wire::RuleSet;
 use proctor::strategy::law::Law;
 use proctor::strategy::preset::PRESETS;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -69,9 +69,9 @@ fn shared_each_recording_under_every_preset_is_accepted() {
 fn under_every_preset(session: &Arc<Session>) -> usize {
     let provider = match session.source().format.as_str() {
         "mini-swe-agent" | "openai-chat" | "openai-responses" | "tau-bench" | "tau2" => {
-            Provider::OpenAi
+            RuleSet::OpenAi
         }
-        _ => Provider::Anthropic,
+        _ => RuleSet::Anthropic,
     };
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let models = Models {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proctor::context::validity::{Checker, Rule, check};
 use proctor::context::{Context, Entry, Origin};
-use proctor::session::wire::Provider;
+use proctor::session::wire::RuleSet;
 use proctor::session::{ContentBlock, JsonText, Message, Role, ToolClass, ToolResult, ToolUse};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -21,11 +21,11 @@ proptest! {
     #[test]
     fn following_a_context_is_as_good_as_looking_at_it(
         happenings in contexts::happenings(),
-        provider in prop::sample::select(&Provider::ALL[..]),
+        rules in prop::sample::select(&RuleSet::ALL[..]),
     ) {
         let counts = contexts::counts();
         let mut context = Context::default();
-        let mut checker = Checker::new(provider);
+        let mut checker = Checker::new(rules);
         for happening in &happenings {
             match happening {
                 Happening::Append(origin, message) => {
@@ -38,11 +38,11 @@ proptest! {
                     checker.patch(&contexts::apply(&mut context, edits, &counts).unwrap());
                 }
                 Happening::Look => {
-                    prop_assert_eq!(checker.findings(), check(provider, context.entries()));
+                    prop_assert_eq!(checker.findings(), check(rules, context.entries()));
                 }
             }
         }
-        prop_assert_eq!(checker.findings(), check(provider, context.entries()));
+        prop_assert_eq!(checker.findings(), check(rules, context.entries()));
     }
 }
 
@@ -95,7 +95,7 @@ fn broken(messages: &Value, prompt: &Value) -> BTreeSet<&'static str> {
         .iter()
         .map(|json| Entry::new(Origin::Authored, Arc::new(message(json)), &counts))
         .collect();
-    let mut broken: BTreeSet<&str> = check(Provider::Anthropic, &entries)
+    let mut broken: BTreeSet<&str> = check(RuleSet::Anthropic, &entries)
         .iter()
         .filter_map(|finding| match finding.rule {
             Rule::EmptyContent | Rule::EmptyText => Some("empty"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
 use crate::context::{Applied, Entry, Origin, signed};
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 use crate::session::{ContentBlock, Role};
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ thread_local! {
 /// the turn before its first edit to the end.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
-    provider: Provider,
+    rules: RuleSet,
     entries: Vec<Entry>,
     /// The findings about each entry; entries behind the last one here are not checked yet.
     found: Vec<Vec<Finding>>,
@@ -30,8 +30,10 @@ pub struct Checker {
     uses: BTreeMap<Arc<str>, usize>,
     /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
-    /// Ids that a tool result in the last turn may answer.
-    asked: BTreeSet<Arc<str>>,
+    /// Ids that a tool result in the last turn may answer, each with its place among them.
+    asked: BTreeMap<Arc<str>, usize>,
+    /// The last place that a tool result in the last turn has answered.
+    reached: usize,
     /// Ids that a tool result in the last turn has answered.
     answered: BTreeSet<Arc<str>>,
     /// Whether nothing but tool results was seen in the last turn.
@@ -41,10 +43,10 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Follows an empty context whose prompts go to this provider.
-    pub fn new(provider: Provider) -> Self {
+    /// Follows an empty context whose prompts are held to these rules.
+    pub fn new(rules: RuleSet) -> Self {
         Self {
-            provider,
+            rules,
             ..Self::default()
         }
     }
@@ -102,7 +104,7 @@ impl Checker {
                 std::iter::repeat_n(*range, count.min(2))
             },
         )));
-        findings.extend(check_ends(self.provider, &self.entries));
+        findings.extend(check_ends(self.rules, &self.entries));
         findings
     }
 
@@ -145,7 +147,7 @@ impl Checker {
         let at = self.found.len();
         self.found.push(Vec::new());
         let role = entry.message.role();
-        let combines = self.provider == Provider::Anthropic;
+        let combines = self.rules.combines_messages();
         let begins = at == 0 || self.entries[at - 1].message.role() != role;
         if begins {
             self.begin_turn(at, role);
@@ -153,6 +155,9 @@ impl Checker {
         if role == Role::Assistant && (begins || !combines) {
             // Where messages are not combined, only the last one of a turn is answered.
             self.unanswered.clear();
+        }
+        if role == Role::Assistant && !begins {
+            self.drop_found(at - 1, |found| found.rule == Rule::ThinkingLast);
         }
         let own = || Subject::of(&entry.origin);
         let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
@@ -189,6 +194,9 @@ impl Checker {
             }
             self.results_may_follow &= !combines;
         }
+        if role == Role::Assistant && content.last().is_some_and(is_thought) {
+            self.find(at, Rule::ThinkingLast, own());
+        }
         // A message's own results are sent before the rest of it.
         let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
         self.results_may_follow &= content.iter().all(is_result);
@@ -198,24 +206,35 @@ impl Checker {
     fn begin_turn(&mut self, at: usize, role: Role) {
         self.answered.clear();
         self.results_may_follow = true;
-        let before = match (role, self.provider) {
+        let before = match (role, self.rules.combines_messages()) {
             (Role::Assistant, _) => at..at,
-            (Role::User, Provider::Anthropic) => self.turn_start(at)..at,
-            (Role::User, Provider::OpenAi) => at.saturating_sub(1)..at,
+            (Role::User, true) => self.turn_start(at)..at,
+            (Role::User, false) => at.saturating_sub(1)..at,
         };
         let before = self.entries[before].iter();
-        self.asked = before
-            .flat_map(|entry| entry.message.tool_uses())
-            .map(|(_, tool_use)| tool_use.id.clone())
+        let asked = before.flat_map(|entry| entry.message.tool_uses());
+        self.asked = asked
+            .zip(0..)
+            .map(|((_, tool_use), place)| (tool_use.id.clone(), place))
             .collect();
+        self.reached = 0;
     }
 
     fn check_result(&mut self, at: usize, role: Role, id: &Arc<str>) {
         let subject = || Subject::ToolUse(id.clone());
-        if !self.asked.contains(id) {
-            self.find(at, Rule::OrphanResult, subject());
-        } else if !self.results_may_follow {
-            self.find(at, Rule::ResultsNotFirst, subject());
+        match self.asked.get(id).copied() {
+            None => {
+                self.find(at, Rule::OrphanResult, subject());
+            }
+            Some(place) => {
+                if !self.results_may_follow {
+                    self.find(at, Rule::ResultsNotFirst, subject());
+                }
+                if place < self.reached {
+                    self.find(at, Rule::ResultsReordered, subject());
+                }
+                self.reached = self.reached.max(place);
+            }
         }
         if !self.answered.insert(id.clone()) {
             self.find(at, Rule::DuplicateResult, subject());
@@ -226,16 +245,27 @@ impl Checker {
                 subject: subject(),
             };
             for at in self.unanswered.remove(id).into_iter().flatten() {
-                self.found[at].retain(|found| *found != finding);
-                drop_one(&mut self.standing, &finding);
+                self.drop_found(at, |found| *found == finding);
             }
         }
+    }
+
+    /// Drops findings about an entry that what follows it has settled.
+    fn drop_found(&mut self, at: usize, is_settled: impl Fn(&Finding) -> bool) {
+        let standing = &mut self.standing;
+        self.found[at].retain(|found| {
+            let is_settled = is_settled(found);
+            if is_settled {
+                drop_one(standing, found);
+            }
+            !is_settled
+        });
     }
 
     /// Adds a finding about an entry, unless the provider does not mind or it is there already.
     fn find(&mut self, at: usize, rule: Rule, subject: Subject) -> bool {
         let finding = Finding { rule, subject };
-        let is_new = rule.level(self.provider).is_some() && !self.found[at].contains(&finding);
+        let is_new = rule.level(self.rules).is_some() && !self.found[at].contains(&finding);
         if is_new {
             *self.standing.entry(finding.clone()).or_default() += 1;
             self.found[at].push(finding);

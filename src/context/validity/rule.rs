@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::session::wire::Provider;
+use crate::session::wire::RuleSet;
 
 /// How bad a finding is.
 #[derive(
@@ -28,22 +28,27 @@ pub enum Rule {
     OrphanResult,
     UnansweredUse,
     ResultsNotFirst,
+    ResultsReordered,
     DuplicateResult,
     DuplicateUse,
     FirstNotUser,
     EmptyContent,
     EmptyText,
     ThinkingEdited,
+    ThinkingDropped,
+    ThinkingLast,
+    CallChanged,
     Prefill,
     UserMessageAltered,
     OverlappingSummaries,
     NotASummary,
     NotSmaller,
+    RewrittenTwice,
 }
 
 static PAGE: &str = include_str!("../../../docs/validity.md");
 
-/// The rows of the page's table: name, what breaks the rule, and a level for each provider.
+/// The rows of the page's table: name, what breaks the rule, and a level for each API.
 static ROWS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
     let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect())
@@ -61,13 +66,9 @@ impl Rule {
         self.cell(0).trim_matches('`')
     }
 
-    /// How bad it is to break it; none where the provider takes it.
-    pub fn level(self, provider: Provider) -> Option<Level> {
-        let cell = match provider {
-            Provider::Anthropic => self.cell(2),
-            Provider::OpenAi => self.cell(3),
-        };
-        match cell.split(' ').next() {
+    /// How bad it is to break it; none where the API takes it.
+    pub fn level(self, rules: RuleSet) -> Option<Level> {
+        match self.cell(2 + rules as usize).split(' ').next() {
             Some("rejected") => Some(Level::Rejected),
             Some("warning") => Some(Level::Warning),
             _ => None,
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_page_lists_the_rules_in_their_order_and_where_each_is_documented() {
-        assert_eq!(ROWS.len(), Rule::NotSmaller as usize + 1);
+        assert_eq!(ROWS.len(), Rule::RewrittenTwice as usize + 1);
         for (name, rule) in [
             ("orphan_result", Rule::OrphanResult),
             ("first_not_user", Rule::FirstNotUser),
@@ -97,12 +98,12 @@ mod tests {
             assert_eq!(rule.name(), name);
         }
         for row in ROWS.iter() {
-            assert_eq!(row.len(), 4, "{row:?}");
+            assert_eq!(row.len(), 2 + RuleSet::ALL.len(), "{row:?}");
             for level in &row[2..] {
                 // A rejection has a documented source, and a level that is not a finding has none.
                 let source = level
                     .split_once(" [")
-                    .map(|(_, source)| format!("{}. ", &source[..1]));
+                    .map(|(_, source)| format!("{}. ", source.trim_end_matches(']')));
                 assert_eq!(
                     source.is_none(),
                     matches!(*level, "warning" | "–"),

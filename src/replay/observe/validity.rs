@@ -4,7 +4,8 @@ use super::prelude::*;
 use super::{CallView, Observer};
 use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary, summary};
 use crate::record::Violation;
-use crate::session::wire::Provider;
+use crate::session::ToolUse;
+use crate::session::wire::RuleSet;
 
 /// Follows the context and the full history side by side.
 ///
@@ -13,7 +14,7 @@ use crate::session::wire::Provider;
 /// and patched since the last one.
 #[derive(Debug, Default)]
 pub struct Validity {
-    provider: Provider,
+    rules: RuleSet,
     sent: Checker,
     history: Checker,
     /// Messages of the session that are in `history`.
@@ -23,6 +24,9 @@ pub struct Validity {
     /// Whether the context holds it word for word; `None` if it may have changed.
     is_whole: Option<bool>,
     summaries: Summaries,
+    calls: ToolCalls,
+    /// The addresses of messages that stages wrote since the last call.
+    written: BTreeSet<usize>,
     /// Findings about patches since the last call.
     patches: BTreeSet<Finding>,
     /// Findings that stood at the last call, with the call at which they first did.
@@ -41,18 +45,33 @@ impl Observer for Validity {
     fn entered(&mut self, entry: &Entry) {
         self.forget(entry);
         self.summaries.enters(entry);
+        self.calls.enters(entry);
     }
 
     fn left(&mut self, entry: &Entry) {
         self.forget(entry);
         self.summaries.leaves(entry);
+        self.calls.leaves(entry);
     }
 
     fn patched(&mut self, applied: &Applied) {
         self.sent.patch(applied);
         let change = &applied.change;
-        applied.written().for_each(|entry| self.entered(entry));
-        change.removed.iter().for_each(|entry| self.left(entry));
+        let mut removed = change.removed.iter().map(address);
+        if removed.any(|it| self.written.contains(&it)) {
+            self.patches.insert(Finding {
+                rule: Rule::RewrittenTwice,
+                subject: Subject::Stage(applied.stage.clone()),
+            });
+        }
+        for entry in &change.removed {
+            self.written.remove(&address(entry));
+            self.left(entry);
+        }
+        for entry in applied.written() {
+            self.written.insert(address(entry));
+            self.entered(entry);
+        }
         if !change.removed.is_empty() && change.after.tokens >= change.before.tokens {
             self.patches.insert(Finding {
                 rule: Rule::NotSmaller,
@@ -69,7 +88,11 @@ impl Observer for Validity {
             findings.retain(|finding| !own.contains(finding));
         }
         findings.append(&mut self.patches);
+        self.written.clear();
         findings.extend(self.summaries.findings(view.session));
+        self.calls.look(view.session);
+        let spoke = self.user_message.unwrap_or_default();
+        findings.extend(self.calls.findings(self.rules, view, spoke));
         if let Some(at) = self.user_message
             && !*self.is_whole.get_or_insert_with(|| holds(view, at))
         {
@@ -90,12 +113,12 @@ impl Observer for Validity {
 }
 
 impl Validity {
-    /// Checks prompts by the rules of this provider.
-    pub fn new(provider: Provider) -> Self {
+    /// Holds prompts to these rules.
+    pub fn new(rules: RuleSet) -> Self {
         Self {
-            provider,
-            sent: Checker::new(provider),
-            history: Checker::new(provider),
+            rules,
+            sent: Checker::new(rules),
+            history: Checker::new(rules),
             ..Self::default()
         }
     }
@@ -128,10 +151,10 @@ impl Validity {
     fn note(&mut self, findings: BTreeSet<Finding>, call: usize) {
         let end = self.next;
         self.next = call + 1;
-        let (closed, provider) = (&mut self.closed, self.provider);
+        let (closed, rules) = (&mut self.closed, self.rules);
         self.open.retain(|finding, first| {
             let stands = call == end && findings.contains(finding);
-            if !stands && let Some(level) = finding.rule.level(provider) {
+            if !stands && let Some(level) = finding.rule.level(rules) {
                 closed.push(Violation {
                     call: *first,
                     calls: end - *first,
@@ -146,6 +169,105 @@ impl Validity {
             self.open.entry(finding).or_insert(call);
         }
     }
+}
+
+/// Tool calls in the context that are no longer as the model made them, by the session's messages.
+#[derive(Debug, Default)]
+struct ToolCalls {
+    /// Entries with calls that were written since the last call, by the addresses of their messages.
+    new: BTreeMap<usize, Entry>,
+    /// Messages that lack the thinking in front of their calls, with the addresses.
+    without_thinking: BTreeMap<usize, usize>,
+    /// Messages of which the first call was changed, with the addresses.
+    changed: BTreeMap<usize, usize>,
+}
+
+impl ToolCalls {
+    fn enters(&mut self, entry: &Entry) {
+        let is_whole = matches!(entry.origin, Origin::Verbatim(_) | Origin::Restored(_));
+        if !is_whole && only_message(entry).is_some() && first_use(&entry.message).is_some() {
+            self.new.insert(address(entry), entry.clone());
+        }
+    }
+
+    fn leaves(&mut self, entry: &Entry) {
+        let at = address(entry);
+        if self.new.remove(&at).is_none()
+            && let Some(message) = only_message(entry)
+        {
+            for of in [&mut self.without_thinking, &mut self.changed] {
+                if of.get(&message) == Some(&at) {
+                    of.remove(&message);
+                }
+            }
+        }
+    }
+
+    /// Compares what was written with what the session said.
+    fn look(&mut self, session: &Session) {
+        for (at, entry) in std::mem::take(&mut self.new) {
+            let Some(message) = only_message(&entry) else {
+                continue;
+            };
+            let own = session.message(message);
+            if count_thinking(&entry.message) < count_thinking(own) {
+                self.without_thinking.insert(message, at);
+            }
+            if first_use(&entry.message) != first_use(own) {
+                self.changed.insert(message, at);
+            }
+        }
+    }
+
+    /// The calls that this API minds at a call, since the user spoke with message `spoke`.
+    fn findings(&self, rules: RuleSet, view: &CallView<'_>, spoke: usize) -> Vec<Finding> {
+        let of = |rule| {
+            move |message: &usize| Finding {
+                rule,
+                subject: Subject::Message(*message),
+            }
+        };
+        let dropped = of(Rule::ThinkingDropped);
+        match rules {
+            RuleSet::Anthropic => {
+                let mut said = view.session.messages()[..view.before].iter();
+                let last = said.rposition(|it| it.role() == Role::Assistant);
+                let last = last.filter(|at| self.without_thinking.contains_key(at));
+                last.iter().map(dropped).collect()
+            }
+            RuleSet::OpenAiResponses => self.without_thinking.keys().map(dropped).collect(),
+            RuleSet::Gemini => {
+                let of_turn = self.changed.range(spoke..);
+                of_turn.map(|(at, _)| of(Rule::CallChanged)(at)).collect()
+            }
+            RuleSet::OpenAi => Vec::new(),
+        }
+    }
+}
+
+/// The session's message that an entry is made of, if it is one.
+fn only_message(entry: &Entry) -> Option<usize> {
+    match &entry.origin {
+        Origin::Derived(ranges) => match &ranges[..] {
+            [range] if range.len() == 1 => Some(range.start),
+            _ => None,
+        },
+        other => other.message(),
+    }
+}
+
+fn first_use(message: &Message) -> Option<&ToolUse> {
+    message.tool_uses().next().map(|(_, it)| it)
+}
+
+fn count_thinking(message: &Message) -> usize {
+    let is_thinking = |block: &&ContentBlock| matches!(block, ContentBlock::Thinking(_));
+    message.content().iter().filter(is_thinking).count()
+}
+
+/// Where the entry's message is kept: entries share messages, and a message is never written to.
+fn address(entry: &Entry) -> usize {
+    Arc::as_ptr(&entry.message).addr()
 }
 
 /// Whether the message holds words of the user: more than tool results, and not injected.

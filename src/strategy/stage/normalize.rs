@@ -114,7 +114,12 @@ impl Normalize {
                 _ => true,
             };
             let left = entry.message.content().iter().filter(is_answered);
-            pieces.extend(rewritten(entry, left.cloned().collect(), cx));
+            let mut left: Vec<ContentBlock> = left.cloned().collect();
+            // Thinking that led to nothing else goes with the call.
+            while matches!(left.last(), Some(ContentBlock::Thinking(_))) {
+                left.pop();
+            }
+            pieces.extend(rewritten(entry, left, cx));
         }
         pieces
     }

@@ -64,7 +64,7 @@ const FEATURES: &[Feature] = &[
             // It does not use the larger window of its models.
             ("runner/native", "claude_code"),
             // A provider and presets of the same names.
-            ("session/wire", "anthropic"),
+            ("session/wire", "anthropic openai_responses"),
             (
                 "strategy/preset/built_in",
                 "claude_code cline codex copilot_cli gemini_cli goose opencode openhands pi qwen_code",

@@ -48,6 +48,10 @@ fn summary(start: usize, end: usize) -> Origin {
 
 /// Replays a session with these changes; each violation is `rule: subject @ call × calls`.
 fn check(text: &str, changes: &[Change], expected: &[&str]) {
+    check_by(RuleSet::Anthropic, text, changes, expected);
+}
+
+fn check_by(rules: RuleSet, text: &str, changes: &[Change], expected: &[&str]) {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let session = Session::new(SessionParts {
         id: "s".into(),
@@ -55,7 +59,7 @@ fn check(text: &str, changes: &[Change], expected: &[&str]) {
         ..SessionParts::default()
     });
     let session = session.unwrap();
-    let mut observer = Box::<Validity>::default();
+    let mut observer = Box::new(Validity::new(rules));
     let edits = |call| {
         let due = changes.iter().filter(|change| change.call == call);
         due.map(|change| change.edit.clone()).collect()
@@ -237,4 +241,73 @@ fn a_summary_is_no_question_and_names_something() {
 fn a_patch_that_frees_nothing_is_seen_once() {
     let grows = edit(2, 2, 0, "[what the tool found was cleared]");
     check(WORK, &[grows], &["not_smaller: stage test @ 2 × 1"]);
+}
+
+/// Each message thinks, and asks for a tool.
+const THOUGHT: &str = "U(do-the-task) A(~ +1) U(=1) A(~ +2) U(=2) A(~ +3) U(=3) A(done)";
+
+#[test]
+fn thinking_belongs_to_the_calls_it_led_to() {
+    let without = |call, at: usize, use_: &str| {
+        let text = format!("A({use_})");
+        replace(call, at..at + 1, &[(summary(at, at + 1), &text)])
+    };
+    // Anthropic minds the last message of the model alone, and as long as it is the last.
+    check(THOUGHT, &[without(2, 1, "+1")], &[]);
+    let last = ["thinking_dropped!: message 3 @ 2 × 1"];
+    check(THOUGHT, &[without(2, 3, "+2")], &last);
+    let by = |rules, expected: &[&str]| check_by(rules, THOUGHT, &[without(2, 1, "+1")], expected);
+    by(
+        RuleSet::OpenAiResponses,
+        &["thinking_dropped!: message 1 @ 2 × 2"],
+    );
+    by(RuleSet::OpenAi, &[]);
+    by(RuleSet::Gemini, &[]);
+    // Gone with its call, it is missed by nobody.
+    let gone = replace(2, 1..3, &[(summary(1, 3), "U(so-far)")]);
+    check_by(RuleSet::OpenAiResponses, THOUGHT, &[gone], &[]);
+}
+
+#[test]
+fn gemini_wants_the_calls_of_the_turn_as_they_were_made() {
+    let changed = [edit(2, 1, 1, "shorter")];
+    let larger = "not_smaller: stage test @ 2 × 1";
+    let expected = ["call_changed!: message 1 @ 2 × 2", larger];
+    check_by(RuleSet::Gemini, THOUGHT, &changed, &expected);
+    check(THOUGHT, &changed, &[larger]);
+    let spoke = "U(do-the-task) A(~ +1) U(=1) A(done) U(and-this) A(+2) U(=2) A(done)";
+    check_by(
+        RuleSet::Gemini,
+        spoke,
+        &[edit(3, 1, 1, "shorter")],
+        &["not_smaller: stage test @ 3 × 1"],
+    );
+}
+
+#[test]
+fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let summary = |text| replace(0, 1..3, &[(summary(1, 3), text)]).edit;
+    let again = replace(0, 1..2, &[(self::summary(1, 3), "U(so)")]).edit;
+    let mut context = Context::default();
+    let mut observer = Validity::default();
+    for entry in short::entries(WORK) {
+        context.append(entry);
+    }
+    let mut patch = |observer: &mut Validity, edit: Edit| {
+        observer.patched(&Applied {
+            call: 0,
+            stage: "test".into(),
+            reason: String::new(),
+            change: context.apply(vec![edit], &counts).unwrap(),
+            is_still_over: false,
+        });
+        let rules = observer.patches.iter().map(|it| it.rule);
+        rules.filter(|it| *it == Rule::RewrittenTwice).count()
+    };
+    assert_eq!(patch(&mut observer, summary("U(a-long-summary-of-it)")), 0);
+    // A prompt held it.
+    observer.written.clear();
+    assert_eq!(patch(&mut observer, again.clone()), 0);
+    assert_eq!(patch(&mut observer, again), 1);
 }
