@@ -10,6 +10,7 @@
 //! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to be
 //! mended in `warnings`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -247,7 +248,7 @@ pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
 }
 
 /// Reads all sessions of the file or folder at `path` by this importer, as the user demands.
-pub fn load_as(path: &Path, importer: &Importer) -> Result<Vec<Session>, ImportError> {
+pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>, ImportError> {
     load_with_truth(path, Some(importer)).map(sessions)
 }
 
@@ -255,27 +256,71 @@ pub fn load_as(path: &Path, importer: &Importer) -> Result<Vec<Session>, ImportE
 /// importer, in any format.
 pub fn load_with_truth(
     path: &Path,
-    importer: Option<&Importer>,
+    importer: Option<&'static Importer>,
 ) -> Result<Vec<Recording>, ImportError> {
+    let is_named = importer.is_some();
+    let (recordings, format) = load_any(path, importer)?;
+    if !is_named && format != native::IMPORTER.format {
+        is_understood(path, format, &recordings)?;
+    }
+    Ok(recordings)
+}
+
+/// Refuses what was taken for a format, and says next to nothing in it.
+fn is_understood(
+    path: &Path,
+    format: &'static str,
+    recordings: &[Recording],
+) -> Result<(), ImportError> {
+    let sessions = recordings.iter().map(|it| &it.session);
+    let (mut answers, mut messages, mut unknown) = (0, 0, BTreeMap::<&str, u64>::new());
+    for session in sessions {
+        answers += session.calls().len();
+        messages += session.messages().len() as u64;
+        for (what, count) in &session.source().unknown {
+            *unknown.entry(what).or_default() += count;
+        }
+    }
+    if answers == 0 {
+        return Err(ImportError::NoAnswer(path.to_owned(), format));
+    }
+    if unknown.values().sum::<u64>() > messages {
+        let what: Vec<String> = unknown
+            .iter()
+            .map(|(it, n)| format!("{it} × {n}"))
+            .collect();
+        let what = what.join(", ");
+        return Err(ImportError::NotUnderstood(path.to_owned(), format, what));
+    }
+    Ok(())
+}
+
+/// Reads all sessions of the file or folder, and says by which format.
+fn load_any(
+    path: &Path,
+    importer: Option<&'static Importer>,
+) -> Result<(Vec<Recording>, &'static str), ImportError> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let importer = importer.or_else(|| importer_of_folder(&folder));
-        let read = importer.and_then(|it| it.import_folder(&folder));
-        return read.unwrap_or_else(|| Err(ImportError::Directory(path.to_owned())));
+        let read = importer.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
+        let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        return Ok((read?, format));
     }
     let (head, mut input) = open(path)?;
     if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
         return Err(ImportError::TooLarge(path.to_owned(), MAX_FILE));
     }
     if sqlite::is_database(&head) {
-        return sqlite::load(path).map(recordings);
+        // A database holds the sessions that it holds.
+        return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
     }
     let Some(importer) = importer.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
     let folder = importer.folder.as_ref().and_then(|it| (it.of_file)(path));
     if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
-        return read;
+        return Ok((read?, importer.format));
     }
     let mut recordings = importer.import_with_truth(path, &mut input)?;
     if importer.format == native::IMPORTER.format
@@ -283,7 +328,7 @@ pub fn load_with_truth(
     {
         truth::add_from_file(path, recording)?;
     }
-    Ok(recordings)
+    Ok((recordings, importer.format))
 }
 
 fn recordings(sessions: Vec<Session>) -> Vec<Recording> {

@@ -543,17 +543,26 @@ fn reads_a_line_of_ten_megabytes() {
 }
 
 #[test]
+fn a_torn_line_in_the_middle_is_left_out_and_two_records_on_one_line_are_read() {
+    let [one, two, three] = ["1", "2", "3"].map(|id| user(id, "", id));
+    let text = format!("{one}\n{}\n{two}{three}\n", &one[..40]);
+    let sessions = read("claude-code", text.as_bytes()).expect("mended");
+    assert_eq!(
+        outline(&sessions[0]),
+        "0 user[typed_user] \"1\", \"2\", \"3\"\n\
+         warning: line 2 is no JSON and is left out: 1\n\
+         warning: several records on one line: 1\n"
+    );
+}
+
+#[test]
 fn says_where_a_recording_is_broken() {
     let good = user("u", "", "a");
     refuses(b"", " holds no conversation");
     refuses(b"{\"type\":\"mode\"}\n", " holds no conversation");
     refuses(
-        format!("{good}\n{{\"type\":\n{good}\n").as_bytes(),
-        ": line 2, column 8: EOF while parsing a value",
-    );
-    refuses(
-        format!("{good}\n{good}{good}\n").as_bytes(),
-        &format!(": line 2, column {}: trailing characters", good.len() + 1),
+        format!("{{\"type\":\n{good}\n{{\"type\":\n").as_bytes(),
+        ": line 1, column 8: EOF while parsing a value",
     );
     refuses(b"\0\0\0\0\n", ": line 1, column 1: expected value");
     refuses(b"[1]\n", " holds no conversation");
@@ -661,6 +670,32 @@ fn shared_claude_code_recordings_are_read_whole() {
 }
 
 #[test]
+fn what_says_next_to_nothing_in_a_format_is_refused_unless_the_format_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("chat.jsonl");
+    let refused = |text: &str, expected: &str| {
+        std::fs::write(&path, text).expect("the folder can be written to");
+        let error = import::load(&path).expect_err(expected).to_string();
+        assert!(error.ends_with(expected), "{error}");
+        let importer = import::importer("claude-code");
+        import::load_as(&path, importer.expect("a format")).expect("named");
+    };
+    let asked = user("u", "", "Anybody?");
+    refused(
+        &asked,
+        "looks like claude-code, and holds no answer of a model",
+    );
+    let answer = model("v", "u", "1", r#"{"type":"text","text":"I."}"#);
+    let strange = r#"{"type":"oracle","words":"the mill stands still"}"#;
+    refused(
+        &[&asked, &answer, strange, strange, strange, strange, strange]
+            .map(|it| format!("{it}\n"))
+            .concat(),
+        "looks like claude-code, but most of it is not understood: record oracle × 5",
+    );
+}
+
+#[test]
 fn tells_a_format_by_the_start_of_a_line_that_is_longer_than_it_looks() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let long = "x".repeat(100_000);
@@ -671,6 +706,10 @@ fn tells_a_format_by_the_start_of_a_line_that_is_longer_than_it_looks() {
         r#"{{"format": "proctor-session","version":1,"id":"a","system":"{long}"}}
 {{"role":"user","content":[{{"type":"text","text":"a"}}]}}
 "#
+    );
+    let claude = format!(
+        "{claude}\n{}\n",
+        model("v", "u", "1", r#"{"type":"text","text":"Yes."}"#)
     );
     for (text, format) in [(claude, "claude-code"), (native, "native")] {
         let path = folder.path().join(format);

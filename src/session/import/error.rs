@@ -100,6 +100,12 @@ pub enum ImportError {
     /// A recording without a single message.
     #[error("`{}` holds no conversation", .0.display())]
     NoConversation(PathBuf),
+    /// A file that looks like this format, and holds no answer of a model.
+    #[error("`{}` looks like {}, and holds no answer of a model", .0.display(), .1)]
+    NoAnswer(PathBuf, &'static str),
+    /// A file that looks like this format, of which most is not understood: what, and how often.
+    #[error("`{}` looks like {}, but most of it is not understood: {}", .0.display(), .1, .2)]
+    NotUnderstood(PathBuf, &'static str, String),
     /// An archive cannot be unpacked.
     #[error("`{}` is a damaged archive: {}", .0.display(), .1)]
     Archive(PathBuf, String),
@@ -120,6 +126,7 @@ impl ImportError {
                 | Self::Empty(_)
                 | Self::NoConversation(_)
                 | Self::NoMessages(..)
+                | Self::NoAnswer(..)
                 | Self::UnknownFormat(_)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
@@ -139,6 +146,10 @@ impl ImportError {
             }
             Self::Empty(_) | Self::NoConversation(_) | Self::NoMessages(..) => {
                 "leave the file out; the product wrote nothing worth replaying"
+            }
+            Self::NoAnswer(..) | Self::NotUnderstood(..) => {
+                "it may be of another product, or of a newer version: `proctor import --format NAME` \
+                 reads it as that all the same"
             }
             Self::UnknownFormat(_) => {
                 "`proctor import --format NAME` reads it as that; \

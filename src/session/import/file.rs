@@ -2,13 +2,15 @@
 //! JSON values.
 //!
 //! Recordings are untidy: a byte-order mark, CRLF, blank lines, a last line that was never
-//! finished, half of a surrogate pair where a product cut a string. [`SourceFile::text`] mends
-//! these flaws and counts them. The rest is refused with its place in the file.
+//! finished, two records on one line, half of a surrogate pair where a product cut a string.
+//! [`SourceFile::text`] mends these flaws and counts them, and a few lines that are no JSON are left
+//! out. The rest is refused with its place in the file.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -143,13 +145,17 @@ impl SourceText {
         Lines {
             file: self,
             rest: Some(&self.text),
+            joined: "",
             number: 0,
             max_line: MAX_LINE,
+            read: 0,
+            unreadable: Unreadable::default(),
             source,
         }
     }
 
-    /// The JSON values of the file, and what was mended. A last value that was cut is left out.
+    /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
+    /// is one in the middle that cannot be read, where whole values stand on the lines behind it.
     pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
@@ -157,34 +163,65 @@ impl SourceText {
         add_counts(source, self.source.clone());
         let mut values = Vec::new();
         let (mut number, mut counted) = (1, 0);
-        for value in serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>() {
-            let text = match value {
-                Ok(value) => value.get(),
-                Err(error) if error.is_eof() && !values.is_empty() => {
-                    source.warn("the last line was cut and is left out");
-                    break;
-                }
-                Err(error) if error.is_eof() => {
-                    return Err(ImportError::TornLine(
-                        self.path.clone(),
-                        error.line() as u64,
-                    ));
-                }
-                Err(error) => {
-                    return Err(ImportError::Json {
-                        path: self.path.clone(),
-                        line: error.line() as u64,
-                        column: error.column(),
-                        problem: without_place(&error),
-                    });
-                }
-            };
-            let start = text.as_ptr().addr() - self.text.as_ptr().addr();
+        let mut unreadable = Unreadable::default();
+        let mut at = 0;
+        loop {
+            let rest = self.text[at..].trim_ascii_start();
+            let start = self.text.len() - rest.len();
             number += self.text[counted..start].matches('\n').count() as u64;
             counted = start;
-            values.push(self.line(number, text)?);
+            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+            match stream.next().transpose() {
+                Ok(None) => break,
+                Ok(Some(value)) => {
+                    values.push(self.line(number, value.get())?);
+                    at = start + value.get().len();
+                }
+                Err(error) => match self.object_behind(start) {
+                    Some(next) => {
+                        let problem = self.problem(number, start, &error);
+                        unreadable.add(number, problem, source);
+                        at = next;
+                    }
+                    None if error.is_eof() && !values.is_empty() => {
+                        source.warn("the last line was cut and is left out");
+                        break;
+                    }
+                    None if error.is_eof() => {
+                        let line = number + error.line().saturating_sub(1) as u64;
+                        return Err(ImportError::TornLine(self.path.clone(), line));
+                    }
+                    None => return Err(self.problem(number, start, &error)),
+                },
+            }
         }
+        unreadable.unless_most(values.len())?;
         Ok(values)
+    }
+
+    /// Where the next line begins, behind the one of `at`, that is one JSON object.
+    fn object_behind(&self, at: usize) -> Option<usize> {
+        let rest = &self.text[at..];
+        let mut begin = at + memchr::memchr(b'\n', rest.as_bytes())? + 1;
+        for line in self.text[begin..].split_inclusive('\n') {
+            if line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok() {
+                return Some(begin);
+            }
+            begin += line.len();
+        }
+        None
+    }
+
+    /// What is wrong with a value that begins at byte `start`, on line `number`.
+    fn problem(&self, number: u64, start: usize, error: &serde_json::Error) -> ImportError {
+        let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let before = if error.line() <= 1 { start - line } else { 0 };
+        ImportError::Json {
+            path: self.path.clone(),
+            line: number + error.line().saturating_sub(1) as u64,
+            column: before + error.column(),
+            problem: without_place(error),
+        }
     }
 
     /// The first values of the text.
@@ -206,19 +243,94 @@ impl SourceText {
     }
 }
 
-/// The lines of a file that are not blank.
+/// Lines that are no JSON. A few of them are no reason to refuse a file.
+#[derive(Debug, Default)]
+struct Unreadable {
+    count: usize,
+    first: Option<ImportError>,
+}
+
+impl Unreadable {
+    /// Counts one that is left out.
+    fn add(&mut self, number: u64, problem: ImportError, source: &mut Source) {
+        /// The lines that are named.
+        const NAMED: usize = 5;
+        self.count += 1;
+        self.first.get_or_insert(problem);
+        if self.count <= NAMED {
+            source.warn(&format!("line {number} is no JSON and is left out"));
+        } else {
+            source.warn("further lines are no JSON and are left out");
+        }
+    }
+
+    /// The first of them as an error, if no more lines than these could be read.
+    fn unless_most(self, read: usize) -> Result<(), ImportError> {
+        let is_most = self.count >= read;
+        self.first.filter(|_| is_most).map_or(Ok(()), Err)
+    }
+}
+
+/// The lines of a file that are not blank; those of a recording are one JSON value each.
 pub(crate) struct Lines<'t, 's> {
     file: &'t SourceText,
     rest: Option<&'t str>,
+    /// What stands behind the last value on its line.
+    joined: &'t str,
     number: u64,
     max_line: u64,
+    read: usize,
+    unreadable: Unreadable,
     /// The flaws that were mended so far.
     source: &'s mut Source,
 }
 
 impl<'t> Lines<'t, '_> {
-    /// The next line.
+    /// The next line. One that cannot be read is left out, and counted.
     pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
+        let file = self.file;
+        loop {
+            let joined = std::mem::take(&mut self.joined);
+            let line = if joined.is_empty() {
+                match self.next_line()? {
+                    Some(line) => line,
+                    None => break,
+                }
+            } else {
+                joined
+            };
+            if file.is_strict {
+                return file.line(self.number, line).map(Some);
+            }
+            let line = self.without_zeros(line);
+            let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    self.joined = line[values.byte_offset()..].trim_ascii();
+                    if !self.joined.is_empty() {
+                        self.source.warn("several records on one line");
+                    }
+                    self.read += 1;
+                    return file.line(self.number, value.get()).map(Some);
+                }
+                Some(Err(_)) if self.rest.is_none() => {
+                    self.source.warn("the last line was cut and is left out");
+                    break;
+                }
+                Some(Err(error)) => {
+                    let start = line.as_ptr().addr() - file.text.as_ptr().addr();
+                    let problem = file.problem(self.number, start, &error);
+                    self.unreadable.add(self.number, problem, self.source);
+                }
+                None => {}
+            }
+        }
+        std::mem::take(&mut self.unreadable).unless_most(self.read)?;
+        Ok(None)
+    }
+
+    /// The next line that is not blank, as it is.
+    fn next_line(&mut self) -> Result<Option<&'t str>, ImportError> {
         let file = self.file;
         while let Some(rest) = self.rest {
             let (line, rest) = match rest.split_once('\n') {
@@ -238,19 +350,11 @@ impl<'t> Lines<'t, '_> {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let line = if file.is_strict {
-                line
-            } else {
-                self.without_zeros(line)
-            };
-            if rest.is_none() && serde_json::from_str::<serde::de::IgnoredAny>(line).is_err() {
-                if file.is_strict {
-                    return Err(ImportError::TornLine(file.path.clone(), self.number));
-                }
-                self.source.warn("the last line was cut and is left out");
-                return Ok(None);
+            if file.is_strict && rest.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err()
+            {
+                return Err(ImportError::TornLine(file.path.clone(), self.number));
             }
-            return file.line(self.number, line).map(Some);
+            return Ok(Some(line));
         }
         Ok(None)
     }
@@ -449,6 +553,12 @@ mod tests {
         );
         lines(b"", strict, Ok(&[]));
         lines(b"{}\n{\"a\":", recording, Ok(&["1:{}"]));
+        lines(
+            b"{}[] \n{\"a\":\n7",
+            recording,
+            Ok(&["1:{}", "1:[]", "3:7"]),
+        );
+        lines(b"{]\n7\n{\"a\":\n", recording, Err("line 1, column 2"));
         lines(b"{}\n{\"a\":", strict, Err("line 2: the file ends within"));
         lines(
             b"{}\n\"\xff\"\n",
@@ -494,7 +604,9 @@ mod tests {
         values(b"[\n 1\n]\n{}{}", Ok(&["1:[\n 1\n]", "4:{}", "4:{}"]));
         values(b"{}\n{\"a\":", Ok(&["1:{}", "cut"]));
         values(b"{\n\"a\":", Err("line 2: the file ends within"));
-        values(b"{}\n{]\n{}", Err("line 2, column 2"));
+        values(b"{}\n{]\n{}", Ok(&["1:{}", "3:{}"]));
+        values(b"{}\n{]\n[\n{}]\n", Err("line 2, column 2"));
+        values(b"{]\n[}\n{}", Err("line 1, column 2"));
         values(b" \n", Err("is empty"));
         values(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
         let bomb = [[b'['; 129], [b']'; 129]].concat();

@@ -172,7 +172,8 @@ fn a_folder_that_is_not_whole_says_so() {
         r#"{"id":1,"source":"user","action":"message","args":{"content":"Go."}}"#,
     );
     write("2.json", r#"{"id":2,"source":"agent","action":"mes"#);
-    let sessions = import::load(folder.path()).expect("the first event is whole");
+    let openhands = import::importer("openhands").expect("a format");
+    let sessions = import::load_as(folder.path(), openhands).expect("the first event is whole");
     assert_eq!(
         outline(&sessions[0]),
         "0 user[typed_user] \"Go.\"\nwarning: the last event was cut and is left out: 1\n"
