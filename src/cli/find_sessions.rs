@@ -63,12 +63,12 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     }
 }
 
-/// The recordings in a folder, and how many other files were passed over. A file is recognised by
-/// its beginning; files of facts about a session do not count.
-pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)> {
+/// The recordings in a folder, and why other files were passed over. A file is recognised by its
+/// beginning; files of facts about a session do not count.
+pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<ImportError>)> {
     let mut inputs = Vec::new();
     walk(folder, &mut inputs);
-    let (mut found, mut passed_over) = (Vec::new(), 0);
+    let (mut found, mut passed_over) = (Vec::new(), Vec::new());
     for input in inputs {
         let path = input?.path;
         if path.to_string_lossy().ends_with(".truth.json") {
@@ -76,12 +76,15 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)>
         }
         match file_info(&path) {
             Ok(_) => found.push(path),
-            Err(error) if is_something_else(&error) => passed_over += 1,
+            Err(error) if is_something_else(&error) => passed_over.push(error),
             Err(error) => return Err(error.into()),
         }
     }
     Ok((found, passed_over))
 }
+
+/// So many files that a run passes over are named: a folder may hold a whole project.
+const NAMED: usize = 10;
 
 /// The error of a folder without a recording.
 pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
@@ -116,10 +119,13 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
             return Err(no_recording(Exit::Invalid, &format!("{place}: "), path).into());
         }
         all.extend(found.into_iter().map(SessionSource::Found));
-        if passed_over > 0 {
-            let files = many(passed_over, "file", "files");
+        for error in passed_over.iter().take(NAMED) {
+            say(&format!("passed over: {}", plain(&error.to_string())));
+        }
+        if passed_over.len() > NAMED {
+            let files = many(passed_over.len(), "file", "files");
             say(&format!(
-                "passed over in `{shown}`: {files} of no known format"
+                "passed over in `{shown}`: {files} in all; `proctor import` names each"
             ));
         }
     }

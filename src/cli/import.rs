@@ -63,6 +63,9 @@ pub(super) struct Args {
     /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
+    /// End with an error where a file in a folder is passed over
+    #[arg(long)]
+    strict: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -145,8 +148,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         return Ok(worst);
     }
+    let passed_over = match run.report.passed_over.len() {
+        0 => String::new(),
+        count => format!("; passed over: {}", many(count, "file", "files")),
+    };
     say(&format!(
-        "wrote {} of {} to `{}`",
+        "wrote {} of {} to `{}`{passed_over}",
         many(sessions, "session", "sessions"),
         many(run.report.recordings.len(), "recording", "recordings"),
         args.output.display()
@@ -171,7 +178,12 @@ impl ImportRun<'_> {
         let path = &input.path;
         let recordings = match import::load_with_truth(path, self.format) {
             Ok(recordings) => recordings,
-            Err(error) if error.is_no_recording() && !input.is_named && self.format.is_none() => {
+            Err(error)
+                if error.is_no_recording()
+                    && !input.is_named
+                    && self.format.is_none()
+                    && !self.args.strict =>
+            {
                 let why = plain(&error.to_string());
                 say(&format!("passed over: {why}"));
                 self.report.passed_over.push(why);

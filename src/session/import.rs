@@ -22,6 +22,7 @@ use head::{HEAD, Head};
 mod anthropic;
 mod api_detection;
 mod assemble;
+mod atif;
 mod benchmark;
 mod bodies;
 mod claude_code;
@@ -43,7 +44,9 @@ pub(crate) mod head;
 mod iflow;
 pub(super) mod images;
 mod inspect;
+mod json_bytes;
 mod kept_context;
+mod kimi_cli;
 mod langchain;
 mod lenient;
 mod locomo;
@@ -86,6 +89,8 @@ pub static IMPORTERS: &[Importer] = &[
     claude_code::IMPORTER,
     codex::IMPORTER,
     pi::IMPORTER,
+    atif::IMPORTER,
+    kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,
     openhands::IMPORTER,

@@ -91,7 +91,7 @@ pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> Con
             let inner = part.take("source").or_else(|| part.take("image"));
             inner.or((!part.is_empty()).then_some(raw)).map(image)
         }
-        ("thinking" | "reasoning", _) => match thought(part, raw) {
+        ("thinking" | "reasoning" | "think", _) => match thought(part, raw) {
             Some(ContentBlock::Thinking(it)) if speaker != Speaker::Assistant => {
                 Some(ContentBlock::Text(it.text))
             }
@@ -116,7 +116,7 @@ pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> Con
 /// The model's thinking: the text, a summary of it, or a form that only the provider can read.
 fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let is_redacted = part.take_flag("redacted");
-    let mut keys = ["thinking", "reasoning", "text"].iter();
+    let mut keys = ["thinking", "reasoning", "text", "think"].iter();
     let told = keys.find_map(|key| part.take_text(key));
     let told = told.filter(|_| !is_redacted);
     let summary = part.take_text("summary").or_else(|| {

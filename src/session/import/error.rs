@@ -127,6 +127,7 @@ impl ImportError {
                 | Self::NoConversation(_)
                 | Self::NoMessages(..)
                 | Self::NoAnswer(..)
+                | Self::NotUnderstood(..)
                 | Self::UnknownFormat(_)
                 | Self::Database(_)
                 | Self::NoDatabase(_)

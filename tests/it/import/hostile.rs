@@ -366,6 +366,7 @@ fn changed(value: &Value, change: Change<'_>) -> Value {
 
 /// What stands for the file as a whole: without it there is nothing to read.
 const NEEDED: &[(&str, &str)] = &[
+    ("atif", "*"),
     ("anthropic", "*"),
     ("anthropic", "*/.messages"),
     ("cline", "*"),

@@ -1,4 +1,4 @@
-//! What agent libraries write: LangChain, iFlow, inspect.
+//! What agent libraries and harnesses write: LangChain, iFlow, inspect, Harbor.
 
 use std::io::{Cursor, Write as _};
 
@@ -94,6 +94,46 @@ fn the_pieces_of_an_answer_of_iflow_are_one_call() {
 skipped: tool use written again: 2
 "#],
     );
+}
+
+#[test]
+fn a_trajectory_of_harbor_is_read_with_its_metrics_and_sub_agents() {
+    let sessions = check(
+        "atif/trajectory.json",
+        "atif",
+        &[
+            r#"0 user[typed_user] "Which lamp is out?"
+1 model[] thinking "Two towers.", "I look at both.", shell l1 {"keystrokes":"cat one\n"}, shell l2 {"keystrokes":"cat two\n"} = 200/100/0/600/40
+2 user[meta] ->l1 "lit\n", ->l2 "dark\n", "The wind is rising."
+3 model[] shell l3 {"keystrokes":"light two\n"} = 990/0/0/0/12
+4 user[meta] ->l3 , "Context was summed up."
+5 model[] "Tower two was out." = 300/0/0/0/6
+6 user[meta] <of critic>
+unknown: step of critic: 1
+"#,
+            r#"0 user[typed_user] "Sum up."
+1 model[] "Tower two was dark."
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You keep lamps.".into()));
+    assert_eq!(sessions[0].tools().len(), 1);
+}
+
+#[test]
+fn a_context_of_kimi_is_read_without_the_records_beside_its_messages() {
+    let sessions = check(
+        "kimi-cli/context.jsonl",
+        "kimi-cli",
+        &[r#"0 user[typed_user] "Which hive is empty?"
+1 model[] thinking "Count them.", "I count.", shell h1 {"command":"ls hives"}
+2 user[] ->h1 "one two"
+3 model[] "Hive three."
+skipped: _checkpoint: 2
+skipped: _usage: 2
+"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You tend bees.".into()));
 }
 
 #[test]
@@ -378,6 +418,8 @@ proptest! {
             ("langchain", "langchain/dumped.json"),
             ("iflow", "iflow/session.jsonl"),
             ("qwen-code", "qwen-code/chat.jsonl"),
+            ("atif", "atif/trajectory.json"),
+            ("kimi-cli", "kimi-cli/context.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),

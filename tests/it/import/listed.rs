@@ -164,7 +164,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
         assert!(out.contains("2 sessions, 1 strategy"), "{out}");
         // Neither what is no recording goes in silence, nor one in which nothing was said.
         assert!(
-            err.contains("passed over in `") && err.contains("1 file of no known format"),
+            err.contains("passed over: `") && err.contains("notes.txt` is not JSON"),
             "{err}"
         );
         assert!(err.contains("a.jsonl` holds no conversation"), "{err}");

@@ -1,0 +1,145 @@
+//! ATIF, the trajectories that Harbor writes for every agent it runs: one object with `steps`.
+//!
+//! Rules of this format (versions 1.0 to 1.7), beside those every importer shares:
+//! - A step of the agent's is one call, and what its tools answered is in the same step. An answer
+//!   without the id of a call is that of the step's only call, or else the environment's.
+//! - The input of a call includes what was read from the cache.
+//! - Trajectories of sub-agents may stand in the file: they are sessions of their own.
+
+use super::prelude::*;
+
+pub(super) const IMPORTER: Importer = Importer::new("atif", detect, import);
+
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|first| {
+        let version = first.get("schema_version").and_then(Value::as_str);
+        version.is_some_and(|it| it.starts_with("ATIF"))
+    })
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for value in file.values(source)? {
+        let Some(run) = Object::read(value.parse()?) else {
+            source.not_understood("value that is no trajectory");
+            continue;
+        };
+        let mut open = vec![run];
+        while let Some(mut run) = open.pop() {
+            let inner = run.items("subagent_trajectories").into_iter().rev();
+            open.extend(inner.filter_map(Object::read));
+            let assembler = trajectory(run);
+            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
+}
+
+fn trajectory(mut run: Object<'_>) -> Assembler {
+    let mut assembler = Assembler::default();
+    let mut agent = run.inner("agent");
+    let model = agent.take_text("model_name");
+    assembler.header.model = model.map(|it| it.to_string());
+    for definition in agent.items("tool_definitions") {
+        let value = value(definition);
+        let names = ["/function/name", "/name"];
+        let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
+        assembler.tool(name.map(Arc::from), definition);
+    }
+    for raw in run.items("steps") {
+        match Object::read(raw) {
+            Some(step) => read(step, raw, &mut assembler),
+            None => assembler.unknown("step that is no object"),
+        }
+    }
+    assembler
+}
+
+fn read(mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
+    let time = step.take_time("timestamp", assembler);
+    let who = step.take_text("source");
+    if step.take_flag("is_copied_context") {
+        assembler.warn("a step was copied from an earlier trajectory");
+    }
+    let mut said = |speaker| content::blocks(step.take("message"), speaker, &mut assembler.source);
+    match who.as_deref() {
+        Some("system") => {
+            let said = said(Speaker::User);
+            if assembler.is_empty() && assembler.header.system.is_none() {
+                assembler.header.system = Some(joined_texts(&said).into());
+            } else {
+                assembler.hear(None, said, time, [Tag::Meta]);
+            }
+        }
+        Some("user") => {
+            let said = said(Speaker::User);
+            assembler.hear(None, said, time, [Tag::TypedUser]);
+        }
+        Some("agent") => {
+            let said = said(Speaker::Assistant);
+            agent(step, said, time, assembler);
+        }
+        who => {
+            let what = format!("step of {}", who.unwrap_or("nobody"));
+            assembler.hear_unknown(&what, raw, time);
+        }
+    }
+}
+
+/// A step of the agent's, and what came of it.
+fn agent(
+    mut step: Object<'_>,
+    said: Vec<ContentBlock>,
+    time: Option<Timestamp>,
+    assembler: &mut Assembler,
+) {
+    let thought = step.take_text("reasoning_content");
+    let thought = thought.filter(|it| !it.is_empty());
+    let thought = thought.map(|it| ContentBlock::thinking(it, None));
+    let mut blocks: Vec<ContentBlock> = thought.into_iter().chain(said).collect();
+    let mut calls: Vec<Arc<str>> = Vec::new();
+    for raw in step.items("tool_calls") {
+        let mut call = Object::read(raw).unwrap_or_default();
+        let Some((id, name)) = call
+            .take_text("tool_call_id")
+            .zip(call.take_text("function_name"))
+        else {
+            blocks.push(counted("malformed tool call", raw, assembler));
+            continue;
+        };
+        calls.push(id.clone());
+        let input = input_or_empty(call.take("arguments"));
+        blocks.push(ContentBlock::tool_use(id, name, input));
+    }
+    let source = &mut assembler.source;
+    let billed = step.take("metrics");
+    let billed = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
+    let name = step
+        .take_as::<u64>("step_id")
+        .map(|it| format!("step {it}").into());
+    let part = AssistantRecord::of(blocks, time).by(
+        name,
+        step.take_text("model_name"),
+        billed.and_then(unless_zero),
+    );
+    assembler.assistant(None, part);
+    for raw in step.inner("observation").items("results") {
+        let mut result = Object::read(raw).unwrap_or_default();
+        let (told, source) = (result.take("content"), &mut assembler.source);
+        let told = content::blocks(told, Speaker::Tool, source);
+        let own = result.take_text("source_call_id");
+        let id = own
+            .filter(|id| calls.contains(id))
+            .or_else(|| match &calls[..] {
+                [only] => Some(only.clone()),
+                _ => None,
+            });
+        match id {
+            Some(id) => {
+                let block = ContentBlock::tool_result(id, told, false);
+                assembler.hear(None, vec![block], None, []);
+            }
+            None => assembler.hear(None, told, None, [Tag::Meta]),
+        }
+    }
+}
