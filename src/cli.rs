@@ -58,6 +58,7 @@ mod report;
 mod run;
 mod schema;
 mod score;
+mod sessions;
 mod strategies;
 mod sweep;
 mod template;
@@ -92,6 +93,8 @@ enum Command {
     View(view::Args),
     /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
+    /// List the sessions that agents left on this machine, the newest first
+    Sessions(sessions::Args),
     /// Convert recordings to the native format, or to that of a provider's API
     Import(import::Args),
     /// Derive facts from a recording to ask about, and check a file of facts
@@ -180,6 +183,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Strategies(args) => strategies::run(&args),

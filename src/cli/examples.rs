@@ -36,6 +36,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "sessions",
+        &[
+            ("proctor sessions", "what there is to replay"),
+            ("proctor sessions -n 100 --json", "as JSON"),
+        ],
+    ),
+    (
         "check",
         &[
             (

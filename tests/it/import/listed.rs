@@ -195,3 +195,66 @@ fn a_folder_stands_for_all_recordings_in_it() {
         "{err}"
     );
 }
+
+#[test]
+fn the_sessions_of_agents_are_found_where_they_keep_them() {
+    let home = tempfile::tempdir().unwrap();
+    let put = |place: &str, from: &str, seconds: u64| {
+        let path = home.path().join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(fixture(from), &path).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        fs::File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    };
+    put(
+        ".claude/projects/p/a.jsonl",
+        "claude-code/compaction.jsonl",
+        1_700_000_000,
+    );
+    put(
+        ".qwen/projects/q/chats/b.jsonl",
+        "qwen-code/chat.jsonl",
+        1_700_086_400,
+    );
+    put(
+        ".qwen/projects/q/c.jsonl",
+        "gemini-cli/older.json",
+        1_600_000_000,
+    );
+    fs::write(home.path().join(".qwen/projects/q/notes.md"), "# Notes").unwrap();
+    let at = home.path().display().to_string();
+    let shown = |words: &[&str]| {
+        let output = run(home.path(), &[&["sessions", "--home", &at], words].concat());
+        assert!(output.status.success(), "{}", said(&output.stderr));
+        (said(&output.stdout), said(&output.stderr))
+    };
+    let (out, err) = shown(&["-n", "2"]);
+    let starts: Vec<&str> = out
+        .lines()
+        .map(|line| line.split(" bytes").next().unwrap())
+        .collect();
+    assert_eq!(starts.len(), 2, "{out}");
+    assert!(
+        starts[0].starts_with("2023-11-15 22:13  qwen-code       5 calls, 2 compactions, up to"),
+        "{out}"
+    );
+    assert!(
+        starts[1].starts_with("2023-11-14 22:13  claude-code"),
+        "{out}"
+    );
+    assert!(
+        err.contains("1 older file not looked at") && err.contains("passed over: 1 file"),
+        "{err}"
+    );
+    let (json, _) = shown(&["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["recordings"].as_array().unwrap().len(), 3);
+    assert_eq!(json["recordings"][0]["largest_prompt"], 1100);
+    let none = run(home.path(), &["sessions", "--home", "nowhere"]);
+    assert_eq!(none.status.code(), Some(4), "{}", said(&none.stderr));
+}

@@ -1,0 +1,182 @@
+//! `proctor sessions`: the recordings that agents left on this machine.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::find_sessions::{self, is_something_else};
+use super::{Exit, Facts, print_json, prose, say, stop_with};
+use crate::report::display::{many, tokens};
+use crate::report::escape::plain;
+use crate::session::Session;
+use crate::session::import;
+
+/// Where products keep their sessions, below the home folder. What is in them is told by the files.
+const PLACES: &[&str] = &[
+    ".claude/projects",
+    ".codex/sessions",
+    ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+    ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".copilot/history-session-state",
+    ".copilot/session-state",
+    ".gemini/tmp",
+    ".iflow/projects",
+    ".kimi/sessions",
+    ".local/share/goose/sessions",
+    ".local/share/opencode",
+    ".openhands/conversations",
+    ".pi/agent/sessions",
+    ".qwen/projects",
+    "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+    "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+];
+
+/// Arguments of `proctor sessions`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, iFlow, \
+                  goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
+                  changes nothing."
+)]
+pub(super) struct Args {
+    /// Show so many, the newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Home folder in which to look, in place of your own
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A recording, as far as it matters for whether to replay it.
+#[derive(Serialize)]
+struct Found {
+    file: String,
+    format: String,
+    /// When the file was last written, in UTC.
+    written: String,
+    bytes: u64,
+    /// Conversations in the file: the main one, and those of sub-agents.
+    sessions: usize,
+    /// Calls of the main conversation.
+    calls: usize,
+    /// Tokens of the largest prompt that was billed.
+    largest_prompt: Option<u64>,
+    /// Compactions that the product made.
+    compactions: usize,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let Some(home) = args.home.clone().or_else(std::env::home_dir) else {
+        let hint = "name it: `proctor sessions --home DIR`";
+        return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
+    };
+    let places = PLACES.iter().map(|place| home.join(place));
+    let places: Vec<PathBuf> = places.filter(|place| place.is_dir()).collect();
+    let inputs = find_sessions::inputs(&places).into_iter().flatten();
+    let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = inputs
+        .filter_map(|input| {
+            let written = input.path.metadata().ok()?.modified().ok()?;
+            Some((Reverse(written), input.path))
+        })
+        .collect();
+    files.sort();
+    let (mut found, mut passed_over, mut rest) = (Vec::new(), 0, &files[..]);
+    while found.len() < args.limit && !rest.is_empty() {
+        let (batch, others) = rest.split_at(rest.len().min(args.limit - found.len()));
+        rest = others;
+        let looked: Vec<Option<Found>> = batch.par_iter().map(look).collect();
+        passed_over += looked.iter().filter(|it| it.is_none()).count();
+        found.extend(looked.into_iter().flatten());
+    }
+    if args.json {
+        print_json(&Facts::new(
+            "proctor-sessions",
+            serde_json::json!({ "recordings": found }),
+        ))?;
+    } else {
+        for one in &found {
+            prose::say(&(plain(&line(one)) + "\n"))?;
+        }
+    }
+    if !rest.is_empty() {
+        let files = many(rest.len(), "older file", "older files");
+        say(&format!("{files} not looked at: `-n` shows more"));
+    }
+    if passed_over > 0 {
+        let files = many(passed_over, "file", "files");
+        say(&format!(
+            "passed over: {files} without a conversation, or of no known format"
+        ));
+    }
+    if found.is_empty() {
+        say("error: there is no recording where agents keep theirs");
+        say(" hint: `proctor run FOLDER` takes a folder with some; `proctor run` alone needs none");
+        return Ok(Exit::NothingSelected);
+    }
+    if !args.json {
+        say("`proctor run FILE` replays one, and `proctor run FOLDER` all in a folder");
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads a file; none if it is no recording, or cannot be read.
+fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Option<Found> {
+    let sessions = match import::load(path) {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            if !is_something_else(&error) {
+                say(&format!("passed over: {}", plain(&error.to_string())));
+            }
+            return None;
+        }
+    };
+    let main = sessions.first()?;
+    let time = jiff::Timestamp::try_from(written.0).ok()?;
+    Some(Found {
+        file: path.display().to_string(),
+        format: main.source().format.clone(),
+        written: format!("{time:.0}"),
+        bytes: size(path),
+        sessions: sessions.len(),
+        calls: main.calls().len(),
+        largest_prompt: largest_prompt(main),
+        compactions: main.compactions().len(),
+    })
+}
+
+/// The bytes of a file, or of the files in a folder.
+fn size(path: &Path) -> u64 {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let inner: u64 = entries.map(|entry| size(&entry.path())).sum();
+    inner
+        + path
+            .metadata()
+            .map_or(0, |it| if it.is_dir() { 0 } else { it.len() })
+}
+
+fn largest_prompt(session: &Session) -> Option<u64> {
+    let billed = session
+        .messages()
+        .iter()
+        .filter_map(|message| message.usage);
+    billed.map(|usage| usage.prompt().0).max()
+}
+
+fn line(one: &Found) -> String {
+    let written = one.written.replace('T', " ");
+    let written = written.get(..16).unwrap_or(&written);
+    let prompt = one.largest_prompt.map_or("?".to_owned(), tokens);
+    let calls = many(one.calls, "call", "calls");
+    let compactions = many(one.compactions, "compaction", "compactions");
+    let bytes = tokens(one.bytes);
+    format!(
+        "{written}  {:<11} {calls:>11}, {compactions:>13}, up to {prompt:>6} tokens, {bytes:>6} bytes  {}",
+        one.format, one.file
+    )
+}
