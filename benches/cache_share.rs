@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let session = Arc::new(generate(&recipe, &counts)?.session);
     let prepared = || PreparedSession::new(session.clone(), counts.clone(), Vec::new());
     let without = prepared()?;
-    let schemes = Prices::built_in()?.schemes(None);
+    let schemes = Prices::built_in()?.schemes("anthropic", None);
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).collect();
     println!(
         "{} tokens, {} calls; {}",

@@ -169,7 +169,7 @@ proptest! {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
         let session = Arc::new(session(&calls, None));
         let bill = Bill::of(&session, &counts, Sizes::Billed, None);
-        let schemes = Prices::built_in().unwrap().schemes(None);
+        let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
         let prepared = PreparedSession::new(session, counts.clone(), Vec::new())
             .unwrap()
             .billed(Arc::new(bill))

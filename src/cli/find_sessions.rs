@@ -17,7 +17,7 @@ pub(super) struct Input {
 }
 
 /// The files, and those in the folders, in the order of their paths. A folder that is a session is
-/// read as one. Links are not followed into folders, and hidden files are skipped.
+/// read as one. Links are not followed into folders; hidden files and facts about sessions are skipped.
 pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -47,7 +47,9 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     };
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
-        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Facts about a session stand beside it.
+        let is_hidden = name.starts_with('.') || name.ends_with(".truth.json");
         let path = entry.path();
         let is_named = false;
         match entry.file_type() {
@@ -64,16 +66,13 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
 }
 
 /// The recordings in a folder, and why other files were passed over. A file is recognised by its
-/// beginning; files of facts about a session do not count.
+/// beginning.
 pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<ImportError>)> {
     let mut inputs = Vec::new();
     walk(folder, &mut inputs);
     let (mut found, mut passed_over) = (Vec::new(), Vec::new());
     for input in inputs {
         let path = input?.path;
-        if path.to_string_lossy().ends_with(".truth.json") {
-            continue;
-        }
         match file_info(&path) {
             Ok(_) => found.push(path),
             Err(error) if is_something_else(&error) => passed_over.push(error),

@@ -64,7 +64,7 @@ pub(super) struct Args {
     #[arg(short, long)]
     force: bool,
     /// End with an error where a file in a folder is passed over
-    #[arg(long)]
+    #[arg(long, conflicts_with = "list")]
     strict: bool,
     /// Print JSON
     #[arg(long)]

@@ -12,7 +12,7 @@ use super::{Exit, Facts, print_json, prose, say, stop_with};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::session::Session;
-use crate::session::import;
+use crate::session::import::{self, file_info::file_info};
 
 /// Where products keep their sessions, below the home folder. What is in them is told by the files.
 const PLACES: &[&str] = &[
@@ -78,13 +78,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let places = PLACES.iter().map(|place| home.join(place));
     let places: Vec<PathBuf> = places.filter(|place| place.is_dir()).collect();
-    let inputs = find_sessions::inputs(&places).into_iter().flatten();
-    let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = inputs
-        .filter_map(|input| {
-            let written = input.path.metadata().ok()?.modified().ok()?;
-            Some((Reverse(written), input.path))
-        })
-        .collect();
+    let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
+    for input in find_sessions::inputs(&places) {
+        match input {
+            Ok(input) => {
+                let written = written(&input.path).map(Reverse);
+                files.extend(written.map(|at| (at, input.path)));
+            }
+            Err(error) => say(&format!("passed over: {}", plain(&error.to_string()))),
+        }
+    }
     files.sort();
     let (mut found, mut passed_over, mut rest) = (Vec::new(), 0, &files[..]);
     while found.len() < args.limit && !rest.is_empty() {
@@ -142,7 +145,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Option<Found> {
         file: path.display().to_string(),
         format: main.source().format.clone(),
         written: format!("{time:.0}"),
-        bytes: size(path),
+        bytes: file_info(path).map_or(0, |it| it.bytes),
         sessions: sessions.len(),
         calls: main.calls().len(),
         largest_prompt: largest_prompt(main),
@@ -150,14 +153,14 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Option<Found> {
     })
 }
 
-/// The bytes of a file, or of the files in a folder.
-fn size(path: &Path) -> u64 {
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let inner: u64 = entries.map(|entry| size(&entry.path())).sum();
-    inner
-        + path
-            .metadata()
-            .map_or(0, |it| if it.is_dir() { 0 } else { it.len() })
+/// When a file, or any in a folder, was last written. Links are not followed.
+fn written(path: &Path) -> Option<SystemTime> {
+    let about = path.symlink_metadata().ok()?;
+    if !about.is_dir() {
+        return about.modified().ok();
+    }
+    let entries = std::fs::read_dir(path).ok()?.flatten();
+    entries.filter_map(|entry| written(&entry.path())).max()
 }
 
 fn largest_prompt(session: &Session) -> Option<u64> {

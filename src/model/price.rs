@@ -244,31 +244,37 @@ impl Prices {
             .collect()
     }
 
-    /// The schemes of all files, each name once, `none` first. For a model whose prices are known, its
-    /// provider's schemes go before others of their names, and have the rates of that model and the
-    /// shortest prefix that is cached for it.
-    pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
+    /// The schemes of all files, each name once, `none` first. Of one name in several files, that of a
+    /// file of your own counts, then that of the model's provider, or of the provider named where the
+    /// model is not known; the schemes of a known model's provider have the rates of that model and
+    /// the shortest prefix that is cached for it.
+    pub fn schemes(&self, provider: &str, model: Option<&str>) -> Vec<CacheScheme> {
         let priced = model.and_then(|model| self.of(model));
-        let is_own = |list: &PriceList| priced.is_some_and(|(of, _)| of.provider == list.provider);
-        let (own, others): (Vec<_>, Vec<_>) = self.lists.iter().partition(|list| is_own(list));
-        let first = |name: &str| {
-            let mut schemes = own.iter().chain(&others).flat_map(|list| &list.schemes);
-            schemes.find(|it| it.name == name)
-        };
+        let provider = priced.map_or(provider, |(list, _)| &list.provider);
+        let (given, built_in) = self
+            .lists
+            .split_at(self.lists.len().saturating_sub(BUILT_IN.len()));
+        let is_own = |list: &&PriceList| list.provider == provider;
+        let (own, others): (Vec<_>, Vec<_>) = built_in.iter().partition(is_own);
+        let order = || given.iter().chain(own.iter().chain(&others).copied());
         let mut schemes = vec![CacheScheme::none()];
-        for list in &self.lists {
-            for scheme in &list.schemes {
-                if schemes.iter().any(|known| known.name == scheme.name) {
-                    continue;
-                }
-                let mut scheme = first(&scheme.name).unwrap_or(scheme).clone();
-                let is_priced = own.iter().any(|list| list.has(&scheme.name));
-                if let Some((_, price)) = priced.filter(|_| is_priced) {
-                    scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
-                    scheme.rates = price.per_token.rates(&scheme);
-                }
-                schemes.push(scheme);
+        for named in self.lists.iter().flat_map(|list| &list.schemes) {
+            let is_it = |it: &&CacheScheme| it.name == named.name;
+            let first = |list: &'_ PriceList| list.schemes.iter().find(is_it).cloned();
+            let mut found = order().filter_map(|list| Some((list, first(list)?)));
+            let Some((list, mut scheme)) = found
+                .next()
+                .filter(|_| !schemes.iter().any(|it| is_it(&it)))
+            else {
+                continue;
+            };
+            if let Some((of, price)) = priced
+                && of.provider == list.provider
+            {
+                scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
+                scheme.rates = price.per_token.rates(&scheme);
             }
+            schemes.push(scheme);
         }
         schemes
     }
@@ -283,11 +289,6 @@ fn without_date(model: &str) -> &str {
 }
 
 impl PriceList {
-    /// Whether it has a scheme of this name.
-    fn has(&self, scheme: &str) -> bool {
-        self.schemes.iter().any(|it| it.name == scheme)
-    }
-
     /// Reads a price file; `file` names it in errors and reports.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let table = Table::parse(file, text)?;

@@ -78,7 +78,8 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
 
 /// All schemes for a session, the one that it was billed with first.
 pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
-    let mut schemes = prices.schemes(model(&scenario.cache, session));
+    let provider = scenario.provider.provider();
+    let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
         schemes.retain(|scheme| scheme.name != own.name);
         schemes.push(own.clone());

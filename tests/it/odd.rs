@@ -193,7 +193,7 @@ fn sessions() -> Vec<Session> {
 
 fn prepared(session: Session) -> (PreparedSession, Models) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let schemes = Prices::built_in().unwrap().schemes(None);
+    let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
     let faults = Faults {
         schedules: [
             Fault::SummaryError,

@@ -304,13 +304,17 @@ proptest! {
 
 /// What the reference of a session, and one strategy, leave in the records.
 fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
-    let schemes = Prices::built_in().unwrap().schemes(session.model());
+    let schemes = Prices::built_in()
+        .unwrap()
+        .schemes("anthropic", session.model());
     replayed_under(schemes, session, strategy)
 }
 
 /// The same, as billed by Anthropic with the cache of five minutes.
 fn replayed_as_billed(session: Session, strategy: Option<&str>) -> CellRecord {
-    let mut schemes = Prices::built_in().unwrap().schemes(session.model());
+    let mut schemes = Prices::built_in()
+        .unwrap()
+        .schemes("anthropic", session.model());
     schemes.sort_by_key(|scheme| scheme.name != "anthropic-5m");
     replayed_under(schemes, session, strategy)
 }
@@ -480,7 +484,7 @@ fn of_two_stages_the_one_that_cut_deeper_broke_the_cache() {
         let table = Table::parse("own", &stages).unwrap();
         let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
         let pipeline = Box::new(spec.build().unwrap());
-        let schemes = Prices::built_in().unwrap().schemes(None);
+        let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
         let prepared =
             PreparedSession::new(session.clone(), contexts::counts(), Vec::new()).unwrap();
         let prepared = prepared.with_cache(schemes, 30);

@@ -119,7 +119,9 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
         for price in &list.models {
             let own = list.schemes.iter().map(|scheme| &scheme.name);
             let own: Vec<&String> = own.collect();
-            let schemes = prices.schemes(Some(&price.names[0])).into_iter();
+            let schemes = prices
+                .schemes("anthropic", Some(&price.names[0]))
+                .into_iter();
             for scheme in schemes.filter(|scheme| own.contains(&&scheme.name)) {
                 let mut usage = Usage {
                     input_uncached: Tokens(1_000),
@@ -159,7 +161,7 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
 fn a_model_that_names_its_shortest_prefix_changes_the_schemes_of_its_provider() {
     let prices = Prices::built_in().unwrap();
     let minimum = |model: Option<&str>| -> Vec<(String, u64)> {
-        let schemes = prices.schemes(model).into_iter();
+        let schemes = prices.schemes("anthropic", model).into_iter();
         schemes.map(|of| (of.name, of.minimum.0)).collect()
     };
     let named = |five, auto| {
@@ -210,4 +212,29 @@ fn every_model_has_a_source_and_its_day() {
             assert!(source.is_some(), "{:?}", model.names);
         }
     }
+}
+
+#[test]
+fn a_scheme_of_ones_own_goes_before_that_of_the_models_provider() {
+    let own = "format = 'proctor-prices'\nversion = 1\nprovider = 'proxy'\ndate = '2026-01-01'\ndocument = 'd'\n\
+               [[schemes]]\nname = 'auto-prefix'\nreuse = 'longest_prefix'\nread = 0.5\n";
+    let built_in = Prices::built_in().unwrap();
+    let read = |prices: &Prices, provider: &str, model: Option<&str>| {
+        let schemes = prices.schemes(provider, model).into_iter();
+        let found = schemes.filter(|it| it.name == "auto-prefix");
+        found
+            .map(|it| (it.rates.read, it.minimum.0))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        read(&built_in, "anthropic", Some("gpt-5-codex")),
+        [(100, 1_024)]
+    );
+    assert_eq!(
+        read(&built_in, "anthropic", Some("gemini-2.5-pro")),
+        [(100, 2_048)]
+    );
+    assert_eq!(read(&built_in, "gemini", None), [(100, 4_096)]);
+    let prices = built_in.with_file("own.toml", own).unwrap();
+    assert_eq!(read(&prices, "anthropic", Some("gpt-5-codex")), [(500, 0)]);
 }

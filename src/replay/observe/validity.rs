@@ -57,21 +57,21 @@ impl Observer for Validity {
     fn patched(&mut self, applied: &Applied) {
         self.sent.patch(applied);
         let change = &applied.change;
-        let mut removed = change.removed.iter().map(address);
-        if removed.any(|it| self.written.contains(&it)) {
+        // What a patch puts back as it was is neither removed nor written.
+        let before: BTreeSet<usize> = change.removed.iter().map(address).collect();
+        let after: BTreeSet<usize> = applied.written().map(address).collect();
+        let mut gone = before.difference(&after);
+        if gone.any(|it| self.written.contains(it)) {
             self.patches.insert(Finding {
                 rule: Rule::RewrittenTwice,
                 subject: Subject::Stage(applied.stage.clone()),
             });
         }
-        for entry in &change.removed {
-            self.written.remove(&address(entry));
-            self.left(entry);
-        }
-        for entry in applied.written() {
-            self.written.insert(address(entry));
-            self.entered(entry);
-        }
+        self.written
+            .retain(|it| after.contains(it) || !before.contains(it));
+        self.written.extend(after.difference(&before));
+        change.removed.iter().for_each(|entry| self.left(entry));
+        applied.written().for_each(|entry| self.entered(entry));
         if !change.removed.is_empty() && change.after.tokens >= change.before.tokens {
             self.patches.insert(Finding {
                 rule: Rule::NotSmaller,

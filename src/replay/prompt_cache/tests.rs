@@ -26,7 +26,7 @@ fn plain(write: Option<u32>) -> CacheScheme {
 }
 
 fn built_in(name: &str) -> CacheScheme {
-    let schemes = Prices::built_in().unwrap().schemes(None);
+    let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
     schemes.into_iter().find(|of| of.name == name).unwrap()
 }
 

@@ -46,16 +46,16 @@ fn trajectory(mut run: Object<'_>) -> Assembler {
         let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
         assembler.tool(name.map(Arc::from), definition);
     }
-    for raw in run.items("steps") {
+    for (at, raw) in run.items("steps").into_iter().enumerate() {
         match Object::read(raw) {
-            Some(step) => read(step, raw, &mut assembler),
+            Some(step) => read(at, step, raw, &mut assembler),
             None => assembler.unknown("step that is no object"),
         }
     }
     assembler
 }
 
-fn read(mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
+fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
     let time = step.take_time("timestamp", assembler);
     let who = step.take_text("source");
     if step.take_flag("is_copied_context") {
@@ -77,7 +77,7 @@ fn read(mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
         }
         Some("agent") => {
             let said = said(Speaker::Assistant);
-            agent(step, said, time, assembler);
+            agent(at, step, said, time, assembler);
         }
         who => {
             let what = format!("step of {}", who.unwrap_or("nobody"));
@@ -88,6 +88,7 @@ fn read(mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
 
 /// A step of the agent's, and what came of it.
 fn agent(
+    at: usize,
     mut step: Object<'_>,
     said: Vec<ContentBlock>,
     time: Option<Timestamp>,
@@ -97,7 +98,7 @@ fn agent(
     let thought = thought.filter(|it| !it.is_empty());
     let thought = thought.map(|it| ContentBlock::thinking(it, None));
     let mut blocks: Vec<ContentBlock> = thought.into_iter().chain(said).collect();
-    let mut calls: Vec<Arc<str>> = Vec::new();
+    let mut calls: BTreeSet<Arc<str>> = BTreeSet::new();
     for raw in step.items("tool_calls") {
         let mut call = Object::read(raw).unwrap_or_default();
         let Some((id, name)) = call
@@ -107,16 +108,14 @@ fn agent(
             blocks.push(counted("malformed tool call", raw, assembler));
             continue;
         };
-        calls.push(id.clone());
+        calls.insert(id.clone());
         let input = input_or_empty(call.take("arguments"));
         blocks.push(ContentBlock::tool_use(id, name, input));
     }
     let source = &mut assembler.source;
     let billed = step.take("metrics");
     let billed = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
-    let name = step
-        .take_as::<u64>("step_id")
-        .map(|it| format!("step {it}").into());
+    let name = Some(format!("step {at}").into());
     let part = AssistantRecord::of(blocks, time).by(
         name,
         step.take_text("model_name"),
@@ -127,13 +126,10 @@ fn agent(
         let mut result = Object::read(raw).unwrap_or_default();
         let (told, source) = (result.take("content"), &mut assembler.source);
         let told = content::blocks(told, Speaker::Tool, source);
+        let is_only = calls.len() == 1 && !result.has("source_call_id");
+        let only = calls.first().filter(|_| is_only).cloned();
         let own = result.take_text("source_call_id");
-        let id = own
-            .filter(|id| calls.contains(id))
-            .or_else(|| match &calls[..] {
-                [only] => Some(only.clone()),
-                _ => None,
-            });
+        let id = own.filter(|id| calls.contains(id)).or(only);
         match id {
             Some(id) => {
                 let block = ContentBlock::tool_result(id, told, false);

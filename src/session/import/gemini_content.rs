@@ -3,26 +3,36 @@
 use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
 
-/// The parts of a content as blocks. Calls and answers without ids are paired by order.
+/// The parts of a content as blocks. Calls and answers without ids are paired by order; those of the
+/// wrong speaker are kept without being understood.
 pub(super) fn blocks(
+    speaker: Speaker,
     parts: Vec<&RawValue>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
 ) -> Vec<ContentBlock> {
     let parts = parts.into_iter();
-    parts.map(|raw| block(raw, unnamed, assembler)).collect()
+    let read = |raw| block(speaker, raw, unnamed, assembler);
+    parts.map(read).collect()
 }
 
-fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> ContentBlock {
+fn block(
+    speaker: Speaker,
+    raw: &RawValue,
+    unnamed: &mut Unnamed,
+    assembler: &mut Assembler,
+) -> ContentBlock {
     let mut object = Object::read(raw).unwrap_or_default();
-    if let Some(mut call) = object.take_object("functionCall")
+    let of_model = speaker == Speaker::Assistant;
+    if of_model
+        && let Some(mut call) = object.take_object("functionCall")
         && let Some(name) = call.take_text("name")
     {
         let id = call.take_text("id");
         let id = id.unwrap_or_else(|| unnamed.called(&name));
         return ContentBlock::tool_use(id, name, input_or_empty(call.take("args")));
     }
-    if let Some(mut answer) = object.take_object("functionResponse") {
+    if !of_model && let Some(mut answer) = object.take_object("functionResponse") {
         let name = answer.take_text("name");
         let id = answer.take_text("id");
         let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
@@ -30,7 +40,8 @@ fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> Co
         let is_error = told.is_some_and(|it| it.has("error") && !it.has("output"));
         return ContentBlock::tool_result(id, answered(answer, assembler), is_error);
     }
-    if object.take_flag("thought")
+    if of_model
+        && object.take_flag("thought")
         && let Some(text) = object.take_text("text")
     {
         return ContentBlock::thinking(text, object.take_text("thoughtSignature"));

@@ -103,8 +103,10 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
         let target = entry.target_id.as_deref().filter(|_| entry.is("leaf"));
-        let parent = target.or(entry.parent_id.as_deref());
-        parent.and_then(|parent| places.get(parent)).copied()
+        let parent = target.or(entry.parent_id.as_deref())?;
+        // One that cannot be read was the entry before.
+        let known = places.get(parent).copied();
+        known.or_else(|| at.checked_sub(1))
     };
     let mut kept = BTreeSet::from([0]);
     climb(Some(last), parent, &mut kept);

@@ -143,6 +143,7 @@ impl Chat {
         is_typed: bool,
     ) {
         let mut said = blocks(
+            Speaker::User,
             message.items("parts"),
             &mut self.unnamed,
             &mut self.assembler,
@@ -162,6 +163,7 @@ impl Chat {
 
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
         let said = blocks(
+            Speaker::Assistant,
             message.items("parts"),
             &mut self.unnamed,
             &mut self.assembler,
@@ -191,7 +193,12 @@ impl Chat {
                 Some("model") => Role::Assistant,
                 _ => Role::User,
             };
-            let said = blocks(content.items("parts"), &mut unnamed, &mut self.assembler);
+            let speaker = match role {
+                Role::Assistant => Speaker::Assistant,
+                Role::User => Speaker::User,
+            };
+            let parts = content.items("parts");
+            let said = blocks(speaker, parts, &mut unnamed, &mut self.assembler);
             match context.last_mut() {
                 // The history has one message where the user's role speaks twice.
                 Some((Role::User, before)) if role == Role::User => before.extend(said),
@@ -232,7 +239,8 @@ impl Chat {
                 role == Role::User && (!is_answer || holds(last.checked_sub(1), newest))
             })
         });
-        let at = sent_later.unwrap_or(end);
+        let last = self.assembler.compactions().last().map_or(0, |it| it.at);
+        let at = sent_later.unwrap_or(end).max(last);
         let (mut first, mut rest) = (at, &context[..]);
         while let Some((said, before)) = rest.split_last()
             && holds(first.checked_sub(1), Some(said))

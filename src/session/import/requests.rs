@@ -13,15 +13,14 @@ use std::sync::Arc;
 
 use super::ImportError;
 use super::assemble::{ORPHANS, add_counts};
-use super::gemini_cli::ACKS;
 use super::kept_context;
-use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Tag,
-};
+use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag};
 use crate::units::{ApiCallId, ContentHash, Tokens};
 pub(super) use look::Look;
+use said::{holds_answer, summary_in, tag_acknowledgements, text, written};
 
 mod look;
+mod said;
 
 /// One conversation as it was logged.
 pub(super) struct Logged {
@@ -44,9 +43,6 @@ impl Logged {
     }
 }
 
-/// A prompt may hold a shorter answer by chance.
-const SUMMARY_CHARS: usize = 40;
-
 /// How a request for a summary is counted, once the summary was seen in a context.
 const FOR_SUMMARY: &str = "request for a summary";
 
@@ -66,7 +62,8 @@ pub(super) struct Join {
 
 impl Join {
     /// Adds the next conversation of the log.
-    pub(super) fn add(&mut self, one: Logged) {
+    pub(super) fn add(&mut self, mut one: Logged) {
+        tag_acknowledgements(&mut one.session);
         self.answered += usize::from(one.is_answered);
         self.held.push(one);
         if self.answered > 1 {
@@ -106,12 +103,13 @@ impl Join {
             thread.recognise(&looks);
             return thread.grow(one, known);
         }
-        if let Some(thread) = threads.iter_mut().find(|it| it.was_asked(&looks)) {
+        let was_asked = |it: &&mut Thread| it.was_asked(&looks) && it.is_like(&one);
+        if let Some(thread) = threads.iter_mut().find(was_asked) {
             let source = &mut thread.session.parts.source;
             return source.warn("a request was sent again; its first answer stands");
         }
-        let mut alike = threads.iter_mut().filter(|it| it.is_like(&one));
-        if let Some(thread) = alike.find(|it| it.was_not_answered(asked, &looks)) {
+        let is_anew = |it: &&mut Thread| it.was_not_answered(asked, &looks) && it.is_like(&one);
+        if let Some(thread) = threads.iter_mut().find(is_anew) {
             return thread.ask_anew(one);
         }
         let kept = threads.iter().enumerate();
@@ -119,13 +117,16 @@ impl Join {
         let Some((_, mut of)) = kept.max() else {
             return threads.push(Thread::new(one));
         };
-        // What a session of one request answered, and stands in this context, is a summary.
+        // What a session of one request answered, and is new in this context, is a summary.
+        let new = asked.iter().zip(&looks);
+        let new = new.filter(|(_, look)| threads[of].place(look).is_none());
+        let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
         let mut summaries = Vec::new();
         let mut at = threads.len().saturating_sub(RECENT_ANSWERS);
         while let Some(thread) = threads.get(at) {
             let answer = thread.only_answer().filter(|_| at != of);
             match answer.and_then(summary_in) {
-                Some(summary) if asked.iter().any(|message| says(message, &summary)) => {
+                Some(summary) if new.iter().any(|text| text.contains(&*summary)) => {
                     threads.remove(at);
                     of -= usize::from(at < of);
                     summaries.push(summary);
@@ -138,14 +139,21 @@ impl Join {
 
     /// The sessions of the log.
     pub(super) fn finish(mut self, path: &Path) -> Result<Vec<Session>, ImportError> {
+        let session = |session: Session| {
+            Session::new(session.parts)
+                .map_err(|source| ImportError::Session(path.to_owned(), source))
+        };
         if self.answered < 2 {
-            return Ok(self.held.into_iter().map(|one| one.session).collect());
+            return self
+                .held
+                .into_iter()
+                .map(|one| session(one.session))
+                .collect();
         }
         drop_failed(&mut self.threads);
         let sessions = self.threads.into_iter().map(|mut thread| {
             tag_orphans(&mut thread.session);
-            Session::new(thread.session.parts)
-                .map_err(|source| ImportError::Session(path.to_owned(), source))
+            session(thread.session)
         });
         sessions.collect()
     }
@@ -233,14 +241,7 @@ impl Thread {
             requests: 1,
             is_answered,
         };
-        let messages = &mut thread.session.parts.messages;
-        for message in messages.iter_mut() {
-            let is_ack = message.role() == Role::Assistant && ACKS.contains(&&*text(message));
-            if is_ack && message.usage.is_none() {
-                *message = Arc::new((**message).clone().with_tags([Tag::Synthetic]));
-            }
-        }
-        let messages = messages.clone();
+        let messages = thread.session.parts.messages.clone();
         for (at, message) in messages.iter().enumerate() {
             thread.remember(message, is_answered && at + 1 == messages.len());
         }
@@ -299,10 +300,11 @@ impl Thread {
     }
 
     /// Whether a request asks the last question again with more behind it, as if it had not been
-    /// answered.
+    /// answered: an agent that waits for a call leaves out an answer without one.
     fn was_not_answered(&self, asked: &[Arc<Message>], looks: &[Look]) -> bool {
         let messages = &self.session.parts.messages;
-        let (Some((last, before)), [.., question, _]) = (asked.split_last(), &messages[..]) else {
+        let (Some((last, before)), [.., question, answer]) = (asked.split_last(), &messages[..])
+        else {
             return false;
         };
         let at = messages.len() - 2;
@@ -312,6 +314,7 @@ impl Thread {
             && self.context.len() == looks.len() + 1
             && self.context[before.len()].look == self.history[at]
             && compactions.last().is_none_or(|last| last.at <= at)
+            && answer.tool_uses().next().is_none()
             && pairs.all(|(seen, look)| seen.look == *look)
             && last.role() == question.role()
             && last.content().starts_with(question.content())
@@ -414,11 +417,21 @@ impl Thread {
         }
         let begun = self.history.iter().zip(looks);
         let begun = begun.take_while(|(own, look)| own == look).count();
+        // A key may be an application's: then two agents share it, and short words of the user's.
+        let is_certain = self.session.parts.system == one.session.parts.system;
         let found = looks[begun..].iter().filter_map(|look| self.place(look));
+        let found = found.filter(|(at, _)| is_certain || self.calls_a_tool(*at));
         let found = found.count();
         let mut rest = one.session.parts.messages[begun..looks.len()].iter();
         let is_summed_up = rest.any(|it| holds_answer(it, answers));
         (found > 0 || is_summed_up).then_some(begun + found)
+    }
+
+    /// Whether a message of the history has a tool use, or a result.
+    fn calls_a_tool(&self, at: usize) -> bool {
+        let message = self.session.parts.messages.get(at);
+        let mut blocks = message.into_iter().flat_map(|it| it.content());
+        blocks.any(|it| it.is_use() || it.is_result())
     }
 
     /// The message of the history that looks so, and whether its texts are the same too.
@@ -427,10 +440,7 @@ impl Thread {
         whole.or_else(|| {
             let at = *self.shapes.get(&look.shape)?;
             // Only the ids of tool uses distinguish two messages of one shape.
-            let message = self.session.parts.messages.get(at)?;
-            let mut blocks = message.content().iter();
-            let is_named = blocks.any(|it| it.is_use() || it.is_result());
-            is_named.then_some((at, false))
+            self.calls_a_tool(at).then_some((at, false))
         })
     }
 
@@ -555,38 +565,4 @@ impl Thread {
             _ => Recorded::Written(message),
         }
     }
-}
-
-/// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
-/// user's and holds an answer of the model.
-fn written(message: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
-    if !holds_answer(message, answers) && !asked.iter().any(|it| says(message, it)) {
-        return Recorded::Written(message.clone());
-    }
-    let tags = message.tags.iter().copied();
-    let tags = tags.filter(|tag| *tag != Tag::TypedUser);
-    let tags: Vec<Tag> = tags.chain([Tag::CompactSummary]).collect();
-    Recorded::Written(Arc::new((**message).clone().with_tags(tags)))
-}
-
-/// Whether a message of the user's holds an answer of the model.
-fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
-    message.role() == Role::User && answers.iter().any(|answer| says(message, answer))
-}
-
-/// Whether a message holds this text.
-fn says(message: &Message, wanted: &str) -> bool {
-    text(message).contains(wanted)
-}
-
-/// The text of an answer that is long enough to be a summary.
-fn summary_in(answer: &Message) -> Option<Arc<str>> {
-    let text = text(answer);
-    (text.chars().count() >= SUMMARY_CHARS).then(|| text.into())
-}
-
-/// The texts of a message.
-fn text(message: &Message) -> String {
-    let texts = message.content().iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
 }

@@ -340,6 +340,35 @@ skipped: session: 1
 }
 
 #[test]
+fn pi_follows_the_line_before_where_a_parent_cannot_be_read() {
+    let said = |id: &str, parent: &str, role: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"{role}","content":[{{"type":"text","text":"{id}"}}]}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#
+            .to_owned(),
+        said("a", "null", "user"),
+        said("b", "\"a\"", "assistant"),
+        said("c", "\"b\"", "user")[..30].to_owned(),
+        said("d", "\"c\"", "assistant"),
+        said("e", "\"d\"", "user"),
+    ];
+    check(
+        "pi",
+        &lines.each_ref().map(String::as_str),
+        r#"0 user[typed_user] "a"
+1 model[] "b"
+2 model[] "d"
+3 user[typed_user] "e"
+skipped: session: 1
+warning: line 4 is no JSON and is left out: 1
+"#,
+    );
+}
+
+#[test]
 fn shared_sessions_of_other_agents_are_read_whole() {
     let Some(folder) = shared::folder("sessions") else {
         return;

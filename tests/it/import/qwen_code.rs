@@ -52,6 +52,19 @@ fn a_chat_whose_records_lost_their_parents_is_read_whole() {
     }
 }
 
+#[test]
+fn parts_of_the_wrong_speaker_are_kept_and_refuse_no_chat() {
+    let text = std::fs::read_to_string(fixture("qwen-code/chat.jsonl")).expect("a fixture");
+    for (from, to) in [
+        (r#""type":"tool_result""#, r#""type":"assistant""#),
+        (r#""type":"assistant""#, r#""type":"user""#),
+    ] {
+        let sessions = read("qwen-code", text.replace(from, to).as_bytes()).expect(to);
+        assert!(!sessions[0].source().unknown.is_empty(), "{to}");
+        round_trip(&sessions[0]);
+    }
+}
+
 /// The requests of the same run say where it compacted.
 #[test]
 fn shared_chat_of_qwen_code_has_the_calls_and_compactions_of_its_requests() {

@@ -221,6 +221,38 @@ fn an_answer_that_the_agent_leaves_out_begins_no_session() {
 skipped: answer that the agent left out: 1
 "#,
     );
+    // One that asked for a tool is not left out: a request beside it is another's.
+    let request = |input: Vec<Value>| json!({"model": "m", "instructions": "You mend clocks.", "input": input});
+    let look =
+        json!({"type": "function_call", "call_id": "call_0001", "name": "look", "arguments": "{}"});
+    let found =
+        json!({"type": "function_call_output", "call_id": "call_0001", "output": "a worn gear"});
+    let log = [
+        exchange(
+            1,
+            &request(vec![ask.clone()]),
+            &json!(9),
+            "I look.",
+            Some(("look", &json!({}))),
+        ),
+        exchange(
+            2,
+            &request(vec![ask.clone(), again.clone()]),
+            &json!(9),
+            "Late clock.",
+            None,
+        ),
+        exchange(
+            3,
+            &request(vec![ask.clone(), said("assistant", "I look."), look, found]),
+            &json!(9),
+            "A gear is worn.",
+            None,
+        ),
+    ];
+    let sessions = read("openai-responses", log.concat().as_bytes()).expect("a good log");
+    let calls: Vec<usize> = sessions.iter().map(|it| it.calls().len()).collect();
+    assert_eq!(calls, [2, 1]);
     // Another agent may be asked the same.
     let sessions = log_of(&[
         (

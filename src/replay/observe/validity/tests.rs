@@ -288,13 +288,13 @@ fn gemini_wants_the_calls_of_the_turn_as_they_were_made() {
 fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let summary = |text| replace(0, 1..3, &[(summary(1, 3), text)]).edit;
-    let again = replace(0, 1..2, &[(self::summary(1, 3), "U(so)")]).edit;
+    let again = || replace(0, 1..2, &[(self::summary(1, 3), "U(so)")]).edit;
     let mut context = Context::default();
     let mut observer = Validity::default();
     for entry in short::entries(WORK) {
         context.append(entry);
     }
-    let mut patch = |observer: &mut Validity, edit: Edit| {
+    let patch = |context: &mut Context, observer: &mut Validity, edit: Edit| {
         observer.patched(&Applied {
             call: 0,
             stage: "test".into(),
@@ -305,9 +305,22 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
         let rules = observer.patches.iter().map(|it| it.rule);
         rules.filter(|it| *it == Rule::RewrittenTwice).count()
     };
-    assert_eq!(patch(&mut observer, summary("U(a-long-summary-of-it)")), 0);
+    assert_eq!(
+        patch(
+            &mut context,
+            &mut observer,
+            summary("U(a-long-summary-of-it)")
+        ),
+        0
+    );
+    // What is put back as it was, by `normalize` for instance, is not replaced.
+    let back = Edit::Replace {
+        entries: 0..2,
+        with: context.entries()[..2].to_vec(),
+    };
+    assert_eq!(patch(&mut context, &mut observer, back), 0);
     // A prompt held it.
     observer.written.clear();
-    assert_eq!(patch(&mut observer, again.clone()), 0);
-    assert_eq!(patch(&mut observer, again), 1);
+    assert_eq!(patch(&mut context, &mut observer, again()), 0);
+    assert_eq!(patch(&mut context, &mut observer, again()), 1);
 }

@@ -47,7 +47,12 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let blocks = blocks(content.items("parts"), &mut unnamed, assembler);
+        let speaker = if &*role == "model" {
+            Speaker::Assistant
+        } else {
+            Speaker::User
+        };
+        let blocks = blocks(speaker, content.items("parts"), &mut unnamed, assembler);
         match &*role {
             "model" => {
                 let record = AssistantRecord::of(blocks, None);

@@ -1,0 +1,58 @@
+//! What messages of a log say: summaries, and words of the product's in the model's place.
+
+use std::sync::Arc;
+
+use crate::session::import::gemini_cli::ACKS;
+use crate::session::{ContentBlock, Message, Recorded, Role, Session, Tag};
+
+/// A prompt may hold a shorter answer by chance.
+const SUMMARY_CHARS: usize = 40;
+
+/// Tags what the product said in the model's place.
+pub(super) fn tag_acknowledgements(session: &mut Session) {
+    for message in &mut session.parts.messages {
+        let is_ack = message.role() == Role::Assistant
+            && message.usage.is_none()
+            && ACKS.contains(&&*text(message));
+        if is_ack {
+            *message = Arc::new((**message).clone().with_tags([Tag::Synthetic]));
+        }
+    }
+}
+
+/// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
+/// user's and holds an answer of the model.
+pub(super) fn written(
+    message: &Arc<Message>,
+    answers: &[Arc<str>],
+    asked: &[Arc<str>],
+) -> Recorded {
+    if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
+        return Recorded::Written(message.clone());
+    }
+    let tags = message.tags.iter().copied();
+    let tags = tags.filter(|tag| *tag != Tag::TypedUser);
+    let tags: Vec<Tag> = tags.chain([Tag::CompactSummary]).collect();
+    Recorded::Written(Arc::new((**message).clone().with_tags(tags)))
+}
+
+/// Whether a message of the user's holds an answer of the model.
+pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
+    if message.role() != Role::User || answers.is_empty() {
+        return false;
+    }
+    let said = text(message);
+    answers.iter().any(|answer| said.contains(&**answer))
+}
+
+/// The text of an answer that is long enough to be a summary.
+pub(super) fn summary_in(answer: &Message) -> Option<Arc<str>> {
+    let text = text(answer);
+    (text.chars().count() >= SUMMARY_CHARS).then(|| text.into())
+}
+
+/// The texts of a message.
+pub(super) fn text(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+}
