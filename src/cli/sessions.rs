@@ -22,6 +22,7 @@ const PLACES: &[&str] = &[
     ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
     ".copilot/history-session-state",
     ".copilot/session-state",
+    ".factory/sessions",
     ".gemini/tmp",
     ".iflow/projects",
     ".kimi/sessions",
@@ -37,7 +38,7 @@ const PLACES: &[&str] = &[
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Droid, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]

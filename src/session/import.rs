@@ -33,6 +33,7 @@ mod content;
 mod conversations;
 mod copilot_cli;
 mod error;
+mod factory_droid;
 pub(crate) mod file;
 pub mod file_info;
 mod folders;
@@ -90,6 +91,7 @@ pub static IMPORTERS: &[Importer] = &[
     codex::IMPORTER,
     pi::IMPORTER,
     atif::IMPORTER,
+    factory_droid::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,

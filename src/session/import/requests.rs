@@ -103,17 +103,20 @@ impl Join {
             thread.recognise(&looks);
             return thread.grow(one, known);
         }
-        let was_asked = |it: &&mut Thread| it.was_asked(&looks) && it.is_like(&one);
+        let agent = Agent::of(&one.session, one.cache_key.clone());
+        let was_asked = |it: &&mut Thread| it.was_asked(&looks) && it.agent.is_like(&agent);
         if let Some(thread) = threads.iter_mut().find(was_asked) {
             let source = &mut thread.session.parts.source;
             return source.warn("a request was sent again; its first answer stands");
         }
-        let is_anew = |it: &&mut Thread| it.was_not_answered(asked, &looks) && it.is_like(&one);
+        let is_anew =
+            |it: &&mut Thread| it.was_not_answered(asked, &looks) && it.agent.is_like(&agent);
         if let Some(thread) = threads.iter_mut().find(is_anew) {
             return thread.ask_anew(one);
         }
         let kept = threads.iter().enumerate();
-        let kept = kept.filter_map(|(at, thread)| Some((thread.kept(&one, &looks, answers)?, at)));
+        let kept = kept
+            .filter_map(|(at, thread)| Some((thread.kept(&agent, asked, &looks, answers)?, at)));
         let Some((_, mut of)) = kept.max() else {
             return threads.push(Thread::new(one));
         };
@@ -210,12 +213,38 @@ struct Thread {
     places: BTreeMap<ContentHash, usize>,
     shapes: BTreeMap<ContentHash, usize>,
     calls: BTreeSet<ApiCallId>,
-    cache_key: Option<Arc<str>>,
+    agent: Agent,
     /// How many requests it was made of.
     requests: usize,
     is_answered: bool,
     /// It was sent, and the response was not an answer.
     is_failed: bool,
+}
+
+/// What the requests of one agent have in common.
+struct Agent {
+    tools: ContentHash,
+    system: ContentHash,
+    cache_key: Option<Arc<str>>,
+}
+
+impl Agent {
+    fn of(session: &Session, cache_key: Option<Arc<str>>) -> Self {
+        let tools = session.parts.tools.iter();
+        let tools: String = tools.map(|tool| tool.definition.as_str()).collect();
+        let system = session.parts.system.as_deref().unwrap_or_default();
+        Self {
+            tools: ContentHash::of(tools.as_bytes()),
+            system: ContentHash::of(system.as_bytes()),
+            cache_key,
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        // A product may say what its system prompt said elsewhere, once it has compacted.
+        let is_of_key = self.cache_key.is_some() && self.cache_key == other.cache_key;
+        self.tools == other.tools && (self.system == other.system || is_of_key)
+    }
 }
 
 /// A message of a context.
@@ -231,13 +260,13 @@ impl Thread {
         let is_answered = one.answer().is_some();
         let mut thread = Self {
             is_failed: one.is_answered && !is_answered,
+            agent: Agent::of(&one.session, one.cache_key),
             session: one.session,
             context: Vec::new(),
             history: Vec::new(),
             places: BTreeMap::new(),
             shapes: BTreeMap::new(),
             calls: BTreeSet::new(),
-            cache_key: one.cache_key,
             requests: 1,
             is_answered,
         };
@@ -401,28 +430,26 @@ impl Thread {
         }
     }
 
-    /// Whether a request is of the same agent: its tools, and its prompt.
-    fn is_like(&self, one: &Logged) -> bool {
-        let (own, other) = (&self.session.parts, &one.session.parts);
-        // A product may say what its system prompt said elsewhere, once it has compacted.
-        let is_of_key = self.cache_key.is_some() && self.cache_key == one.cache_key;
-        own.tools == other.tools && (own.system == other.system || is_of_key)
-    }
-
     /// How many messages of the history a request keeps; none if it has nothing to do with this
     /// session.
-    fn kept(&self, one: &Logged, looks: &[Look], answers: &[Arc<str>]) -> Option<usize> {
-        if !self.is_answered || !self.is_like(one) {
+    fn kept(
+        &self,
+        agent: &Agent,
+        asked: &[Arc<Message>],
+        looks: &[Look],
+        answers: &[Arc<str>],
+    ) -> Option<usize> {
+        if !self.is_answered || !self.agent.is_like(agent) {
             return None;
         }
         let begun = self.history.iter().zip(looks);
         let begun = begun.take_while(|(own, look)| own == look).count();
         // A key may be an application's: then two agents share it, and short words of the user's.
-        let is_certain = self.session.parts.system == one.session.parts.system;
+        let is_certain = self.agent.system == agent.system;
         let found = looks[begun..].iter().filter_map(|look| self.place(look));
         let found = found.filter(|(at, _)| is_certain || self.calls_a_tool(*at));
         let found = found.count();
-        let mut rest = one.session.parts.messages[begun..looks.len()].iter();
+        let mut rest = asked[begun..].iter();
         let is_summed_up = rest.any(|it| holds_answer(it, answers));
         (found > 0 || is_summed_up).then_some(begun + found)
     }

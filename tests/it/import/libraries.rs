@@ -137,6 +137,24 @@ skipped: _usage: 2
 }
 
 #[test]
+fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
+    check(
+        "factory-droid/session.jsonl",
+        "factory-droid",
+        &[r#"0 user[typed_user] "Which oven is cold?"
+1 model[] thinking "Look at all.", "I look.", shell o1 {"command":"cat ovens"}
+2 user[] ->o1 "one 220\ntwo 18\n"
+3 model[] "Oven two."
+4 user[typed_user] "Light it."
+5 model[] "Lit."
+compaction before 4: - 0: (user[compact_summary] "Oven two is cold.")
+skipped: session_start: 1
+skipped: todo_state: 1
+"#],
+    );
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -420,6 +438,7 @@ proptest! {
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
+            ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
