@@ -15,7 +15,7 @@ use super::{
 use crate::record::journal::write_private;
 use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::session::export::export;
+use crate::session::export::{Exported, atif, export};
 use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
@@ -34,7 +34,7 @@ mod tally;
 )]
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes ID.session.jsonl, ID.anthropic.json or ID.openai.json for each session, \
+    after_help = "Writes ID.session.jsonl, ID.anthropic.json, ID.openai.json or ID.atif.json for each session, \
                   and prints one line for each file that was read. A file that cannot be read is \
                   reported on standard error; the others are still read."
 )]
@@ -84,6 +84,8 @@ enum OutputFormat {
     Anthropic,
     /// The messages, as `ID.openai.json`
     Openai,
+    /// A trajectory of Harbor, as `ID.atif.json`
+    Atif,
 }
 
 /// A JSON Schema (draft 2020-12) of what `--json` prints.
@@ -221,10 +223,9 @@ impl ImportRun<'_> {
         let session = &recording.session;
         let target = self.target(path, session)?;
         let mut left_out = BTreeMap::new();
-        write_private(&target, &mut |out| match self.args.to.provider() {
+        write_private(&target, &mut |out| match self.args.to.of(session) {
             None => native::write(session, out),
-            Some(provider) => {
-                let exported = export(session, provider);
+            Some(exported) => {
                 left_out = exported.left_out;
                 out.write_all(exported.json.as_bytes())
             }
@@ -251,10 +252,13 @@ impl ImportRun<'_> {
     /// The file of a session, unless it exists.
     fn target(&self, path: &Path, session: &Session) -> anyhow::Result<PathBuf> {
         let id = session.id();
-        let target = self.args.output.join(match self.args.to.provider() {
-            None => format!("{id}.session.jsonl"),
-            Some(provider) => format!("{id}.{provider}.json"),
-        });
+        let end = match self.args.to {
+            OutputFormat::Native => "session.jsonl",
+            OutputFormat::Anthropic => "anthropic.json",
+            OutputFormat::Openai => "openai.json",
+            OutputFormat::Atif => "atif.json",
+        };
+        let target = self.args.output.join(format!("{id}.{end}"));
         if self.written.contains(&target) {
             let problem = format!(
                 "`{}` holds session `{id}` again, which another file held",
@@ -268,12 +272,13 @@ impl ImportRun<'_> {
 }
 
 impl OutputFormat {
-    /// The API whose format it is; `None` for the native format.
-    fn provider(self) -> Option<Provider> {
+    /// The session in this format; `None` for the native format.
+    fn of(self, session: &Session) -> Option<Exported> {
         match self {
             Self::Native => None,
-            Self::Anthropic => Some(Provider::Anthropic),
-            Self::Openai => Some(Provider::OpenAi),
+            Self::Anthropic => Some(export(session, Provider::Anthropic)),
+            Self::Openai => Some(export(session, Provider::OpenAi)),
+            Self::Atif => Some(atif(session)),
         }
     }
 }

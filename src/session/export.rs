@@ -18,7 +18,11 @@ use super::wire::openai::openai_json;
 use super::wire::{Provider, anthropic_json, object, string};
 use super::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult, ToolSchema};
 
-/// A session in the shape of a provider's API.
+mod atif;
+
+pub use atif::atif;
+
+/// A session in the shape of a provider's API, or of another tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
     /// The file: one JSON object, one message per line.

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use proctor::session::export::export;
+use proctor::session::export::{atif, export};
+use proctor::session::import;
 use proctor::session::import::tool_names::class_of;
 use proctor::session::wire::Provider;
 use proctor::session::{
     ContentBlock, Image, JsonText, Message, Opaque, Role, Session, SessionParts, Thinking,
     ToolResult, ToolSchema, ToolUse,
 };
+use proctor::units::Usage;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::{fixture, read};
 
@@ -213,5 +216,45 @@ fn images_and_tools_are_rewritten_for_the_other_provider() {
         r#""input":"{\"command\": \"cat"}"#,
     ] {
         assert!(anthropic.contains(part), "{anthropic}");
+    }
+}
+
+/// What a trajectory holds of a session comes back: words, calls, results, times and bills.
+#[test]
+fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
+    for name in [
+        "claude-code/split-calls.jsonl",
+        "qwen-code/chat.jsonl",
+        "factory-droid/session.jsonl",
+        "atif/trajectory.json",
+    ] {
+        let sessions = import::load(&fixture(name)).expect("a good file");
+        let session = &sessions[0];
+        let exported = atif(session);
+        let read = super::read("atif", exported.json.as_bytes()).expect("a good trajectory");
+        let read = &read[0];
+        assert_eq!(read.system(), session.system(), "{name}");
+        assert_eq!(read.calls().len(), session.calls().len(), "{name}");
+        let bill = |session: &Session| -> Usage {
+            session.messages().iter().filter_map(|it| it.usage).sum()
+        };
+        assert_eq!(bill(read).prompt(), bill(session).prompt(), "{name}");
+        let said = |session: &Session| -> Vec<String> {
+            let texts = session
+                .messages()
+                .iter()
+                .flat_map(|it| it.model_text().to_vec());
+            texts
+                .flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
+        };
+        let (mut own, mut again) = (said(session), said(read));
+        own.sort();
+        again.sort();
+        if !exported.left_out.contains_key("unknown block") {
+            assert_eq!(own, again, "{name}");
+        }
+        let steps = |json: &str| serde_json::from_str::<Value>(json).expect("JSON")["steps"].take();
+        assert_eq!(steps(&atif(read).json), steps(&exported.json), "{name}");
     }
 }
