@@ -82,7 +82,7 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<Imp
     Ok((found, passed_over))
 }
 
-/// So many files that a run passes over are named: a folder may hold a whole project.
+/// How many skipped files a run names. A folder may hold a whole project.
 const NAMED: usize = 10;
 
 /// The error of a folder without a recording.

@@ -54,7 +54,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A recording, as far as it matters for whether to replay it.
+/// One line of the list: a recording and its key figures.
 #[derive(Serialize)]
 struct Found {
     file: String,
@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
         say(&format!(
-            "passed over: {files} without a conversation, or of no known format"
+            "passed over: {files} without an answer of a model, or of no known format"
         ));
     }
     if found.is_empty() {

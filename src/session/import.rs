@@ -297,7 +297,7 @@ fn is_understood(
     if answers == 0 {
         return Err(ImportError::NoAnswer(path.to_owned(), format));
     }
-    // What says nothing is bookkeeping, however much there is of it.
+    // Unknown records without words are bookkeeping and do not count.
     if unknown.values().sum::<u64>().min(kept) > read {
         let what = unknown.iter().take(5).map(|(it, n)| format!("{it} × {n}"));
         let what = what.collect::<Vec<String>>().join(", ");

@@ -57,7 +57,7 @@ impl Observer for Validity {
     fn patched(&mut self, applied: &Applied) {
         self.sent.patch(applied);
         let change = &applied.change;
-        // What a patch puts back as it was is neither removed nor written.
+        // An entry that the patch puts back unchanged counts as neither removed nor written.
         let before: BTreeSet<usize> = change.removed.iter().map(address).collect();
         let after: BTreeSet<usize> = applied.written().map(address).collect();
         let mut gone = before.difference(&after);

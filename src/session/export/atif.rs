@@ -26,7 +26,7 @@ pub fn atif(session: &Session) -> Exported {
     for message in session.messages() {
         let text = texts(message.content(), &mut left_out);
         match message.role() {
-            // What the product said in the model's place was no call.
+            // A message that the product wrote for the model is no call.
             Role::Assistant if message.has_tag(Tag::Synthetic) => {
                 steps.push(step("system", &text, message.timestamp));
             }

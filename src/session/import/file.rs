@@ -213,7 +213,7 @@ impl SourceText {
         None
     }
 
-    /// What is wrong with a value that begins at byte `start`, on line `number`.
+    /// The parse error of a value that begins at byte `start`, on line `number`.
     fn problem(&self, number: u64, start: usize, error: &serde_json::Error) -> ImportError {
         let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let before = if error.line() <= 1 { start - line } else { 0 };
@@ -276,7 +276,7 @@ impl Unreadable {
 pub(crate) struct Lines<'t, 's> {
     file: &'t SourceText,
     rest: Option<&'t str>,
-    /// What stands behind the last value on its line.
+    /// The rest of the line behind the last value.
     joined: &'t str,
     number: u64,
     max_line: u64,

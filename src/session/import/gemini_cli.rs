@@ -418,7 +418,7 @@ const MASK: &str = "<tool_output_masked";
 const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
-/// What products of this family say in the model's place when they were told of the context.
+/// Acknowledgements that products of this family write as the model's answer to injected context.
 pub(super) const ACKS: &[&str] = &[
     "Got it. Thanks for the additional context!",
     "Got it. Thanks for the context!",

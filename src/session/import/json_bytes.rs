@@ -1,4 +1,4 @@
-//! What JSON says of itself before it is parsed.
+//! Checks and repairs on JSON bytes before parsing: nesting depth, lone surrogates.
 
 /// How deep arrays and objects are nested; brackets in strings do not count.
 pub(super) fn nesting(json: &[u8]) -> usize {

@@ -269,7 +269,7 @@ fn is_same(one: &[ContentBlock], other: &[ContentBlock]) -> bool {
     one.iter().filter(said).eq(other.iter().filter(said))
 }
 
-/// What the product wrote: the summary is what it acknowledges in the model's place.
+/// The messages that the product wrote. The summary is the message before the acknowledgement.
 fn written(context: &[Said]) -> Vec<Recorded> {
     let is_ack =
         |said: &Said| said.0 == Role::Assistant && ACKS.contains(&joined_texts(&said.1).trim());

@@ -120,7 +120,7 @@ impl Join {
         let Some((_, mut of)) = kept.max() else {
             return threads.push(Thread::new(one));
         };
-        // What a session of one request answered, and is new in this context, is a summary.
+        // A single-request session whose answer is new in this context was a request for a summary.
         let new = asked.iter().zip(&looks);
         let new = new.filter(|(_, look)| threads[of].place(look).is_none());
         let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
@@ -221,7 +221,7 @@ struct Thread {
     is_failed: bool,
 }
 
-/// What the requests of one agent have in common.
+/// Identifies an agent across its requests: its tools, system prompt and cache key.
 struct Agent {
     tools: ContentHash,
     system: ContentHash,

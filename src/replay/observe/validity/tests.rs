@@ -313,7 +313,7 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
         ),
         0
     );
-    // What is put back as it was, by `normalize` for instance, is not replaced.
+    // An unchanged entry, as `normalize` puts back, is not a replacement.
     let back = Edit::Replace {
         entries: 0..2,
         with: context.entries()[..2].to_vec(),

@@ -1,4 +1,4 @@
-//! What messages of a log say: summaries, and words of the product's in the model's place.
+//! Recognises summaries and the product's own acknowledgements in logged messages.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::session::{ContentBlock, Message, Recorded, Role, Session, Tag};
 /// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;
 
-/// Tags what the product said in the model's place.
+/// Tags messages that the product wrote for the model as synthetic.
 pub(super) fn tag_acknowledgements(session: &mut Session) {
     for message in &mut session.parts.messages {
         let is_ack = message.role() == Role::Assistant
