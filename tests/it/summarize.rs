@@ -351,9 +351,12 @@ fn the_summariser_sees_no_more_than_the_limits_allow() {
 
 /// What became of earlier summaries: three rounds, summarised at the second and third call.
 fn twice(previous: &str) -> Walk {
+    twice_with(&format!("previous = '{previous}'"))
+}
+
+fn twice_with(knobs: &str) -> Walk {
     let spec = summarising(&format!(
-        "when = {{ rounds_every = 1 }}\nprevious = '{previous}'\nguards.on_inflation = 'apply'\n\
-         acknowledgement = 'A'"
+        "when = {{ rounds_every = 1 }}\nguards.on_inflation = 'apply'\nacknowledgement = 'A'\n{knobs}"
     ));
     let messages = vec![
         typed("go"),
@@ -740,6 +743,11 @@ fn knobs_that_contradict_each_other_are_refused() {
             "`own.toml`: line 4: `summarize.input_first_chars` has no meaning where `mode` is `append`",
         ),
         (
+            "mode = 'append'\noverlap_turns = 1",
+            "`own.toml`: line 4: `summarize.overlap_turns` has no meaning where `mode` is `append`: the request goes on \
+             with the agent's prompt",
+        ),
+        (
             "keep_min_tokens = 9\nkeep_max_tokens = 8",
             "`own.toml`: line 3: `summarize.keep_min_tokens` is more than `keep_max_tokens`",
         ),
@@ -758,6 +766,21 @@ fn knobs_that_contradict_each_other_are_refused() {
         let error = StrategySpec::of("own", table, &Trigger::always()).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
+}
+
+#[test]
+fn a_summary_reads_turns_again_that_an_earlier_one_replaced() {
+    let read = |turns: usize| {
+        let walk = twice_with(&format!("previous = 'append'\noverlap_turns = {turns}"));
+        // What is replaced is the same whatever is read.
+        assert_eq!(walk.contexts[2], twice("append").contexts[2], "{turns}");
+        let words = walk.requests[1].messages[0].model_text()[0].to_string();
+        ["go", "one", "more", "two", "end"].map(|said| words.contains(&format!("\"{said}\"")))
+    };
+    assert_eq!(read(0), [false, false, false, true, true]);
+    assert_eq!(read(1), [false, false, true, true, true]);
+    assert_eq!(read(2), [true; 5]);
+    assert_eq!(read(9), [true; 5]);
 }
 
 /// A tool result that came in one message with what the user typed.

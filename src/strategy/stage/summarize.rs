@@ -5,11 +5,13 @@
 //! summary nothing changes: an answer that is not a summary is a failure.
 
 use super::prelude::*;
+use overlap::Overlap;
 use place::Placement;
 use prompt::{Mode, Previous, Prompt};
 use retry::{Attempt, Retry};
 use select::{Select, Tail};
 
+mod overlap;
 mod retry;
 pub(super) mod place;
 mod prompt;
@@ -19,6 +21,7 @@ mod select;
 struct Summarize {
     select: Select,
     tail: Tail,
+    overlap: Overlap,
     prompt: Prompt,
     retry: Retry,
     place: Placement,
@@ -55,6 +58,12 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     if is_appended && let Some(limit) = prompt.limit() {
         return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
     }
+    let overlap: Overlap = knobs.read()?;
+    if is_appended && overlap.is_wanted() {
+        let problem =
+            "has no meaning where `mode` is `append`: the request goes on with the agent's prompt";
+        return Err(knobs.wrong("overlap_turns", problem));
+    }
     let mut retry: Retry = knobs.read()?;
     retry.guards = knobs.guards;
     let mut place: Placement = knobs.read()?;
@@ -62,6 +71,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(Summarize {
         select: knobs.read()?,
         tail,
+        overlap,
         prompt,
         retry,
         place,
@@ -71,17 +81,20 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
 impl Stage for Summarize {
     fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
         self.place.take_note_of(entry);
+        self.overlap.take_note_of(entry);
         Ok(Patch::default())
     }
 
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         // The messages that a resumed session was loaded with were never appended.
         self.place.take_note_of_loaded(context.entries());
+        self.overlap.take_note_of_loaded(context.entries());
         let stage = &*self;
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));
         };
         let shown = stage.prompt.shown(context.entries(), &selected);
+        let shown = stage.overlap.in_front_of(shown);
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
         let summary = Attempt::new(stage, cx, shown, span).ask();

@@ -1,0 +1,61 @@
+//! Turns that an earlier summary replaced and the next one reads again.
+
+use serde::Deserialize;
+
+use crate::context::Entry;
+use crate::session::Tag;
+
+/// The turns in front of those that a summary replaces. The summariser reads them too, so that two summaries
+/// overlap; they are replaced only once.
+#[derive(Debug, Deserialize)]
+pub(super) struct Overlap {
+    /// How many; 0 for none.
+    #[serde(rename = "overlap_turns")]
+    turns: usize,
+    /// The messages of the session so far, if any are wanted.
+    #[serde(skip)]
+    said: Vec<Entry>,
+}
+
+impl Overlap {
+    pub(super) fn is_wanted(&self) -> bool {
+        self.turns > 0
+    }
+
+    /// Keeps a message that was appended: when it is wanted again, the context has it no more.
+    pub(super) fn take_note_of(&mut self, entry: &Entry) {
+        if self.is_wanted() && entry.origin.message().is_some() {
+            self.said.push(entry.clone());
+        }
+    }
+
+    /// The same for messages that were there before the first call.
+    pub(super) fn take_note_of_loaded(&mut self, entries: &[Entry]) {
+        let first = self.said.first().and_then(|entry| entry.origin.message());
+        let is_loaded = |entry: &&Entry| {
+            let said_at = entry.origin.message();
+            said_at.is_some_and(|at| first.is_none_or(|first| at < first))
+        };
+        if first != Some(0) && self.is_wanted() {
+            let loaded = entries.iter().filter(is_loaded).cloned();
+            let said = std::mem::take(&mut self.said);
+            self.said = loaded.chain(said).collect();
+        }
+    }
+
+    /// The entries with those turns in front of the first that stands as it was said.
+    pub(super) fn in_front_of(&self, mut shown: Vec<Entry>) -> Vec<Entry> {
+        let said_at = |entry: &Entry| entry.origin.message();
+        let Some(at) = shown.iter().position(|entry| said_at(entry).is_some()) else {
+            return shown;
+        };
+        let first = said_at(&shown[at]);
+        let end = self.said.partition_point(|entry| said_at(entry) < first);
+        let earlier = &self.said[..end];
+        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+        let starts = (0..end).rev().filter(|at| is_typed(&earlier[*at]));
+        let start = starts.take(self.turns).last().unwrap_or(end);
+        shown.splice(at..at, earlier[start..].iter().cloned());
+        shown
+    }
+}
