@@ -74,6 +74,7 @@ impl Strategy for SummariseAll {
                     reason: "four fifths of the window".to_owned(),
                     change,
                     is_still_over: false,
+                    prepared_at: None,
                 });
             }
             Step::Done(compaction)

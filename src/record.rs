@@ -464,6 +464,10 @@ pub struct CompactionEvent {
     /// the size that the stage waits for; never where it waits for none, nor in older records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub still_over: bool,
+    /// The call before which it was asked for, where that was done in the background; never in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared_at: Option<usize>,
 }
 
 /// A stage that failed.

@@ -403,6 +403,7 @@ impl<'a> Cell<'a> {
                 before: self.scale.text(applied.change.before),
                 after: self.scale.text(applied.change.after),
                 still_over: applied.is_still_over,
+                prepared_at: applied.prepared_at,
             }));
         self.record
             .failures

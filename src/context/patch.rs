@@ -120,6 +120,8 @@ pub struct Applied {
     /// Whether the context, once the strategy was done with it at this call, was still at or over
     /// the size that the stage waits for; false where it waits for none.
     pub is_still_over: bool,
+    /// The call before which it was asked for, where that was done in the background.
+    pub prepared_at: Option<usize>,
 }
 
 impl Applied {

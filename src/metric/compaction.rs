@@ -93,6 +93,7 @@ mod tests {
             before: Tokens(before),
             after: Tokens(after),
             still_over: false,
+            prepared_at: None,
         };
         cell.compactions = vec![event(900, 300), event(900, 900), event(900, 500)];
         assert_eq!(headroom(&cell), None, "without a window");

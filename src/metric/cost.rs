@@ -13,8 +13,10 @@ use crate::record::{CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
 mod billed;
+mod prepared;
 
 pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
+pub use prepared::PreparedWork;
 
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -58,6 +60,10 @@ pub struct SchemeCost {
     /// The tokens that C and C⁰ are computed from; in sums over cells none.
     #[serde(skip)]
     pub billed: BilledTokens,
+    /// What the agent may have waited for though it was asked for in the background; in sums over cells
+    /// none.
+    #[serde(skip)]
+    pub prepared: Vec<PreparedWork>,
     /// The prices that they are computed at.
     #[serde(skip)]
     pub prices: SessionPrices,
@@ -188,12 +194,18 @@ impl SchemeCost {
             },
             ..Self::default()
         };
+        // The background's requests and the agent's calls, by call.
+        let mut background: BTreeMap<usize, (usize, Usage)> = BTreeMap::new();
+        let mut by_call = Vec::with_capacity(calls);
         let mut other_models: BTreeMap<String, Usage> = BTreeMap::new();
         // The cost of the calls that the strategy made at each call of the agent.
         let mut spent = vec![0_u64; calls + 1];
         for (number, asked) in cell.model_calls.iter().enumerate() {
             if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
                 continue;
+            }
+            if asked.purpose == Purpose::Background {
+                background.entry(asked.call).or_default().0 += 1;
             }
             let more = if let Some(price) = own.other_models.get(&number) {
                 let name = asked.other_model(number);
@@ -205,7 +217,10 @@ impl SchemeCost {
                 let usage = own.of_strategy(number, &asked.usage);
                 match asked.purpose {
                     Purpose::Compaction => cost.compaction += usage,
-                    Purpose::Background => cost.background += usage,
+                    Purpose::Background => {
+                        cost.background += usage;
+                        background.entry(asked.call).or_default().1 += usage;
+                    }
                     Purpose::Recovery => cost.recovery += usage,
                     Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
                 }
@@ -237,12 +252,26 @@ impl SchemeCost {
                 .unwrap_or_default();
             prompts += prompt;
             other_prompts += other;
+            by_call.push(Usage { output, ..prompt });
             cost.agent += Usage { output, ..prompt };
             cost.reference += Usage { output, ..other };
         }
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
         }
+        let prepared = cell.compactions.iter().filter_map(|event| {
+            let from = event.prepared_at?;
+            let (requests, asked) = *background.get(&from)?;
+            let meanwhile = by_call.get(from..event.call)?;
+            let (calls, meanwhile) = (meanwhile.len(), meanwhile.iter().copied().sum());
+            Some(PreparedWork {
+                requests,
+                asked,
+                calls,
+                meanwhile,
+            })
+        });
+        cost.prepared = prepared.collect();
         cost.billed = BilledTokens {
             own: (prompts + cost.compaction + cost.background + cost.recovery).into(),
             reference: other_prompts.into(),
@@ -348,7 +377,7 @@ fn add(sum: &mut u64, cost: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::price::{Rates, RelativePrice};
+    use crate::model::price::{Latency, Rates, RelativePrice};
     use crate::record::ModelCall;
 
     /// A cell with these prompts, of which this much was read and written under one scheme.
@@ -513,6 +542,39 @@ mod tests {
         };
         own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
         check(&own, &full, u64::MAX, u64::MAX, None);
+    }
+
+    #[test]
+    fn a_call_waits_for_what_the_background_has_not_written_yet() {
+        let full = cell(&[100; 4], &[0; 4], &[0; 4]);
+        let mut own = full.clone();
+        let event = |call, prepared_at| {
+            serde_json::from_value(serde_json::json!({
+                "call": call, "stage": "s", "reason": "", "before": 9, "after": 1, "prepared_at": prepared_at,
+            }))
+            .unwrap()
+        };
+        own.model_calls = vec![
+            asked(0, Purpose::Background, 600, 0),
+            asked(2, Purpose::Background, 30, 0),
+            asked(2, Purpose::Compaction, 900, 0),
+        ];
+        own.compactions = vec![event(2, Some(0)), event(2, None), event(3, Some(2))];
+        let [cost] = &SchemeCost::of(&own, &full)[..] else {
+            panic!("one scheme");
+        };
+        let latency = Latency {
+            start_ms: 10.0,
+            prefill_per_second: 1_000.0,
+            cached_per_second: 1_000.0,
+            decode_per_second: 1_000.0,
+        };
+        let prepared = cost.prepared.iter();
+        let waits: Vec<f64> = prepared
+            .map(|work| work.wait_milliseconds(&latency))
+            .collect();
+        // 610 ms less two calls of 110; 40 are less than one call.
+        assert_eq!(waits, [390.0, 0.0]);
     }
 
     #[test]

@@ -160,6 +160,7 @@ mod tests {
                 before: Tokens(*before),
                 after: Tokens(*after),
                 still_over: false,
+                prepared_at: None,
             });
             let portion = |messages| {
                 let portion = Portion {

@@ -81,6 +81,7 @@ mod tests {
             before: Tokens(500),
             after: Tokens(500 - freed),
             still_over: false,
+            prepared_at: None,
         };
         cell.compactions = compactions.iter().map(event).collect();
         cell

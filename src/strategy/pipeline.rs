@@ -433,16 +433,18 @@ fn settle(
     notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
     notes.last_fired = Some(Fired { call, turn });
     state.saved.extend(patch.saved);
-    let reason = match source {
-        PatchSource::Rules | PatchSource::Model => patch.reason,
-        PatchSource::Ahead(call) => format!("{}, asked for before call {call}", patch.reason),
+    let prepared_at = match source {
+        PatchSource::Rules | PatchSource::Model => None,
+        PatchSource::Ahead(call) => Some(call),
     };
+    let asked = prepared_at.map(|call| format!(", asked for before call {call}"));
     state.applied.push(Applied {
         call: cx.call,
         stage: notes.name.clone(),
-        reason,
+        reason: patch.reason + &asked.unwrap_or_default(),
         change,
         is_still_over: false,
+        prepared_at,
     });
 }
 

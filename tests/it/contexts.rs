@@ -86,6 +86,7 @@ pub(crate) fn apply(
         reason: String::new(),
         change: context.apply(edits, counts)?,
         is_still_over: false,
+        prepared_at: None,
     })
 }
 

@@ -207,6 +207,7 @@ fn patch(call: usize, before: u64, after: u64) -> CompactionEvent {
         before: Tokens(before),
         after: Tokens(after),
         still_over: false,
+        prepared_at: None,
     }
 }
 
@@ -1065,6 +1066,7 @@ fn strain_counts_zones_and_restless_compactions() {
         before: Tokens(before),
         after: Tokens(after),
         still_over: false,
+        prepared_at: None,
     };
     let asked = |call: usize, failure: Option<&str>| ModelCall {
         call,

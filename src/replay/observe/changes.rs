@@ -243,6 +243,7 @@ mod tests {
                 reason: String::new(),
                 change: context.apply(edits, &counts).unwrap(),
                 is_still_over: false,
+                prepared_at: None,
             });
         }
         let none: [u32; 0] = [];

@@ -198,6 +198,7 @@ mod tests {
             reason: "full".to_owned(),
             change: change.unwrap(),
             is_still_over: false,
+            prepared_at: None,
         })
     }
 

@@ -168,6 +168,7 @@ mod tests {
                         reason: String::new(),
                         change: context.apply(vec![edit], &counts).unwrap(),
                         is_still_over: false,
+                        prepared_at: None,
                     });
                     continue;
                 }

@@ -166,6 +166,7 @@ pub(super) fn walk<O: Observer>(
                     reason: String::new(),
                     change: context.apply(edits, counts).unwrap(),
                     is_still_over: false,
+                    prepared_at: None,
                 });
             }
             observer.called(&CallView {

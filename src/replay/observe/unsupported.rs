@@ -212,6 +212,7 @@ mod tests {
                 reason: String::new(),
                 change,
                 is_still_over: false,
+                prepared_at: None,
             });
         }
         let found = observer.found;

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use super::prelude::*;
 use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
-use crate::model::price::Placement;
+use crate::model::price::{Latency, Placement};
 use crate::record::PriceEntry;
 use crate::report::Table;
 use crate::report::cost::StrategyCost;
 use crate::report::display;
-use crate::units::{Usage, Usd, median};
+use crate::units::{Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
@@ -151,7 +151,12 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
 }
 
 /// Columns that rest on prices.
-const PRICED: &[&str] = &["dollars", "blocking_seconds", "background_seconds"];
+const PRICED: &[&str] = &[
+    "dollars",
+    "blocking_seconds",
+    "background_seconds",
+    "waited_seconds",
+];
 
 /// Writes `unknown` in the place of prices that are not known: nothing could have been measured.
 fn name_unknown(mut section: Section) -> Section {
@@ -241,13 +246,12 @@ pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
 
 /// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
 /// which it does not. `NotMeasured` unless every session has prices.
-fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 3] {
+fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 4] {
     let costs = priced_cells(material, strategy, of);
     let dollars = dollars(&costs);
-    let seconds = |of: fn(&SchemeCost, &ModelCalls) -> (usize, Usage)| {
+    let seconds = |of: fn(&SchemeCost, &ModelCalls, &Latency) -> f64| {
         let milliseconds = costs.iter().try_fold(0.0, |sum, (cost, asked, price)| {
-            let (calls, usage) = of(cost, asked);
-            Some(sum + (*price)?.latency?.milliseconds(calls, &usage))
+            Some(sum + of(cost, asked, &(*price)?.latency?))
         });
         let text = milliseconds.map(|time| format!("{:.1} s", time / 1_000.0));
         text.map_or(Cell::NOT_MEASURED, Cell::text)
@@ -257,12 +261,22 @@ fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost
             Cell::text(dollars.to_string())
         }),
         // Of a call to another model the start alone is known: its pace is not.
-        seconds(|cost, asked| {
+        seconds(|cost, asked, latency| {
             let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
-            (calls, cost.agent + cost.compaction + cost.recovery)
+            let usage = cost.agent + cost.compaction + cost.recovery;
+            latency.milliseconds(calls, &usage) + waits(cost, latency)
         }),
-        seconds(|cost, asked| (asked.background.calls, cost.background)),
+        seconds(|cost, asked, latency| {
+            latency.milliseconds(asked.background.calls, &cost.background)
+        }),
+        seconds(|cost, _, latency| waits(cost, latency)),
     ]
+}
+
+/// Milliseconds that the agent waits for what was asked for in the background.
+fn waits(cost: &SchemeCost, latency: &Latency) -> f64 {
+    let prepared = cost.prepared.iter();
+    prepared.map(|work| work.wait_milliseconds(latency)).sum()
 }
 
 /// The causes of cache breaks, under the scheme of the comparison.

@@ -179,6 +179,7 @@ impl Cell {
             reason: "old".into(),
             change,
             is_still_over: false,
+            prepared_at: None,
         });
     }
 

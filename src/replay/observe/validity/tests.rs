@@ -301,6 +301,7 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
             reason: String::new(),
             change: context.apply(vec![edit], &counts).unwrap(),
             is_still_over: false,
+            prepared_at: None,
         });
         let rules = observer.patches.iter().map(|it| it.rule);
         rules.filter(|it| *it == Rule::RewrittenTwice).count()
