@@ -499,6 +499,11 @@ fn replay_arm<'a>(
                 prepared.largest_prompt(),
                 prepared.bill().scale(0).head,
             );
+            if let Err(error) = spec.check_window(window) {
+                let why = error.to_string();
+                let end = End::NotMeasurable { call: 0, why };
+                return Ok(Replay::not_begun(prepared, name, models, end));
+            }
             match spec.build() {
                 Ok(strategy) => Replayed::Strategy(Box::new(strategy), window),
                 Err(error) => {

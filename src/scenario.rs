@@ -168,6 +168,11 @@ impl Scenario {
             }
             strategies.push(spec);
         }
+        if let Some(window) = window.fixed() {
+            for spec in &strategies {
+                spec.check_window(window)?;
+            }
+        }
         let strategies = follow::find_followed(strategies, table.place())?;
         let problem_and_hint = if sessions.is_empty() {
             Some((
@@ -358,6 +363,17 @@ mod tests {
         check(
             "[[sessions]]\nsynthetic = { family = 'teaching', rounds = 3, distracters = 2 }",
             "distracters`, did you mean `distractors`?",
+        );
+        let small = "[window]\ntokens = 13_000\n[[sessions]]\npath = 'a'\n[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'summarize'\n";
+        check(
+            &format!("{small}when = {{ any = ['manual', {{ reserve_tokens = 13_000 }}] }}"),
+            "line 9: `summarize.when` of `mine` reserves 13000 tokens of a window that has 13000: it would hold before",
+        );
+        check(
+            &format!(
+                "{small}when = {{ all = [{{ window_over = 13_000 }}, {{ reserve_tokens = 13_000 }}] }}"
+            ),
+            "name: \"mine\"",
         );
         check(
             "[probes]\npoints = [50, 25]",

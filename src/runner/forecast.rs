@@ -123,7 +123,13 @@ impl Plan {
             let repeat = cell.record.repeat;
             cell.probes = BTreeMap::new();
             cell.paid = BTreeMap::new();
+            // A cell that is not measurable is asked nothing from there on.
+            let end = &cell.record.end;
+            let stops = end.call().filter(|_| !end.is_measured());
             for (item, due) in &due {
+                if stops.is_some_and(|stops| item.call >= stops) {
+                    continue;
+                }
                 let due = due.times(answers, verdicts);
                 *cell.probes.entry(item.call).or_default() += due;
                 let Some(prompt) = cell.prompts.get(&item.call) else {

@@ -50,6 +50,14 @@ impl WindowSetting {
         }
     }
 
+    /// The window, where it is the same for all sessions.
+    pub fn fixed(&self) -> Option<Window> {
+        match self.mode {
+            WindowMode::Native(Some(tokens)) => Some(self.of(tokens, Tokens::ZERO)),
+            WindowMode::Native(None) | WindowMode::Fit(_) => None,
+        }
+    }
+
     /// The window for one session: `native` is its own, `largest` its largest prompt, of which `head`
     /// tokens are in front of every prompt. A share of the session is a share of what follows them.
     pub fn resolve(&self, native: NativeWindow, largest: Tokens, head: Tokens) -> Window {
@@ -58,6 +66,11 @@ impl WindowSetting {
             WindowMode::Native(Some(tokens)) => (tokens, Tokens::ZERO),
             WindowMode::Fit(fraction) => (head + (largest - head).fraction(fraction), Tokens::ZERO),
         };
+        self.of(tokens, reserved)
+    }
+
+    /// A window of so many tokens; `reserved` are those that the session's product reserves for output.
+    fn of(&self, tokens: Tokens, reserved: Tokens) -> Window {
         Window {
             tokens,
             max_output: self.max_output.unwrap_or(reserved),

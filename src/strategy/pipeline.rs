@@ -108,6 +108,17 @@ impl Slot {
         Self { notes, stage }
     }
 
+    /// Its triggers, by the key that sets each, with the stage's name.
+    pub(super) fn triggers(&self) -> impl Iterator<Item = (&'static str, &str, &Trigger)> {
+        let notes = &self.notes;
+        let own = [
+            ("when", Some(&notes.when)),
+            ("prepare_at", notes.prepare_at.as_ref()),
+        ];
+        let own = own.into_iter();
+        own.filter_map(|(key, trigger)| Some((key, &*notes.name, trigger?)))
+    }
+
     /// The same stage, asked ahead at this trigger.
     #[must_use]
     pub fn preparing_at(mut self, trigger: Option<Trigger>) -> Self {

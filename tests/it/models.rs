@@ -492,7 +492,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
          summariser = {{ kind = \"openai\", model = \"writer-x\", base_url = \"{url}\", key = \"TEST_KEY\" }}\n\
          [window]\nmode = \"fit\"\nfraction = 0.4\n\
          [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3 }}\n\
-         [[strategies]]\npreset = \"claude-code\"\n"
+         [[strategies]]\npreset = \"claude-code\"\nset = {{ summarize.when = {{ tokens_over = 0 }} }}\nname = \"claude-code\"\n"
     );
     fs::write(folder.path().join("live.toml"), text).unwrap();
     run(folder.path(), &[], 0);

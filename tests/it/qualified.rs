@@ -31,7 +31,7 @@ fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (Run, Report)
          cassette = \"kept.jsonl\"\n{models}\n\
          [window]\nmode = \"fit\"\nfraction = 0.4\n\
          [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3, head_tokens = 0 }}\n\
-         [[strategies]]\npreset = \"claude-code\"\n"
+         [[strategies]]\npreset = \"claude-code\"\nset = {{ summarize.when = {{ tokens_over = 0 }} }}\nname = \"claude-code\"\n"
     );
     fs::write(folder.join("s.toml"), scenario).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))

@@ -28,7 +28,7 @@ const SCENARIO: &str = "name = \"storm\"\ncontrols = false\n\
     [window]\nmode = \"fit\"\nfraction = 0.4\n\
     [[sessions]]\nsynthetic = { family = \"code-review\", rounds = 6, seed = 3 }\n\
     [[sessions]]\nsynthetic = { family = \"code-review\", rounds = 6, seed = 4 }\n\
-    [[strategies]]\npreset = \"claude-code\"\n";
+    [[strategies]]\npreset = \"claude-code\"\nset = { summarize.when = { tokens_over = 0 } }\nname = \"claude-code\"\n";
 
 /// What each of the three says: nothing but the request decides, and what it costs.
 fn says(body: &str) -> Reply {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{OVERFLOW, StrategySpec};
+use super::{OVERFLOW, StrategySpec, name_of};
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
@@ -11,6 +11,7 @@ use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
 use crate::units::Tokens;
+use crate::window::Window;
 
 const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 
@@ -57,6 +58,32 @@ impl StrategySpec {
         };
         reader.finish()?;
         Ok((slots, retries))
+    }
+
+    /// Whether every condition means something in this window: a reserve as large as the window would make its
+    /// stage fire before every call.
+    pub fn check_window(&self, window: Window) -> Result<(), SettingError> {
+        let (slots, _) = self.slots()?;
+        for (key, stage, trigger) in slots.iter().flat_map(Slot::triggers) {
+            let Some(reserve) = trigger.condition.too_large_reserve(window) else {
+                continue;
+            };
+            let mut tables = self.stages_set();
+            let table = tables.find(|table| name_of(table) == Some(stage));
+            let place = table.and_then(|table| Some(&table.get(key)?.place));
+            let problem = format!(
+                "`{stage}.{key}` of `{}` reserves {reserve} tokens of a window that has {}: it would hold before every call",
+                self.name,
+                window.effective()
+            );
+            let hint = format!(
+                "set a smaller reserve, or leave it out where the window is small: `{{ all = [{{ window_over = {reserve} }}, {{ \
+                 reserve_tokens = {reserve} }}] }}`"
+            );
+            let error = SettingError::new(place.unwrap_or(self.table.place()), problem);
+            return Err(error.with_hint(hint));
+        }
+        Ok(())
     }
 
     /// The stage of a control that follows another strategy.

@@ -11,6 +11,7 @@ use crate::strategy::knob::KEYS;
 use crate::strategy::percent;
 use crate::strategy::situation::Situation;
 use crate::units::Tokens;
+use crate::window::Window;
 
 /// When a stage fires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,8 @@ pub enum Condition {
     TokensOver(Tokens),
     /// The measured size is at least this share of the effective window.
     WindowFraction(f64),
-    /// The measured size is at least the effective window less this many tokens; always in a window that is no larger.
+    /// The measured size is at least the effective window less this many tokens. A strategy is not run in a
+    /// window that is no larger.
     ReserveTokens(Tokens),
     /// The provider refused the prompt as too long.
     Overflow,
@@ -102,8 +104,7 @@ impl Condition {
             Self::TurnsEvery(turns) => present.turns >= *turns,
             Self::Typed => cx.has_typed,
             Self::ImagesOver(limit) => present.images > *limit,
-            Self::WindowOver(limit) => cx.window.tokens > *limit,
-            Self::WindowUnder(limit) => cx.window.tokens < *limit,
+            Self::WindowOver(_) | Self::WindowUnder(_) => !self.excludes(cx.window),
             Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
             Self::Marker => cx.phase_ended || cx.was_asked,
             Self::Manual => cx.was_asked,
@@ -145,6 +146,27 @@ impl Condition {
                 self.holds(present)
             }
             Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_over(present)),
+            _ => false,
+        }
+    }
+
+    /// The reserve in it that is no smaller than the effective window, so that it would hold before every call.
+    pub(crate) fn too_large_reserve(&self, window: Window) -> Option<Tokens> {
+        match self {
+            Self::ReserveTokens(reserve) => (*reserve >= window.effective()).then_some(*reserve),
+            Self::All(inner) if inner.iter().any(|one| one.excludes(window)) => None,
+            Self::All(inner) | Self::Any(inner) => {
+                inner.iter().find_map(|one| one.too_large_reserve(window))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it never holds in this window.
+    fn excludes(&self, window: Window) -> bool {
+        match self {
+            Self::WindowOver(limit) => window.tokens <= *limit,
+            Self::WindowUnder(limit) => window.tokens >= *limit,
             _ => false,
         }
     }
@@ -316,7 +338,6 @@ mod tests {
     use crate::strategy::stage::trial::situation;
     use crate::tokens::{CharsPer4, CountedTexts};
     use crate::units::Timestamp;
-    use crate::window::Window;
 
     /// Whether a condition holds one below, at and one above the number it names.
     fn around(condition: &Condition, at: u64) -> [bool; 3] {
@@ -354,7 +375,6 @@ mod tests {
             (Condition::TurnsEvery(7), 7, at),
             (Condition::ImagesOver(20), 20, over),
             // The window has 1,000 tokens.
-            (Condition::ReserveTokens(Tokens(1_000)), 7, [true; 3]),
             (Condition::WindowOver(Tokens(999)), 7, [true; 3]),
             (Condition::WindowOver(Tokens(1_000)), 7, [false; 3]),
             (Condition::WindowUnder(Tokens(1_001)), 7, [true; 3]),
