@@ -7,8 +7,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for \
-                  Anthropic's API, OPENAI_BASE_URL (followed by /v1) for OpenAI's. Keys pass \
-                  through and are never written. Ctrl-C ends the recording and writes the \
+                  Anthropic's API, OPENAI_BASE_URL (followed by /v1) for OpenAI's, \
+                  GOOGLE_GEMINI_BASE_URL for Gemini's. Keys pass through and are never written. Ctrl-C ends the recording and writes the \
                   sessions."
 )]
 pub(super) struct Args {
@@ -178,6 +178,7 @@ mod with_http {
             Api::Messages => ("messages", "anthropic"),
             Api::ChatCompletions => ("chat", "openai-chat"),
             Api::Responses => ("responses", "openai-responses"),
+            Api::GenerateContent => ("contents", "gemini"),
         }
     }
 

@@ -38,6 +38,7 @@ pub(crate) mod file;
 pub mod file_info;
 mod folders;
 mod forks;
+mod gemini;
 mod gemini_cli;
 mod gemini_content;
 mod goose;
@@ -101,6 +102,7 @@ pub static IMPORTERS: &[Importer] = &[
     cline::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,
+    gemini::IMPORTER,
     tau_bench::IMPORTER,
     langchain::IMPORTER,
     inspect::IMPORTER,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{ContentBlock, Message, Role};
 
+pub mod api;
 pub mod openai;
 pub mod stream;
 

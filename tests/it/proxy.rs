@@ -357,6 +357,19 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     let echo = echo();
     let completion = r#"{"id":"c","choices":[{"message":{"role":"assistant","content":"hi"}}]}"#;
     let server = api(Arc::new(move |request: &str| {
+        if request.contains(":streamGenerateContent") {
+            let event = |text: &str, end: Value| {
+                let content = json!({"role": "model", "parts": [{"text": text}]});
+                let event = json!({"candidates": [{"content": content, "finishReason": end}]});
+                format!("data: {event}\r\n\r\n")
+            };
+            let stream = event("heard ", Value::Null) + &event("it", json!("STOP"));
+            return vec![
+                STREAM.as_bytes().to_vec(),
+                chunk(&stream),
+                b"0\r\n\r\n".to_vec(),
+            ];
+        }
         if !request.starts_with("POST /v1/chat/completions") {
             return echo(request);
         }
@@ -384,6 +397,10 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     ask(proxy, &post("/v1/messages", &second.to_string()));
     // A program that speaks to another API as well has a log of it.
     ask(proxy, &post("/v1/chat/completions", &said("hello to you")));
+    let contents = json!({"contents": [{"parts": [{"text": "one"}]}, {"role": "model", "parts": [{"text": "two"}]},
+        {"parts": [{"text": "three"}]}, {"role": "model", "parts": [{"text": "four"}]}, {"parts": [{"text": "five"}]}]});
+    let path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse";
+    ask(proxy, &post(path, &contents.to_string()));
     let interrupted = Command::new("kill")
         .args(["-INT", &program.id().to_string()])
         .status()
@@ -394,7 +411,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     program.stderr.unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(end.code(), Some(0), "{said}");
     assert!(
-        said.contains("3 requests in 2 sessions; 0 failed"),
+        said.contains("4 requests in 3 sessions; 0 failed"),
         "{said}"
     );
     let mut files: Vec<_> = std::fs::read_dir(out.path())
@@ -402,7 +419,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         .map(|file| file.unwrap().path())
         .collect();
     files.sort();
-    assert_eq!(files.len(), 4);
+    assert_eq!(files.len(), 6);
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(!text.contains(KEY), "{}", file.display());
@@ -424,6 +441,12 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     assert_eq!(
         other.message(0).content(),
         [ContentBlock::Text("hello to you".into())]
+    );
+    assert_eq!(ended(".contents.jsonl").len(), 1);
+    let contents = of(6).unwrap();
+    assert_eq!(
+        contents.message(5).content(),
+        [ContentBlock::Text("heard it".into())]
     );
     let session = of(4).unwrap();
     assert_eq!(session.messages().len(), 4);

@@ -103,7 +103,16 @@ impl Log<'_> {
             let body = body(&request);
             let body = self.in_string(body).unwrap_or_else(|| body.to_owned());
             match serde_json::from_str::<Entries>(body.get()) {
-                Ok(body) if !log.contains_key(self.key) => log.extend(body),
+                Ok(body) if !log.contains_key(self.key) => {
+                    log.extend(body);
+                    // Google's own tools put Gemini's request beside the name of a project.
+                    if self.api == Api::GenerateContent
+                        && !log.contains_key(self.key)
+                        && let Some(inner) = log.remove("request")
+                    {
+                        log.extend(serde_json::from_str::<Entries>(inner.get()).ok()?);
+                    }
+                }
                 _ => drop(log.insert("request".to_owned(), body)),
             }
         }

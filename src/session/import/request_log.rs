@@ -8,7 +8,7 @@ use super::prelude::*;
 use super::{IMPORTERS, Recording};
 
 /// The formats of which there are logs.
-const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses"];
+const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
 pub(super) const IMPORTER: Importer =

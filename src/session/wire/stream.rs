@@ -3,30 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// An API whose calls are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
-    /// Anthropic's messages.
-    Messages,
-    /// OpenAI's chat completions.
-    ChatCompletions,
-    /// OpenAI's responses.
-    Responses,
-}
+pub use super::api::Api;
 
-impl Api {
-    /// The API that a request to this path speaks to, if its calls are kept.
-    pub fn of_path(path: &str) -> Option<Self> {
-        let path = path.trim_end_matches('/');
-        [
-            ("/messages", Self::Messages),
-            ("/chat/completions", Self::ChatCompletions),
-            ("/responses", Self::Responses),
-        ]
-        .into_iter()
-        .find_map(|(end, api)| path.ends_with(end).then_some(api))
-    }
-}
+mod gemini;
 
 /// Why an answer is not whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +92,10 @@ impl Assembly {
     pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<Problem>) {
         let rest = std::mem::take(&mut self.bytes);
         if !self.is_stream {
-            let whole = serde_json::from_slice(&rest).ok();
+            let whole = match self.api {
+                Api::GenerateContent => gemini::whole(&rest),
+                _ => serde_json::from_slice(&rest).ok(),
+            };
             let problem = whole.is_none().then_some(Problem::Unreadable);
             return (whole, problem);
         }
@@ -164,6 +146,7 @@ impl Assembly {
             Api::Messages => self.message_event(event),
             Api::ChatCompletions => self.chunk(event),
             Api::Responses => self.response_event(event),
+            Api::GenerateContent => self.is_complete |= gemini::add(&mut self.whole, event),
         }
         has_text
     }
@@ -574,23 +557,9 @@ data: {"type":"message_stop"}
             far,
             "nonsense\n\n",
         ] {
-            for api in [Api::Messages, Api::ChatCompletions, Api::Responses] {
+            for api in Api::ALL {
                 drop(whole(api, stream));
             }
-        }
-    }
-
-    #[test]
-    fn only_calls_of_models_are_kept() {
-        for (path, api) in [
-            ("/v1/messages", Some(Api::Messages)),
-            ("/v1/messages/", Some(Api::Messages)),
-            ("/v1/messages/count_tokens", None),
-            ("/openai/v1/chat/completions", Some(Api::ChatCompletions)),
-            ("/v1/responses", Some(Api::Responses)),
-            ("/v1/models", None),
-        ] {
-            assert_eq!(Api::of_path(path), api, "{path}");
         }
     }
 }

@@ -58,13 +58,16 @@ const FEATURES: &[Feature] = &[
             // A command of the same name.
             ("cli/examples", "inspect"),
             // The proxy writes logs in the formats of the APIs.
-            ("cli/record", "anthropic openai_chat openai_responses"),
+            (
+                "cli/record",
+                "anthropic gemini openai_chat openai_responses",
+            ),
             // Products whose breakpoints were seen to differ from those the provider recommends.
             ("model/price/placement", "claude_code opencode openhands pi"),
             // It does not use the larger window of its models.
             ("runner/native", "claude_code"),
             // A provider and presets of the same names.
-            ("session/wire", "anthropic openai_responses"),
+            ("session/wire", "anthropic gemini openai_responses"),
             (
                 "strategy/preset/built_in",
                 "claude_code cline codex copilot_cli gemini_cli goose kimi_cli opencode openhands pi qwen_code",

@@ -472,3 +472,34 @@ fn shared_logs_of_requests_are_one_session() {
     );
     round_trip(session);
 }
+
+#[test]
+fn a_log_of_gemini_is_one_session_however_its_client_keeps_answers() {
+    let sessions = check(
+        "gemini/log.jsonl",
+        "gemini",
+        &[r#"0 user[typed_user] "The clock is slow. Why?"
+1 model[] thinking "Read first.", "I will look at both files of the clock.", read unnamed-call-6910fa92 {"path": "clock.rs"}, read unnamed-call-d7c7bbe9 {"path": "spring.rs"} = 120/0/0/0/49
+2 user[] ->unnamed-call-6910fa92 "fn tick() {}", ->!unnamed-call-d7c7bbe9 "no such file"
+3 model[] "`tick` does nothing. Shall I fill it in?" = 100/0/0/100/12
+4 user[typed_user] "Yes, please."
+5 model[] read unnamed-call-58c66fc6 {"path": "hand.rs"} = 30/0/0/190/8
+6 user[] ->unnamed-call-58c66fc6 "fn tick() {}"
+7 model[] "Done." = 50/0/0/200/2
+8 user[typed_user] "Thanks."
+9 model[] "Any time." = 130/0/0/0/3
+compaction before 8: - 250: (user[typed_user] "<state_snapshot>The clock is slow: `tick` in clock.rs is empty, and is to be filled in.</state_snapshot>"), (model[] "Got it."), kept 4..8
+skipped: key `generationConfig`: 5
+"#],
+    );
+    let session = &sessions[0];
+    assert_eq!(session.system(), Some(&"You mend clocks.".into()));
+    assert_eq!(session.model(), Some("gemini-2.5-pro"));
+    let tools = session.tools().iter().map(|tool| tool.name.to_string());
+    assert_eq!(tools.collect::<Vec<_>>(), ["read_file", "googleSearch"]);
+    // The fifth request begins with a summary and keeps the newest three messages.
+    let [compaction] = session.compactions() else {
+        panic!("{:?}", session.compactions())
+    };
+    assert_eq!(compaction.at, 8);
+}

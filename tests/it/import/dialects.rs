@@ -41,8 +41,8 @@ fn langchain_kept_the_calls_of_the_provider_before_it_had_its_own() {
         r#"0 user[typed_user] "Look."
 1 model[] read c1 {"p":1}
 2 user[] ->c1 "one"
-3 model[] read unnamed-call-1 {"p":2}
-4 user[] ->unnamed-call-1 "two"
+3 model[] read unnamed-call-5c4c70fa {"p":2}
+4 user[] ->unnamed-call-5c4c70fa "two"
 5 model[] "Done."
 skipped: additional key `mood`: 1
 "#,
@@ -188,8 +188,8 @@ fn gemini_saves_chats_as_the_contents_of_the_api() {
 {"role":"model","parts":[{"text":"Read."}]},
 {"role":"user","parts":[{"text":"Thanks."}]}]"#;
     let expected = r#"0 user[meta] "This is the Gemini CLI. We are setting up."
-1 model[] thinking "Look.", read unnamed-call-1 {"p":1}
-2 user[] ->unnamed-call-1 "words"
+1 model[] thinking "Look.", read unnamed-call-52da00dc {"p":1}
+2 user[] ->unnamed-call-52da00dc "words"
 3 model[] "Read."
 4 user[typed_user] "Thanks."
 "#;

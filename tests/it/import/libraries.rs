@@ -429,6 +429,7 @@ proptest! {
             ("openhands", "openhands/output.jsonl"),
             ("mini-swe-agent", "mini-swe-agent/tools.traj.json"),
             ("mini-swe-agent", "mini-swe-agent/items.traj.json"),
+            ("gemini", "gemini/log.jsonl"),
             ("openai-responses", "openai-responses/log.json"),
             ("openai-responses", "openai-responses/chain.jsonl"),
             ("tau-bench", "tau-bench/results.json"),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::prelude::*;
 use crate::session::Opaque;
+use crate::units::ContentHash;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
@@ -57,16 +58,24 @@ pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
 /// Calls that were made without an id, until they are answered.
 #[derive(Debug, Default)]
 pub(crate) struct Unnamed {
-    made: usize,
+    /// How often each call was made.
+    made: BTreeMap<ContentHash, usize>,
     orphans: usize,
     open: VecDeque<(Arc<str>, Arc<str>)>,
 }
 
 impl Unnamed {
-    /// An id for a call to `tool`.
-    pub(crate) fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
-        self.made += 1;
-        let id: Arc<str> = format!("unnamed-call-{}", self.made).into();
+    /// An id for a call to `tool`. It is made of what is called, so that a request that begins later in the
+    /// conversation has the same one.
+    pub(crate) fn called(&mut self, tool: &Arc<str>, input: &JsonText) -> Arc<str> {
+        let input = input.value().to_string();
+        let call = ContentHash::of_parts([tool.as_bytes(), input.as_bytes()]);
+        let made = self.made.entry(call).or_default();
+        *made += 1;
+        let id: Arc<str> = match made {
+            1 => format!("unnamed-call-{}", call.hex(8)).into(),
+            made => format!("unnamed-call-{}-{made}", call.hex(8)).into(),
+        };
         self.open.push_back((id.clone(), tool.clone()));
         id
     }
@@ -120,7 +129,7 @@ fn tool_use(
         Some(text) => JsonText::string(&text),
         None => arguments(&mut function, assembler),
     };
-    let id = id.unwrap_or_else(|| unnamed.called(&name));
+    let id = id.unwrap_or_else(|| unnamed.called(&name, &input));
     Some(ContentBlock::tool_use(id, name, input))
 }
 

@@ -1,0 +1,155 @@
+//! The stream of Gemini's `generateContent`: each event is a response with the parts that came.
+//!
+//! Source: <https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent>. Without `alt=sse` the
+//! stream is one JSON array of them. Google's own tools get each under `response` (Code Assist).
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::append;
+
+/// The answer in bytes that are not server-sent events: an object, or an array of a stream.
+pub(super) fn whole(bytes: &[u8]) -> Option<Box<RawValue>> {
+    let Ok(events) = serde_json::from_slice::<Vec<Value>>(bytes) else {
+        return serde_json::from_slice(bytes).ok();
+    };
+    let mut whole = Value::Null;
+    let mut is_complete = false;
+    for event in events {
+        is_complete |= add(&mut whole, event);
+    }
+    let raw = serde_json::value::to_raw_value(&whole).ok();
+    raw.filter(|_| is_complete)
+}
+
+/// Adds an event to the answer. Returns whether it is the last, but for counters.
+pub(super) fn add(whole: &mut Value, mut event: Value) -> bool {
+    if event["response"].is_object() {
+        event = event["response"].take();
+    }
+    let Value::Object(event) = event else {
+        return false;
+    };
+    if !whole.is_object() {
+        *whole = json!({});
+    }
+    let mut is_complete = false;
+    for (key, mut value) in event {
+        if key == "candidates" {
+            // Of several candidates the first is the answer.
+            let candidate = value.get_mut(0).map(Value::take).unwrap_or_default();
+            is_complete = candidate["finishReason"].is_string();
+            add_candidate(whole, candidate);
+        } else {
+            is_complete |= key == "promptFeedback" && value["blockReason"].is_string();
+            whole[key] = value;
+        }
+    }
+    is_complete
+}
+
+fn add_candidate(whole: &mut Value, candidate: Value) {
+    if !whole["candidates"].is_array() {
+        whole["candidates"] = json!([{"content": {"role": "model", "parts": []}}]);
+    }
+    let known = &mut whole["candidates"][0];
+    let Value::Object(candidate) = candidate else {
+        return;
+    };
+    for (key, mut value) in candidate {
+        if key != "content" {
+            known[key] = value;
+            continue;
+        }
+        let Value::Array(parts) = value["parts"].take() else {
+            continue;
+        };
+        if let Some(said) = known["content"]["parts"].as_array_mut() {
+            parts.into_iter().for_each(|part| add_part(said, part));
+        }
+    }
+}
+
+/// Adds a part; a text goes on with the one before it.
+fn add_part(said: &mut Vec<Value>, mut part: Value) {
+    let is_thought = |part: &Value| part["thought"] == true;
+    let (Some(text), Some(last)) = (part["text"].as_str(), said.last_mut()) else {
+        return said.push(part);
+    };
+    if !last["text"].is_string() || is_thought(last) != is_thought(&part) {
+        return said.push(part);
+    }
+    append(last, "text", text);
+    if part["thoughtSignature"].is_string() {
+        last["thoughtSignature"] = part["thoughtSignature"].take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Api, Assembly, Problem};
+    use super::*;
+
+    fn answer(stream: &str, is_stream: bool) -> Result<Value, Problem> {
+        let mut assembly = Assembly::new(Api::GenerateContent, is_stream);
+        stream.as_bytes().chunks(7).for_each(|piece| {
+            assembly.push(piece);
+        });
+        let whole = assembly.finish()?;
+        Ok(serde_json::from_str(whole.get()).unwrap())
+    }
+
+    #[test]
+    fn a_streamed_content_is_put_together() {
+        let parts = |parts: &str| {
+            format!(r#""candidates":[{{"content":{{"parts":[{parts}],"role":"model"}}"#)
+        };
+        let events = [
+            format!(
+                r#"{{{},"index":0}}],"modelVersion":"gemini-x","responseId":"r1"}}"#,
+                parts(r#"{"text":"hm","thought":true}"#)
+            ),
+            format!("{{{}}}]}}", parts(r#"{"text":"Grüß "}"#)),
+            format!(
+                "{{{}}}]}}",
+                parts(
+                    r#"{"text":"dich"},{"functionCall":{"name":"read","args":{"p":1}},"thoughtSignature":"c2ln"}"#
+                )
+            ),
+            format!(
+                r#"{{{},"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":9,"candidatesTokenCount":4}}}}"#,
+                parts(r#"{"text":"","thoughtSignature":"bW9yZQ=="}"#)
+            ),
+        ];
+        let expected = json!({
+            "candidates": [{
+                "content": {"role": "model", "parts": [
+                    {"text": "hm", "thought": true},
+                    {"text": "Grüß dich"},
+                    {"functionCall": {"name": "read", "args": {"p": 1}}, "thoughtSignature": "c2ln"},
+                    {"text": "", "thoughtSignature": "bW9yZQ=="},
+                ]},
+                "index": 0, "finishReason": "STOP",
+            }],
+            "modelVersion": "gemini-x", "responseId": "r1",
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4},
+        });
+        let lines = |events: &[String]| -> String {
+            events
+                .iter()
+                .map(|event| format!("data: {event}\r\n\r\n"))
+                .collect()
+        };
+        assert_eq!(answer(&lines(&events), true), Ok(expected.clone()));
+        let list = format!("[{}\n]", events.join(",\r\n"));
+        assert_eq!(answer(&list, false), Ok(expected.clone()));
+        let wrapped = events
+            .each_ref()
+            .map(|event| format!("{{\"response\":{event}}}"));
+        assert_eq!(answer(&lines(&wrapped), true), Ok(expected));
+        assert_eq!(answer(&lines(&events[..3]), true), Err(Problem::BrokeOff));
+        assert!(answer(&list[..list.len() - 9], false).is_err());
+        let failed = r#"data: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}"#;
+        assert!(matches!(answer(failed, true), Err(Problem::Reported(_))));
+    }
+}
