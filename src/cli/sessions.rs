@@ -11,8 +11,8 @@ use super::find_sessions::{self, is_something_else};
 use super::{Exit, Facts, print_json, prose, say, stop_with};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
-use crate::session::Session;
 use crate::session::import::{self, file_info::file_info};
+use crate::session::{Session, Tag};
 
 /// Where products keep their sessions, below the home folder. What is in them is told by the files.
 const PLACES: &[&str] = &[
@@ -54,17 +54,18 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// One line of the list: a recording and its key figures.
+/// One line of the list: a conversation and its key figures.
 #[derive(Serialize)]
 struct Found {
     file: String,
     format: String,
-    /// When the file was last written, in UTC.
+    /// Its id, where the file holds several conversations of the user's: a database.
+    session: Option<String>,
+    /// When the file was last written, in UTC; of several conversations in it, when this one went on last.
     written: String,
     bytes: u64,
-    /// Conversations in the file: the main one, and those of sub-agents.
+    /// Conversations in the file: the user's, and those of sub-agents.
     sessions: usize,
-    /// Calls of the main conversation.
     calls: usize,
     /// Tokens of the largest prompt that was billed.
     largest_prompt: Option<u64>,
@@ -90,14 +91,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     files.sort();
-    let (mut found, mut passed_over, mut rest) = (Vec::new(), 0, &files[..]);
+    let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
     while found.len() < args.limit && !rest.is_empty() {
         let (batch, others) = rest.split_at(rest.len().min(args.limit - found.len()));
         rest = others;
-        let looked: Vec<Option<Found>> = batch.par_iter().map(look).collect();
-        passed_over += looked.iter().filter(|it| it.is_none()).count();
+        let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
+        passed_over += looked.iter().filter(|it| it.is_empty()).count();
         found.extend(looked.into_iter().flatten());
     }
+    // A database holds old conversations too.
+    found.sort_by(|one, two| two.written.cmp(&one.written));
+    let older = found.len().saturating_sub(args.limit);
+    found.truncate(args.limit);
     if args.json {
         print_json(&Facts::new(
             "proctor-sessions",
@@ -107,6 +112,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         for one in &found {
             prose::say(&(plain(&line(one)) + "\n"))?;
         }
+    }
+    if older > 0 {
+        let sessions = many(older, "older session", "older sessions");
+        say(&format!("{sessions} not shown: `-n` shows more"));
     }
     if !rest.is_empty() {
         let files = many(rest.len(), "older file", "older files");
@@ -129,29 +138,42 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reads a file; none if it is no recording, or cannot be read.
-fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Option<Found> {
+/// The user's conversations in a file; none if it is no recording, or cannot be read.
+fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let sessions = match import::load(path) {
         Ok(sessions) => sessions,
         Err(error) => {
             if !is_something_else(&error) {
                 say(&format!("passed over: {}", plain(&error.to_string())));
             }
-            return None;
+            return Vec::new();
         }
     };
-    let main = sessions.first()?;
-    let time = jiff::Timestamp::try_from(written.0).ok()?;
-    Some(Found {
-        file: path.display().to_string(),
-        format: main.source().format.clone(),
-        written: format!("{time:.0}"),
-        bytes: file_info(path).map_or(0, |it| it.bytes),
-        sessions: sessions.len(),
-        calls: main.calls().len(),
-        largest_prompt: largest_prompt(main),
-        compactions: main.compactions().len(),
-    })
+    let is_own = |session: &&Session| !session.message(0).has_tag(Tag::Sidechain);
+    let mut own: Vec<&Session> = sessions.iter().filter(is_own).collect();
+    if own.is_empty() {
+        own.extend(sessions.first());
+    }
+    let is_one_of = own.len() > 1;
+    let file = jiff::Timestamp::try_from(written.0).ok();
+    let found = own.into_iter().map(|session| {
+        let mut times = session.messages().iter().rev();
+        let last = times.find_map(|message| message.timestamp);
+        let last = last.filter(|_| is_one_of);
+        let last = last.and_then(|last| jiff::Timestamp::from_millisecond(last.0).ok());
+        Found {
+            file: path.display().to_string(),
+            format: session.source().format.clone(),
+            session: is_one_of.then(|| session.id().to_owned()),
+            written: last.or(file).map_or(String::new(), |at| format!("{at:.0}")),
+            bytes: file_info(path).map_or(0, |it| it.bytes),
+            sessions: sessions.len(),
+            calls: session.calls().len(),
+            largest_prompt: largest_prompt(session),
+            compactions: session.compactions().len(),
+        }
+    });
+    found.collect()
 }
 
 /// When a file, or any in a folder, was last written. Links are not followed.
@@ -179,8 +201,11 @@ fn line(one: &Found) -> String {
     let calls = many(one.calls, "call", "calls");
     let compactions = many(one.compactions, "compaction", "compactions");
     let bytes = tokens(one.bytes);
+    let session = one.session.iter().map(|id| format!(", session {id}"));
     format!(
-        "{written}  {:<11} {calls:>11}, {compactions:>13}, up to {prompt:>6} tokens, {bytes:>6} bytes  {}",
-        one.format, one.file
+        "{written}  {:<11} {calls:>11}, {compactions:>13}, up to {prompt:>6} tokens, {bytes:>6} bytes  {}{}",
+        one.format,
+        one.file,
+        session.collect::<String>()
     )
 }

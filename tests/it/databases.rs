@@ -192,6 +192,52 @@ fn the_program_imports_databases() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
+#[test]
+fn each_session_of_a_database_is_listed_the_newest_first() {
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path().join(".local/share/opencode");
+    std::fs::create_dir_all(&place).unwrap();
+    let session = |id: &str, parent: &str, at: u64| {
+        format!(
+            r#"INSERT INTO session VALUES ('{id}', {parent}, {at});
+            INSERT INTO message VALUES
+                ('{id}1', '{id}', 1, '{{"role":"user","time":{{"created":{at}}}}}'),
+                ('{id}2', '{id}', 2, '{{"role":"assistant","modelID":"m","finish":"stop","time":{{"created":{at}}}}}');
+            INSERT INTO part VALUES
+                ('{id}p', '{id}1', '{id}', 1, '{{"type":"text","text":"Look."}}'),
+                ('{id}q', '{id}2', '{id}', 2, '{{"type":"text","text":"Dry."}}');"#
+        )
+    };
+    let rows = [
+        session("ses_a", "NULL", 1_767_258_000_000),
+        session("ses_b", "NULL", 1_767_344_400_000),
+        session("ses_c", "'ses_a'", 1_767_344_400_000),
+    ];
+    make(
+        &place.join("opencode.db"),
+        &format!("{OPENCODE}{}", rows.concat()),
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["sessions", "--json", "--home"])
+        .arg(home.path())
+        .output()
+        .unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let listed = json["recordings"].as_array().unwrap().iter();
+    let listed: Vec<String> = listed
+        .map(|one| format!("{} {} {}", one["written"], one["session"], one["sessions"]))
+        .collect();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(
+        listed[0].starts_with("\"2026-01-02T09:00:00Z\" \"ses_b-"),
+        "{listed:?}"
+    );
+    assert!(
+        listed[1].starts_with("\"2026-01-01T09:00:00Z\" \"ses_a-"),
+        "{listed:?}"
+    );
+}
+
 /// A database of opencode as it stands while the product runs: the copy's path, and its log's.
 fn running(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let (live, path) = (folder.join("live.db"), folder.join("copy/kept.db"));
