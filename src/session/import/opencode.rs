@@ -81,6 +81,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     Ok(sessions)
 }
 
+/// The tool that starts a sub-agent.
+const TASK: &str = "task";
+
 /// A message as it is stored: its name, what it says of itself, and its parts.
 struct StoredMessage {
     id: Arc<str>,
@@ -237,6 +240,10 @@ impl Reading {
         if !step.said.is_empty() {
             let usage = info.take("tokens").filter(|_| !is_billed);
             let usage = usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
+            // A command starts a sub-agent without asking the model: no step was begun, and nothing was billed.
+            let begun = parts.iter().any(|raw| parts::is_start(raw));
+            let is_task = |block: &ContentBlock| block.as_use().is_some_and(|it| &*it.name == TASK);
+            step.is_command = usage.is_none() && !begun && step.said.iter().all(is_task);
             done(self, step, usage);
         }
     }
@@ -256,6 +263,7 @@ impl Reading {
         }
         let name = call.clone();
         let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
+        let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
         if !step.results.is_empty() {
             self.assembler.hear(None, step.results, step.ended, []);

@@ -73,6 +73,23 @@ skipped: state: 1
     assert_eq!(sessions[0].system(), Some(&"You mend clocks.".into()));
 }
 
+#[test]
+fn what_another_agent_wrote_is_text_of_the_product() {
+    check(
+        &[
+            SAID,
+            r#"response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I ask."}]}"#,
+            r#"response_item {"type":"agent_message","author":"/root/gears","content":[{"type":"input_text","text":"One gear is worn."},{"type":"encrypted_content","encrypted_content":"c2Vj"}]}"#,
+            r#"response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is worn."}]}"#,
+        ],
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] "I ask."
+2 user[meta] "One gear is worn.", <encrypted_content>
+3 model[] "It is worn."
+"#,
+    );
+}
+
 fn lines(payloads: &[&str]) -> String {
     let line = |payload: &&str| {
         let (kind, payload) = payload.split_once(' ').expect("a type and a payload");

@@ -153,6 +153,27 @@ fn inspect_tells_by_the_total_what_was_counted_apart() {
 }
 
 #[test]
+fn a_sub_agent_that_a_command_of_opencode_starts_is_no_call_of_the_model() {
+    let tokens = r#""tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
+    let text = format!(
+        r#"{{"info":{{"id":"ses_a"}},"messages":[
+{{"info":{{"id":"m1","role":"user"}},"parts":[{{"type":"text","text":"/review"}}]}},
+{{"info":{{"id":"m2","role":"assistant","modelID":"m",{tokens}}},"parts":[{{"type":"tool","callID":"t","tool":"task","state":{{"status":"completed","input":{{}},"output":"dry"}}}}]}},
+{{"info":{{"id":"m3","role":"assistant","modelID":"m","tokens":{{"input":9,"output":2}}}},"parts":[{{"type":"step-start"}},{{"type":"text","text":"All is dry."}}]}}]}}"#
+    );
+    let sessions = read("opencode", text.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "/review"
+1 model[synthetic] agent t {}
+2 user[] ->t "dry"
+3 model[] "All is dry." = 9/0/0/0/2
+skipped: part step-start: 1
+"#
+    );
+}
+
+#[test]
 fn opencode_before_1_0_says_only_when_a_summary_was_done() {
     let message = |id: &str, info: &str, part: &str| {
         format!(

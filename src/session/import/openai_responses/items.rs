@@ -101,6 +101,12 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
             };
             Item::Other(vec![ContentBlock::tool_result(id, content, is_error)])
         }
+        // What another agent wrote to this one (Codex): its words, or their encrypted form.
+        "agent_message" if item.content.is_some() => Item::Product(content::blocks(
+            item.content,
+            Speaker::User,
+            &mut assembler.source,
+        )),
         "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
             assembler.skip(&kind);
             Item::Nothing

@@ -53,6 +53,8 @@ pub(super) struct Step {
     pub(super) time: Option<Timestamp>,
     /// When its last tool was done.
     pub(super) ended: Option<Timestamp>,
+    /// Whether a command of the user's called its tools, and not the model.
+    pub(super) is_command: bool,
 }
 
 impl Step {
@@ -70,6 +72,12 @@ impl Step {
         let result = ContentBlock::tool_result(id, content, is_error);
         self.results.push(result);
     }
+}
+
+/// Whether the part says that the model was asked.
+pub(super) fn is_start(raw: &RawValue) -> bool {
+    let kind = Object::read(raw).and_then(|mut part| part.take_text("type"));
+    kind.as_deref() == Some("step-start")
 }
 
 /// Reads one part.
