@@ -24,6 +24,7 @@ const PLACES: &[&str] = &[
     ".copilot/session-state",
     ".factory/sessions",
     ".gemini/tmp",
+    ".grok/sessions",
     ".iflow/projects",
     ".kimi/sessions",
     ".local/share/goose/sessions",
@@ -38,7 +39,7 @@ const PLACES: &[&str] = &[
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Droid, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Grok Build, Copilot CLI, Droid, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]

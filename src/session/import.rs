@@ -42,6 +42,7 @@ mod gemini;
 mod gemini_cli;
 mod gemini_content;
 mod goose;
+mod grok_build;
 pub(crate) mod head;
 mod iflow;
 pub(super) mod images;
@@ -103,6 +104,7 @@ pub static IMPORTERS: &[Importer] = &[
     goose::IMPORTER,
     gemini_cli::IMPORTER,
     gemini::IMPORTER,
+    grok_build::IMPORTER,
     tau_bench::IMPORTER,
     langchain::IMPORTER,
     inspect::IMPORTER,

@@ -439,6 +439,7 @@ proptest! {
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
+            ("grok-build", "grok-build/chat_history.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
@@ -490,4 +491,23 @@ fn shared_files_of_libraries_are_read_whole() {
             round_trip(session);
         }
     }
+}
+
+#[test]
+fn a_session_of_grok_build_is_read_line_by_line() {
+    check(
+        "grok-build/chat_history.jsonl",
+        "grok-build",
+        &[
+            r#"0 user[typed_user meta] "<user_info>Folder: /home/dev/hedges</user_info>", "Which hedge is too high?"
+1 model[] thinking "Measure all of them.", "I measure.", shell h1 {"command":"cat hedges"}, read h2 {"target_file":"rules.md"}
+2 user[] ->h1 "east 180\nwest 260\n", ->h2 "At most 200."
+3 model[] thinking "West is over.", "The west hedge is 60 too high."
+4 user[typed_user] "Cut it."
+5 model[] edit h3 {"file_path":"hedges","old_string":"260","new_string":"200"}
+6 user[] ->h3 "done"
+7 model[] "It is 200 now."
+"#,
+        ],
+    );
 }

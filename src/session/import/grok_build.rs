@@ -1,0 +1,138 @@
+//! Grok Build keeps the messages of a session as lines (`~/.grok/sessions/FOLDER/ID/chat_history.jsonl`): the system
+//! prompt, what the user and the product said, the model's thoughts and answers, and results of tools.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Thoughts stand on a line of their own, in front of the answer to which they belong.
+//! - No line has a time or a bill; `summary.json` beside the file is not read.
+//! - A message of the user's with a `synthetic_reason` is the product's.
+//!
+//! Not read: `updates.jsonl`, which tells the same as events.
+//!
+//! Source: the readers of this format in public tools, as the product's own source is not published; November 2026.
+
+use super::openai_chat::parts::arguments;
+use super::prelude::*;
+
+pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let kind = |record: &Value| {
+        let is_bare = ["message", "role", "uuid"]
+            .iter()
+            .all(|key| record.get(key).is_none());
+        let kind = record.get("type").and_then(Value::as_str);
+        kind.filter(|_| is_bare).map(str::to_owned)
+    };
+    let kinds: Vec<Option<String>> = head.values.iter().map(kind).collect();
+    let is = |kind: &Option<String>, words: &str| {
+        let kind = kind.as_deref();
+        kind.is_some_and(|kind| is_one_of(words, kind))
+    };
+    kinds.first().is_some_and(|first| is(first, "system user"))
+        && kinds.iter().all(|kind| is(kind, KNOWN))
+        && kinds.iter().any(|kind| is(kind, "assistant tool_result"))
+}
+
+/// The types of lines.
+const KNOWN: &str = "system user assistant reasoning tool_result";
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut lines = file.lines(source);
+    let mut assembler = Assembler::default();
+    let mut system: Vec<ContentBlock> = Vec::new();
+    let mut thoughts: Vec<ContentBlock> = Vec::new();
+    while let Some(line) = lines.next()? {
+        let raw = line.parse()?;
+        let Some(mut record) = Object::read(raw) else {
+            assembler.unknown("record that is no object");
+            continue;
+        };
+        let kind = record.take_text("type");
+        match kind.as_deref() {
+            Some("reasoning") => {
+                thoughts.extend(thought(&mut record, &mut assembler));
+                continue;
+            }
+            Some("assistant") => {
+                answer(record, std::mem::take(&mut thoughts), &mut assembler);
+                continue;
+            }
+            _ => answer(
+                Object::default(),
+                std::mem::take(&mut thoughts),
+                &mut assembler,
+            ),
+        }
+        match kind.as_deref() {
+            Some("system") => {
+                let content = record.take("content");
+                system.extend(content::blocks(
+                    content,
+                    Speaker::User,
+                    &mut assembler.source,
+                ));
+            }
+            Some("user") => {
+                let content = record.take("content");
+                let said = content::blocks(content, Speaker::User, &mut assembler.source);
+                let is_product = record.has("synthetic_reason");
+                let tag = is_product.then_some(Tag::Meta).or(speaker_of(&said));
+                assembler.hear(None, said, None, tag);
+            }
+            Some("tool_result") if record.has("tool_call_id") => {
+                let id = record.take_text("tool_call_id").unwrap_or_default();
+                let content = record.take("content");
+                let told = content::blocks(content, Speaker::User, &mut assembler.source);
+                let is_error = record.take_flag("is_error");
+                let result = ContentBlock::tool_result(id, told, is_error);
+                assembler.hear(None, vec![result], None, []);
+            }
+            kind => {
+                let what = format!("record {}", kind.unwrap_or("without type"));
+                assembler.hear_unknown(&what, raw, None);
+            }
+        }
+    }
+    answer(Object::default(), thoughts, &mut assembler);
+    assembler.header.system = system_text(&system, &mut assembler);
+    assembler.session(file.id.clone(), &file.path)
+}
+
+/// The model's thoughts: a text or a list of them, and their encrypted form.
+fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let summary = record.take("summary");
+    let told = content::blocks(summary, Speaker::User, &mut assembler.source);
+    let text = joined_texts(&told);
+    let signature = record.take_text("encrypted_content");
+    if text.is_empty() && signature.is_none() {
+        assembler.skip("reasoning that is not shown");
+        return None;
+    }
+    Some(ContentBlock::thinking(text, signature))
+}
+
+fn answer(mut record: Object<'_>, mut said: Vec<ContentBlock>, assembler: &mut Assembler) {
+    let content = record.take("content");
+    let words = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+    let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
+    said.extend(words.into_iter().filter(|block| !is_empty(block)));
+    for raw in record.items("tool_calls") {
+        let call = Object::read(raw).and_then(|mut call| {
+            let id = call.take_text("id")?;
+            let mut function = call.take_object("function").unwrap_or(call);
+            let name = function.take_text("name")?;
+            Some(ContentBlock::tool_use(
+                id,
+                name,
+                arguments(&mut function, assembler),
+            ))
+        });
+        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
+        said.push(call.unwrap_or_else(unknown));
+    }
+    if !said.is_empty() || !record.is_empty() {
+        let model = record.take_text("model_id");
+        let part = AssistantRecord::of(said, None).by(None, model, None);
+        assembler.assistant(None, part);
+    }
+}
