@@ -294,9 +294,9 @@ pub enum CallFailure {
     /// The provider asked to be called less often.
     #[error("rate limited")]
     RateLimited,
-    /// The provider failed.
-    #[error("server error")]
-    Server,
+    /// The provider failed; what it said, where it said something.
+    #[error("server error{}", in_brackets(.0))]
+    Server(String),
     /// No answer came in time.
     #[error("timed out")]
     Timeout,
@@ -313,9 +313,9 @@ pub enum CallFailure {
     /// The provider refuses the request for good; what it says of it.
     #[error("the provider refused the request ({0})")]
     Rejected(String),
-    /// The provider cannot be reached, or the connection broke before an answer began.
-    #[error("no connection to the provider")]
-    Network,
+    /// The provider cannot be reached, or the connection broke before an answer began: its address, and why.
+    #[error("no connection to the provider{}", in_brackets(.0))]
+    Network(String),
     /// The answer began and broke off.
     #[error("the answer broke off")]
     Cut,
@@ -330,16 +330,27 @@ pub enum CallFailure {
     NoAnswer,
 }
 
+/// ` (words)`, or nothing.
+fn in_brackets(words: &str) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    format!(" ({words})")
+}
+
 impl CallFailure {
+    /// The provider failed and said nothing of it.
+    pub const SERVER: Self = Self::Server(String::new());
+
     /// Whether the failure says something about the way to the provider and nothing about what was
     /// asked: the same request may be answered tomorrow.
     pub fn is_of_the_way(&self) -> bool {
         matches!(
             self,
             Self::RateLimited
-                | Self::Server
+                | Self::Server(_)
                 | Self::Timeout
-                | Self::Network
+                | Self::Network(_)
                 | Self::Cut
                 | Self::Unreadable
                 | Self::Denied(_)

@@ -178,6 +178,8 @@ pub enum Unscored {
     NoAnswer,
     /// The reader declined, or its provider held the answer back.
     Refused,
+    /// The provider refused the request for good.
+    Rejected,
     /// The judge brought no verdict.
     JudgeFailed,
     /// The judge's reply could not be read.

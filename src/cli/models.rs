@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::{CliError, Exit, environment, plan as forecast, say, stop_with};
 use crate::metric::forecast::{Span, Spend};
 use crate::model::cassette::ReplayMode;
+#[cfg(feature = "http")]
+use crate::model::http::Notice;
 use crate::model::price::Prices;
 use crate::model::{Model, ModelKind, Request};
 use crate::record::CellKey;
@@ -60,6 +62,8 @@ impl ReplayOptions {
             is_offline: self.offline,
             replay: self.replay,
             cassette,
+            #[cfg(feature = "http")]
+            notice: Some(Notice(Arc::new(|words| say(&escape::plain(words))))),
         })
     }
 }

@@ -15,6 +15,8 @@ pub struct UnscoredItems {
     pub asked: usize,
     /// Items without a score, by the reason of their first answer.
     pub unscored: BTreeMap<Unscored, usize>,
+    /// What the provider said where it first refused one.
+    pub refusal: Option<String>,
 }
 
 impl UnscoredItems {
@@ -22,7 +24,12 @@ impl UnscoredItems {
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
         let mut found = Self::default();
         let items = cells.into_iter().flat_map(|cell| &cell.probes);
-        for verdict in items.filter_map(ProbeRecord::verdict) {
+        for item in items {
+            let Some(verdict) = item.verdict() else {
+                continue;
+            };
+            let refusal = item.answer.as_ref().and_then(|it| it.refusal.as_ref());
+            found.refusal = found.refusal.take().or_else(|| refusal.cloned());
             match verdict {
                 Verdict::Unscored {
                     reason: Unscored::NeedsJudge,
@@ -61,7 +68,8 @@ impl fmt::Display for UnscoredItems {
             let why = match reason {
                 Unscored::NeedsJudge => "without a judge",
                 Unscored::NoAnswer => "empty",
-                Unscored::Refused => "refused",
+                Unscored::Refused => "declined",
+                Unscored::Rejected => "refused by the provider",
                 Unscored::JudgeFailed => "without a verdict",
                 Unscored::Unparsable => "with a verdict that cannot be read",
                 Unscored::Split => "on which judges are split",
@@ -70,6 +78,9 @@ impl fmt::Display for UnscoredItems {
             };
             let comma = if at == 0 { ": " } else { ", " };
             write!(f, "{comma}{count} {why}")?;
+            if let (Unscored::Rejected, Some(said)) = (reason, &self.refusal) {
+                write!(f, " ({said})")?;
+            }
         }
         Ok(())
     }

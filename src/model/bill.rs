@@ -23,7 +23,7 @@ pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -
 pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
     let was_read = matches!(
         failure,
-        CallFailure::Timeout | CallFailure::Server | CallFailure::Cut | CallFailure::Unreadable
+        CallFailure::Timeout | CallFailure::Server(_) | CallFailure::Cut | CallFailure::Unreadable
     );
     if was_read {
         Usage::uncached(input(request, counts), Tokens::ZERO)

@@ -4,6 +4,8 @@
 //! Requests to one provider share a [`Pacer`], which spaces them out, sends again what failed for a
 //! passing reason, and keeps waiting apart from the time that answers take.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +55,8 @@ pub struct Connection {
     pub between: Duration,
     /// From the request to the end of the answer, however steadily it comes.
     pub whole: Duration,
+    /// Hears of failed requests.
+    pub notice: Option<Notice>,
 }
 
 impl Connection {
@@ -74,6 +78,7 @@ impl Connection {
             first_byte: Duration::from_mins(5),
             between: Duration::from_mins(2),
             whole: Duration::from_mins(30),
+            notice: None,
         }
     }
 }
@@ -106,6 +111,36 @@ pub struct Live {
     times: Mutex<Vec<CallTime>>,
     /// The server's words when it refused a JSON schema: verdicts are asked for in words from then on.
     schema_refused: OnceLock<String>,
+    refused: Mutex<Refusals>,
+}
+
+/// The refusals since the last answer.
+#[derive(Debug, Default)]
+struct Refusals {
+    /// The reason of the last ones.
+    why: String,
+    /// How many were in a row for it.
+    count: u32,
+    /// Whether there was an answer before them.
+    has_answered: bool,
+}
+
+impl Refusals {
+    /// After so many for one reason, no other request will fare better: a model that never answered is asked in a
+    /// wrong way, one that did refuses a question now and then.
+    fn most(&self) -> u32 {
+        if self.has_answered { 50 } else { 3 }
+    }
+}
+
+/// Hears of requests that failed, in words: each says whether it is sent again.
+#[derive(Clone)]
+pub struct Notice(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notice")
+    }
 }
 
 /// The client and settings that all calls to one model share.
@@ -117,9 +152,37 @@ struct Wire {
     headers: HeaderMap,
     connection: Connection,
     pacer: Arc<Pacer>,
+    /// How often each failure happened, by whether the request was given up.
+    told: Mutex<BTreeMap<(String, bool), u32>>,
 }
 
 impl Wire {
+    /// Tells of a failed attempt: the first times that it fails so, then at every tenth and hundredth.
+    fn tell(&self, model: &str, failure: &CallFailure, attempts: u32, pause: Option<Duration>) {
+        let Some(Notice(tell)) = &self.connection.notice else {
+            return;
+        };
+        let failure = failure.to_string();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = told.entry((failure.clone(), pause.is_none())).or_default();
+        *times += 1;
+        let times = *times;
+        drop(told);
+        let is_told = times <= 3 || times <= 100 && times % 10 == 0 || times % 100 == 0;
+        if !is_told {
+            return;
+        }
+        let next = match pause {
+            Some(pause) => format!("attempt {attempts}, again in {:.1} s", pause.as_secs_f64()),
+            None => format!("given up after {attempts}"),
+        };
+        let often = match times {
+            1..=3 => String::new(),
+            _ => format!("; this happened {times} times"),
+        };
+        tell(&format!("{model}: {failure}; {next}{often}"));
+    }
+
     /// The beginning of what a server said, without the key. The key is taken out first: cut in two it
     /// would not be found.
     fn said(&self, text: &str) -> String {
@@ -165,6 +228,7 @@ impl Live {
             headers: headers(dialect.provider, connection.key.as_ref())?,
             connection,
             pacer,
+            told: Mutex::default(),
         };
         Ok(Self {
             dialect,
@@ -172,6 +236,7 @@ impl Live {
             wire,
             times: Mutex::new(Vec::new()),
             schema_refused: OnceLock::new(),
+            refused: Mutex::default(),
         })
     }
 
@@ -201,11 +266,11 @@ impl Model for Live {
     }
 
     fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
-        self.ask(request).answer
+        self.barred(self.ask(request)).answer
     }
 
     fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {
-        self.ask(request)
+        self.barred(self.ask(request))
     }
 
     fn at_once(&self) -> usize {
@@ -246,6 +311,32 @@ impl Live {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.push(time);
         answered
+    }
+
+    /// The reply; where the last requests were all refused for the same reason, the refusal of any request.
+    fn barred(&self, mut reply: Reply) -> Reply {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match &reply.answer {
+            Ok(_) => {
+                *refused = Refusals {
+                    has_answered: true,
+                    ..Refusals::default()
+                };
+            }
+            Err(CallFailure::Rejected(why)) => {
+                if refused.why != *why {
+                    refused.why.clone_from(why);
+                    refused.count = 0;
+                }
+                refused.count += 1;
+                if refused.count >= refused.most() {
+                    let why = format!("{why}; {} requests in a row", refused.count);
+                    reply.answer = Err(CallFailure::Denied(why));
+                }
+            }
+            Err(_) => {}
+        }
+        reply
     }
 }
 

@@ -188,7 +188,7 @@ mod tests {
         let model = Scripted::new()
             .answers(
                 RequestMatcher::purpose(Purpose::Judge),
-                [Err(CallFailure::Server), Ok(response("yes"))],
+                [Err(CallFailure::SERVER), Ok(response("yes"))],
             )
             .texts(RequestMatcher::always().containing("port"), ["8443"])
             .reply(RequestMatcher::purpose(Purpose::Agent), |request| {
@@ -198,7 +198,7 @@ mod tests {
             let answer = model.respond(&request(purpose, text));
             answer.map(|response| response.text.to_string())
         };
-        assert_eq!(ask(Purpose::Judge, "port?"), Err(CallFailure::Server));
+        assert_eq!(ask(Purpose::Judge, "port?"), Err(CallFailure::SERVER));
         assert_eq!(ask(Purpose::Judge, "port?"), Ok("yes".into()));
         assert_eq!(ask(Purpose::Judge, "port?"), Ok("8443".into()));
         assert_eq!(ask(Purpose::Judge, "port?"), Err(CallFailure::NoAnswer));

@@ -149,6 +149,9 @@ pub struct LostAt {
 pub struct AnswerRecord {
     /// The answer; `None` where the reader failed.
     pub text: Option<String>,
+    /// What the provider said, where it refused the question for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
     /// The verdict of the rules.
     pub typed: Verdict,
     /// The verdict of the judge, where one was asked.
@@ -366,6 +369,7 @@ mod tests {
 
     fn check_judged(judged: Option<Verdict>, typed: Outcome, expected: Verdict) {
         let answer = AnswerRecord {
+            refusal: None,
             text: None,
             typed: Verdict::Scored {
                 score: 0.5,

@@ -292,6 +292,7 @@ mod tests {
             more: Vec::new(),
             is_call: false,
             answer: Some(AnswerRecord {
+                refusal: None,
                 text: Some("it is so".to_owned()),
                 typed,
                 judged: judge::vote(panel),

@@ -78,7 +78,7 @@ pub(super) fn reaches_model(fault: Fault) -> bool {
 /// The answer that the strategy gets in place of `whole`; `history` is the size of the messages it has.
 pub(super) fn answer(fault: Fault, whole: Answer, history: Size, counts: &CountedTexts) -> Answer {
     match fault {
-        Fault::SummaryError => Err(CallFailure::Server),
+        Fault::SummaryError => Err(CallFailure::SERVER),
         Fault::SummaryTimeout => Err(CallFailure::Timeout),
         Fault::SummaryOverflow => Err(CallFailure::Overflow),
         Fault::SummaryEmpty => Ok(written("", Stop::End)),
@@ -109,7 +109,7 @@ pub(super) fn failed_attempt(fault: Fault, prompt: Tokens, response: Tokens) -> 
             read(Tokens(response.0 / 2)),
             "the answer broke off".to_owned(),
         ),
-        _ => (read(Tokens::ZERO), CallFailure::Server.to_string()),
+        _ => (read(Tokens::ZERO), CallFailure::SERVER.to_string()),
     }
 }
 

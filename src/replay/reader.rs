@@ -105,7 +105,7 @@ impl<'a> Questioner<'a, '_> {
                 prompt: EVIDENCE + item,
             };
             let Some((messages, of_evidence)) = self.shown(probe) else {
-                answers.push((question, ungraded(Err(Unscored::TooLong))));
+                answers.push((question, ungraded(Err((Unscored::TooLong, None)))));
                 continue;
             };
             if !of_evidence {
@@ -346,17 +346,18 @@ fn is_judged(answer: &AnswerRecord, judges: &Judges) -> bool {
 }
 
 /// The answer to a question that was put once, or in both orders.
-fn text_of(answers: Vec<Answer>) -> Result<String, Unscored> {
+fn text_of(answers: Vec<Answer>) -> Result<String, (Unscored, Option<String>)> {
     let mut texts = Vec::with_capacity(answers.len());
     for answer in answers {
         match answer {
             Ok(Response {
                 stop: Stop::Refusal | Stop::ContentFilter,
                 ..
-            }) => return Err(Unscored::Refused),
+            }) => return Err((Unscored::Refused, None)),
             Ok(response) => texts.push(response.text),
-            Err(CallFailure::Overflow) => return Err(Unscored::TooLong),
-            Err(_) => return Err(Unscored::NoAnswer),
+            Err(CallFailure::Overflow) => return Err((Unscored::TooLong, None)),
+            Err(CallFailure::Rejected(why)) => return Err((Unscored::Rejected, Some(why))),
+            Err(_) => return Err((Unscored::NoAnswer, None)),
         }
     }
     Ok(texts.join(OTHER_ORDER))
@@ -379,10 +380,15 @@ pub(super) fn attach(records: &mut [ProbeRecord], answers: Answers) {
 }
 
 /// An answer before it is graded, or why there is none.
-fn ungraded(text: Result<String, Unscored>) -> AnswerRecord {
+fn ungraded(text: Result<String, (Unscored, Option<String>)>) -> AnswerRecord {
+    let (text, reason, refusal) = match text {
+        Ok(text) => (Some(text), Unscored::NoAnswer, None),
+        Err((reason, refusal)) => (None, reason, refusal),
+    };
     AnswerRecord {
-        typed: Verdict::unscored(text.as_ref().err().copied().unwrap_or(Unscored::NoAnswer)),
-        text: text.ok(),
+        typed: Verdict::unscored(reason),
+        refusal,
+        text,
         judged: None,
         rejudged: Vec::new(),
         panel: Vec::new(),

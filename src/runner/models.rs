@@ -7,6 +7,8 @@ use super::PlanError;
 use super::live::Servers;
 use crate::model::api::Dialect;
 use crate::model::cassette::{self, Cassette, CassetteModel, ReplayMode};
+#[cfg(feature = "http")]
+use crate::model::http::Notice;
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::model::scripted::script;
@@ -30,6 +32,9 @@ pub struct Access<'a> {
     pub replay: Option<ReplayMode>,
     /// Where answers are kept if the scenario does not say.
     pub cassette: PathBuf,
+    /// Hears of requests that failed.
+    #[cfg(feature = "http")]
+    pub notice: Option<Notice>,
 }
 
 impl Access<'_> {
@@ -40,6 +45,8 @@ impl Access<'_> {
             is_offline: true,
             replay: None,
             cassette: PathBuf::new(),
+            #[cfg(feature = "http")]
+            notice: None,
         }
     }
 }

@@ -117,6 +117,7 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
         is_offline: true,
         replay: Some(mode),
         cassette: out.path().join("unused.jsonl"),
+        notice: None,
     })
     .unwrap();
     let (outcome, run) = run_in(out.path(), &plan, 2);

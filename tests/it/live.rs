@@ -329,7 +329,7 @@ fn an_answer_that_never_stops_coming_is_given_up_when_its_time_is_over() {
     let refusal = Reply::status(503, &"x".repeat(4_000)).dribbling(1, pause);
     assert_eq!(
         dribbled(refusal, Duration::from_mins(30)),
-        (good, vec![CallFailure::Server], 2)
+        (good, vec![CallFailure::Server("HTTP 503".to_owned())], 2)
     );
     let by_default = Connection::public(Provider::OpenAi).whole;
     assert_eq!(by_default, Duration::from_mins(30));

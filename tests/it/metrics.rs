@@ -145,6 +145,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         said_at: None,
         survival: survival(score),
         answer: Some(AnswerRecord {
+            refusal: None,
             text: Some("8443".to_owned()),
             typed: Verdict::Scored {
                 score: if right { 1.0 } else { 0.0 },

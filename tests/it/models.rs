@@ -502,7 +502,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
         .find(|cell| !cell.model_calls.is_empty())
         .unwrap();
     let asked = &strategy.model_calls;
-    assert_eq!(asked[0].failure.as_deref(), Some("server error"));
+    assert_eq!(asked[0].failure.as_deref(), Some("server error (HTTP 503)"));
     assert!(asked[0].usage.prompt() > Tokens(1_000) && asked[0].key.is_none());
     assert_eq!(asked[1].failure, None);
     assert_eq!(asked[0].call, asked[1].call, "the same request, made again");
@@ -513,4 +513,59 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
         1
     );
     assert_eq!(server.requests().len(), asked.len());
+}
+
+#[test]
+fn requests_refused_for_the_same_reason_end_the_run_and_say_it() {
+    let refusal =
+        r#"{"error":{"type":"invalid_request_error","message":"`stop` is not supported"}}"#;
+    let server = Server::answering(move |_| Reply::status(400, refusal));
+    let folder = scenario(&server, "");
+    let output = run(folder.path(), &[], 5);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let reason = "HTTP 400: invalid_request_error: `stop` is not supported";
+    for words in [reason, "given up after 1", "requests in a row"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Of hundreds of questions those are asked that were under way.
+    let asked = server.requests().len();
+    assert!((3..40).contains(&asked), "{asked}");
+    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    assert!(cells.is_empty(), "{} cells", cells.len());
+}
+
+#[test]
+fn a_question_that_is_refused_alone_is_refused_by_the_provider_in_report_and_record() {
+    let refused = AtomicBool::new(false);
+    let server = Server::answering(move |body| {
+        if body.contains("judge-x") || refused.swap(true, Ordering::Relaxed) {
+            return reply(body);
+        }
+        Reply::status(422, r#"{"detail":"this one not"}"#)
+    });
+    let folder = scenario(&server, "");
+    let output = run(folder.path(), &[], 104);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let words = "1 refused by the provider (HTTP 422: this one not)";
+    assert!(said.contains(words), "{said}");
+    let lines = fs::read_to_string(folder.path().join("out/cells.jsonl")).unwrap();
+    assert!(lines.contains(r#""refusal":"HTTP 422: this one not""#));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_and_soon_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let server = both();
+    let folder = scenario(&server, "");
+    let text = fs::read_to_string(folder.path().join("live.toml")).unwrap();
+    let text = text.replace(&server.base_url(), &format!("http://{address}/v1"));
+    fs::write(folder.path().join("live.toml"), text).unwrap();
+    let output = run(folder.path(), &[], 5);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let why = format!("no connection to the provider (http://{address}: ");
+    for words in [&*why, "attempt 1, again in", "given up after 3"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }

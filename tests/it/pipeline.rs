@@ -174,7 +174,7 @@ fn three_failures_in_a_row_are_the_last_attempts() {
     use BreakerState::{Closed, HalfOpen, Open};
     let stages = "[[stage]]\nkind = 'summarize'\nwhen = { rounds_every = 1 }\nstream_retries = 2\n\
          guards.on_inflation = 'apply'";
-    let failing = || (0..100).map(|_| Err(CallFailure::Server));
+    let failing = || (0..100).map(|_| Err(CallFailure::SERVER));
     let answers = [Ok(response("S"))].into_iter().chain(failing());
     let model = Scripted::new().answers(RequestMatcher::always(), answers);
     let (record, breaker) = noted(reads(6), stages, model);
@@ -210,7 +210,7 @@ fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
     }
     messages.extend([said("a"), typed("b"), said("c")]);
     // Fails twice; then nothing, until the model asks; fails once more, and then succeeds.
-    let failures = (0..3).map(|_| Err(CallFailure::Server));
+    let failures = (0..3).map(|_| Err(CallFailure::SERVER));
     let model = Scripted::new()
         .answers(RequestMatcher::always(), failures)
         .texts(RequestMatcher::always(), ["S"; 9]);
@@ -236,7 +236,7 @@ fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
 fn notes_that_were_written_close_a_breaker() {
     let stages = "[[stage]]\nkind = 'session_memory'\nwhen = { tokens_over = 900_000 }\n\
          init_tokens = 1\nupdate_every_tokens = 1\nguards.max_consecutive_failures = 2";
-    let failed = || Err(CallFailure::Server);
+    let failed = || Err(CallFailure::SERVER);
     let written = || Ok(response("NOTES"));
     let answers = [failed(), written(), failed(), written(), failed(), failed()];
     let model = Scripted::new().answers(RequestMatcher::always(), answers);

@@ -25,6 +25,7 @@ fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
         is_offline: true,
         replay: None,
         cassette: out.path().join("unused.jsonl"),
+        notice: None,
     })
     .unwrap();
     let cells = run_in(out.path(), &plan, 2).1.cells;

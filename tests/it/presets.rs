@@ -28,7 +28,7 @@ fn model(fails: Range<usize>) -> impl Fn(usize, &Request) -> Answer + Send + Syn
     move |number, request| match request.purpose {
         Purpose::Recovery => Ok(response("<summary>\nRECOVERED\n</summary>")),
         Purpose::Background => Ok(response("NOTES")),
-        _ if fails.contains(&number) => Err(CallFailure::Server),
+        _ if fails.contains(&number) => Err(CallFailure::SERVER),
         _ => Ok(response(
             "<analysis>\nthoughts\n</analysis>\n<summary>\nSUMMARY\n</summary>",
         )),

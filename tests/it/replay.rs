@@ -307,7 +307,7 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
 fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
     let prepared = prepared(reading_session(20, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
-    let failing = || Scripted::new().reply(RequestMatcher::always(), |_| Err(CallFailure::Server));
+    let failing = || Scripted::new().reply(RequestMatcher::always(), |_| Err(CallFailure::SERVER));
     let record = run(&prepared, name, 200_000, &models(failing())).record;
     // The breaker opens after three attempts, and the history is never destroyed.
     assert_eq!(record.failures.len(), 3);

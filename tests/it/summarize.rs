@@ -453,12 +453,12 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
     let cases: [Case; 15] = [
         (
             "",
-            |_| failed(CallFailure::Server),
+            |_| failed(CallFailure::SERVER),
             (1, Some(format!("{lost}server error"))),
         ),
         (
             "stream_retries = 2",
-            |_| failed(CallFailure::Server),
+            |_| failed(CallFailure::SERVER),
             (3, Some(format!("{lost}server error"))),
         ),
         (
@@ -674,7 +674,7 @@ fn a_summary_is_checked_once_and_kept_where_the_check_fails() {
     for (answer, summary, failures) in [
         (text("better"), "of 0..9: user better", 0),
         (text(""), "of 0..9: user S", 0),
-        (failed(CallFailure::Server), "of 0..9: user S", 0),
+        (failed(CallFailure::SERVER), "of 0..9: user S", 0),
     ] {
         let walk = walk("verify = 'second_pass'", move |at| {
             if at == 0 { text("S") } else { answer.clone() }

@@ -66,7 +66,7 @@ impl IncomingAnswer {
         match problem {
             Some(Problem::Unreadable) => return Err(CallFailure::Unreadable),
             Some(Problem::Reported(event)) => {
-                return Err(reported(&event).unwrap_or(CallFailure::Server));
+                return Err(reported(&event).unwrap_or(CallFailure::SERVER));
             }
             Some(Problem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
@@ -130,6 +130,6 @@ fn reported(value: &Value) -> Option<CallFailure> {
         .unwrap_or_default();
     Some(match (kind, status) {
         ("rate_limit_error", _) | (_, Some(429)) => CallFailure::RateLimited,
-        _ => CallFailure::Server,
+        _ => CallFailure::SERVER,
     })
 }

@@ -177,7 +177,7 @@ fn anthropic_answers_are_read_with_all_four_counters_of_the_prompt() {
         Provider::Anthropic,
         true,
         overloaded,
-        &Err(CallFailure::Server),
+        &Err(CallFailure::SERVER),
     );
     let body = r#"{"type":"message","model":"m","content":[{"type":"tool_use","id":"a","name":"b","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":2,"output_tokens":3}}"#;
     let expected = Ok(answered(

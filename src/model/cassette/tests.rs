@@ -210,12 +210,12 @@ fn failures_and_refusals_are_not_kept() {
         stop: Stop::Refusal,
         ..response("no")
     };
-    let answers = [Err(CallFailure::Server), Ok(refused), Ok(response("yes"))];
+    let answers = [Err(CallFailure::SERVER), Ok(refused), Ok(response("yes"))];
     let model: Arc<dyn Model> =
         Arc::new(Scripted::new().answers(RequestMatcher::always(), answers));
     let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
     let tape = taped(&cassette, Some(model));
-    assert_eq!(text(&tape, "a", 0), Err(CallFailure::Server));
+    assert_eq!(text(&tape, "a", 0), Err(CallFailure::SERVER));
     assert_eq!(text(&tape, "a", 0).unwrap(), "no");
     assert_eq!(text(&tape, "a", 0).unwrap(), "yes");
     assert_eq!(text(&tape, "a", 0).unwrap(), "yes");

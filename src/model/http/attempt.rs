@@ -60,7 +60,9 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             Ok(Err(failed)) => failed,
             Err(_) => soon(CallFailure::Timeout),
         };
-        let Some(pause) = pass.failed(retry, time.attempts, place) else {
+        let pause = pass.failed(retry, time.attempts, place);
+        wire.tell(&dialect.model, &failure, time.attempts, pause);
+        let Some(pause) = pause else {
             break Err(failure);
         };
         failed.push(failure);
@@ -82,11 +84,16 @@ async fn once(
     let timed_out = |_| soon(CallFailure::Timeout);
     let sent = timeout(wire.connection.first_byte, sent).await;
     let mut answer = sent.map_err(timed_out)?.map_err(|error| {
-        soon(if error.is_timeout() {
-            CallFailure::Timeout
+        if error.is_timeout() {
+            return soon(CallFailure::Timeout);
+        }
+        let failure = CallFailure::Network(format!("{}: {}", address(wire), cause(&error)));
+        let retry = if error.is_connect() {
+            Retry::Unreachable
         } else {
-            CallFailure::Network
-        })
+            Retry::Soon
+        };
+        AttemptFailure(failure, retry)
     })?;
     let status = answer.status().as_u16();
     if !answer.status().is_success() {
@@ -132,6 +139,20 @@ async fn once(
     }
 }
 
+/// The server's address, without what may be secret in it.
+fn address(wire: &Wire) -> String {
+    wire.url.origin().ascii_serialization()
+}
+
+/// The last cause of an error, in words: `Connection refused (os error 111)`.
+fn cause(error: &reqwest::Error) -> String {
+    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    let causes = std::iter::successors(first, |cause| cause.source());
+    causes
+        .last()
+        .map_or_else(|| "it broke".to_owned(), ToString::to_string)
+}
+
 /// Classifies a status that is not a success.
 fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> AttemptFailure {
     if overflow::refusal(status, said).is_some() {
@@ -145,9 +166,9 @@ fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Atte
         }
         300..=399 | 401..=404 => AttemptFailure(CallFailure::Denied(reason), Retry::Never),
         429 => AttemptFailure(CallFailure::RateLimited, Retry::Limited(wait)),
-        503 | 529 => AttemptFailure(CallFailure::Server, Retry::Limited(wait)),
+        503 | 529 => AttemptFailure(CallFailure::Server(reason), Retry::Limited(wait)),
         408 => soon(CallFailure::Timeout),
-        409 | 425 | 500..=599 => soon(CallFailure::Server),
+        409 | 425 | 500..=599 => soon(CallFailure::Server(reason)),
         _ => AttemptFailure(CallFailure::Rejected(reason), Retry::Never),
     }
 }

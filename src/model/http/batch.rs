@@ -298,7 +298,7 @@ fn answers(
 fn anthropic_answer(line: &Value) -> Result<Response, CallFailure> {
     match line["result"]["type"].as_str() {
         Some("succeeded") => api::read(Provider::Anthropic, &line["result"]["message"]),
-        Some("errored") => Err(CallFailure::Server),
+        Some("errored") => Err(CallFailure::SERVER),
         Some(_) | None => Err(CallFailure::NoAnswer),
     }
 }
@@ -307,6 +307,6 @@ fn openai_answer(line: &Value) -> Result<Response, CallFailure> {
     if line["response"]["status_code"] == 200 {
         api::read(Provider::OpenAi, &line["response"]["body"])
     } else {
-        Err(CallFailure::Server)
+        Err(CallFailure::SERVER)
     }
 }

@@ -54,6 +54,8 @@ pub enum Retry {
     Never,
     /// The failure passes.
     Soon,
+    /// Nobody is there. Where nobody has ever answered, that hardly passes.
+    Unreachable,
     /// The provider wants to be asked less, perhaps not before this time has passed.
     Limited(Option<Duration>),
 }
@@ -76,7 +78,11 @@ struct State {
     /// No request is let through before this time.
     closed_until: Option<Instant>,
     bucket: Option<Bucket>,
+    has_answered: bool,
 }
+
+/// A server that never answered and cannot be reached is tried so often again: two seconds at most.
+const UNREACHABLE_RETRIES: u32 = 2;
 
 /// Tokens that may still be sent; below zero where more was billed than expected.
 #[derive(Debug)]
@@ -105,6 +111,7 @@ impl Pacer {
                 round: 0,
                 closed_until: None,
                 bucket: None,
+                has_answered: false,
             }),
             changed: Notify::new(),
         }
@@ -187,6 +194,7 @@ impl Pass {
     /// It was answered; `billed` replaces the expected size.
     pub(super) fn answered(self, billed: Tokens) {
         let mut state = self.pacer.state();
+        state.has_answered = true;
         let most = self.pacer.setting.at_once.max(1) as f64;
         // One more for each full round of answers.
         state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(most);
@@ -212,7 +220,10 @@ impl Pass {
         }
         let asked_for = match retry {
             Retry::Never => return None,
-            Retry::Soon => None,
+            Retry::Unreachable if !state.has_answered && attempts > UNREACHABLE_RETRIES => {
+                return None;
+            }
+            Retry::Soon | Retry::Unreachable => None,
             Retry::Limited(asked_for) => {
                 if self.round == state.round {
                     state.limit = (state.limit * 2.0 / 3.0).max(1.0);

@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_group_without_an_account_stays() {
         let mut trial = trial("group_rounds = 2", 8);
-        trial.will_answer(Err(CallFailure::Server));
+        trial.will_answer(Err(CallFailure::SERVER));
         trial.will_answer(Ok(response("A")));
         assert_eq!(
             trial.fire().unwrap().unwrap(),
@@ -322,9 +322,9 @@ mod tests {
         );
         assert_eq!(shown(&trial), "tt 00 01 4: 04 05 06 07");
         let mut trial = super::tests::trial("group_rounds = 2", 8);
-        trial.will_answer(Err(CallFailure::Server));
+        trial.will_answer(Err(CallFailure::SERVER));
         trial.will_answer(Ok(response("")));
-        assert_eq!(trial.fire(), Err(StageError::Call(CallFailure::Server)));
+        assert_eq!(trial.fire(), Err(StageError::Call(CallFailure::SERVER)));
         assert_eq!(shown(&trial), "tt 00 01 02 03 04 05 06 07");
     }
 

@@ -331,7 +331,7 @@ fn answer_line(answer: Answer) -> ToProgram {
                 CallFailure::Overflow => "too_long",
                 CallFailure::Timeout => "timeout",
                 CallFailure::RateLimited => "rate_limited",
-                CallFailure::Server => "server",
+                CallFailure::Server(_) => "server",
                 _ => "failed",
             };
             (None, None, Some(error))

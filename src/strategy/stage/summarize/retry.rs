@@ -144,10 +144,10 @@ impl<'a> Attempt<'a> {
         let insist = match error {
             StageError::Call(CallFailure::Overflow) => return self.can_reduce(),
             StageError::Call(
-                CallFailure::Server
+                CallFailure::Server(_)
                 | CallFailure::Timeout
                 | CallFailure::RateLimited
-                | CallFailure::Network
+                | CallFailure::Network(_)
                 | CallFailure::Cut,
             ) => {
                 self.repeated += 1;
