@@ -93,6 +93,8 @@
 
 pub mod units;
 #[doc(hidden)]
+pub mod files;
+#[doc(hidden)]
 pub mod script;
 pub mod settings;
 pub mod window;

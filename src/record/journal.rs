@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::files::{self, Readers};
+
 use super::calibration::{self, JudgeCalibration};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
@@ -66,9 +68,8 @@ impl Journal {
         let manifest_path = folder.join(MANIFEST);
         refuse_another_run(folder, &manifest_path, manifest)?;
         let lock_path = folder.join(LOCK);
-        let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
-            .open(&lock_path)
-            .map_err(unwritable(&lock_path))?;
+        let lock = files::open_own(&lock_path, OpenOptions::new().truncate(false).write(true));
+        let lock = lock.map_err(unwritable(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -76,6 +77,7 @@ impl Journal {
             }
             Err(fs::TryLockError::Error(source)) => return Err(unwritable(&lock_path)(source)),
         }
+        files::remove_unfinished(folder);
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, &manifest_path, manifest)?;
         if !manifest_path.exists() {
@@ -252,11 +254,10 @@ fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
     move |source| JournalError::Unwritable(cell.to_owned(), source)
 }
 
-/// Writes a whole file atomically: to a temporary file in the same folder, which is then renamed.
-/// Its permissions are the usual ones of the process: a report, a baseline, a page of the manual.
+/// Writes a whole file that whoever may read the process's other files can read.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
-    let mut options = OpenOptions::new();
-    write_beside(path, &mut options, &mut |out| out.write_all(bytes))
+    let mut write = |out: &mut dyn Write| out.write_all(bytes);
+    files::replace(path, Readers::Everyone, &mut write).map_err(unwritable(path))
 }
 
 /// Writes a file that holds text of sessions piece by piece: only its owner may read it.
@@ -264,37 +265,7 @@ pub fn write_private(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), JournalError> {
-    write_beside(path, private(&mut OpenOptions::new()), write)
-}
-
-/// Beside its place first, and renamed when it is whole.
-fn write_beside(
-    path: &Path,
-    options: &mut OpenOptions,
-    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), JournalError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let options = options.create(true).truncate(true).write(true);
-    let file = options.open(&part).map_err(unwritable(path))?;
-    let mut out = io::BufWriter::new(file);
-    let written = write(&mut out)
-        .and_then(|()| out.flush())
-        .and_then(|()| out.get_ref().sync_data())
-        .and_then(|()| fs::rename(&part, path));
-    written.map_err(|source| {
-        // Half a file is of no use, least of all on a disk that is full.
-        drop(fs::remove_file(&part));
-        unwritable(path)(source)
-    })
-}
-
-/// Run folders hold text of sessions: only their owner may read them.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    files::replace(path, Readers::Owner, write).map_err(unwritable(path))
 }
 
 /// Why a run folder cannot be used.
@@ -436,9 +407,11 @@ mod tests {
         assert_eq!(before, after, "what is in order is not written again");
         // If the sorted file cannot be written, all lines keep their order, and more may be
         // appended.
-        fs::create_dir(folder.path().join("cells.jsonl.part")).unwrap();
+        let elsewhere = folder.path().with_extension("moved");
+        fs::rename(folder.path(), &elsewhere).unwrap();
         let backwards: Vec<CellKey> = order.iter().rev().cloned().collect();
         journal.put_in_order(&backwards).unwrap_err();
+        fs::rename(&elsewhere, folder.path()).unwrap();
         journal.append(&cell("y")).unwrap();
         assert_eq!(written(), "baczy");
     }

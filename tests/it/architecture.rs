@@ -19,6 +19,7 @@ use scan::{Source, Token};
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("files", &[]),
     ("script", &[]),
     ("settings", &["units"]),
     ("window", &["units", "settings"]),
@@ -30,7 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "model",
         &[
-            "units", "script", "settings", "tokens", "session", "patterns",
+            "units", "files", "script", "settings", "tokens", "session", "patterns",
         ],
     ),
     ("step", &["units", "model"]),
@@ -57,7 +58,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "record",
         &[
-            "units", "window", "tokens", "session", "context", "bill", "model", "probe", "stats",
+            "units", "files", "window", "tokens", "session", "context", "bill", "model", "probe",
+            "stats",
         ],
     ),
     (
@@ -109,6 +111,7 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Where files may be opened.
 const OPENS_FILES: &[&str] = &[
     "cli",
+    "files",
     "session/import",
     "record/journal",
     "runner",

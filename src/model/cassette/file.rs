@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{CassetteError, Entry, FORMAT, VERSION};
+use crate::files::{self, Readers};
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -35,19 +36,10 @@ pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// Creates files that only their owner may read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// The file, open for appending and locked until it is dropped.
 pub(super) fn locked(path: &Path) -> io::Result<File> {
     loop {
-        let file = private().read(true).append(true).open(path)?;
+        let file = files::open_own(path, OpenOptions::new().read(true).append(true))?;
         file.lock()?;
         if is_at(&file, path)? {
             return Ok(file);
@@ -154,12 +146,8 @@ pub fn write_sorted<'a>(
 ) -> Result<(), CassetteError> {
     let at = at(path);
     let text = canonical(entries).map_err(|error| at(error.into()))?;
-    let new_path = path.with_extension("jsonl.new");
-    let file = private().truncate(true).write(true).open(&new_path);
-    let mut file = file.map_err(at)?;
-    file.write_all(text.as_bytes()).map_err(at)?;
-    file.sync_data().map_err(at)?;
-    std::fs::rename(&new_path, path).map_err(at)
+    let mut write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
+    files::replace(path, Readers::Owner, &mut write).map_err(at)
 }
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.

@@ -7,12 +7,13 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{JournalError, damaged, no_json, private, unreadable, unwritable};
+use crate::files;
+
+use super::{JournalError, damaged, no_json, unreadable, unwritable};
 
 /// Opens a file to add lines at its end, making it if it is not there.
 pub(super) fn open(path: &Path) -> Result<File, JournalError> {
-    let mut options = OpenOptions::new();
-    let opened = private(options.create(true).append(true)).open(path);
+    let opened = files::open_own(path, OpenOptions::new().append(true));
     opened.map_err(unwritable(path))
 }
 

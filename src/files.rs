@@ -1,0 +1,115 @@
+//! Files that are written: whole or not at all, and never through a link that somebody else put there.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner: it holds text of sessions.
+    Owner,
+    /// Whoever may read the process's other files: a report, a baseline, a page of the manual.
+    Everyone,
+}
+
+/// How the names of files begin and end that are not yet in their place. A process that was killed leaves one behind.
+const UNFINISHED: [&str; 2] = [".proctor-", ".part"];
+
+/// Writes a whole file: to a new one with a name of its own in the same folder, which then takes its place. On
+/// failure nothing is left of it. A link in its place is replaced, and what it leads to stays.
+pub fn replace(
+    path: &Path,
+    readers: Readers,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let [prefix, suffix] = UNFINISHED;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).suffix(suffix);
+    #[cfg(unix)]
+    if readers == Readers::Everyone {
+        let usual = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        builder.permissions(usual);
+    }
+    let folder = path.parent().unwrap_or(path);
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let mut out = BufWriter::new(builder.tempfile_in(folder)?);
+    write(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes what processes left behind that were killed while they wrote into this folder, where no other is writing.
+pub fn remove_unfinished(folder: &Path) {
+    let [prefix, suffix] = UNFINISHED;
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(suffix) {
+            drop(std::fs::remove_file(entry.path()));
+        }
+    }
+}
+
+/// Opens a file that only its owner may read, and makes it if it is not there. A link in its place is an error.
+pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return Err(io::Error::other(
+            "it is a link: name the file that it leads to, or remove it",
+        ));
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.create(true).open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn say(words: &'static str) -> impl FnMut(&mut dyn Write) -> io::Result<()> {
+        move |out| out.write_all(words.as_bytes())
+    }
+
+    #[test]
+    fn what_a_link_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, report, log] = ["victim", "r.html", "lock"].map(|it| folder.path().join(it));
+        fs::write(&victim, "mine").unwrap();
+        symlink(&victim, &report).unwrap();
+        symlink(&victim, &log).unwrap();
+        replace(&report, Readers::Owner, &mut say("new")).unwrap();
+        assert_eq!(fs::read_to_string(&report).unwrap(), "new");
+        assert!(!report.symlink_metadata().unwrap().is_symlink());
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o77;
+        assert_eq!(mode(&report), 0);
+        replace(&report, Readers::Everyone, &mut say("newer")).unwrap();
+        assert_ne!(mode(&report), 0);
+        let refused = open_own(&log, OpenOptions::new().append(true)).unwrap_err();
+        assert!(refused.to_string().contains("it is a link"));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    }
+
+    #[test]
+    fn half_a_file_is_none_and_nothing_is_left_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.html");
+        let full = |_: &mut dyn Write| Err(io::ErrorKind::StorageFull.into());
+        replace(&path, Readers::Owner, &mut { full }).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let [killed, other] = [".proctor-a1.part", "notes.part"].map(|it| folder.path().join(it));
+        fs::write(&killed, "").unwrap();
+        fs::write(&other, "").unwrap();
+        remove_unfinished(folder.path());
+        assert!(!killed.exists() && other.exists());
+    }
+}
