@@ -137,6 +137,32 @@ skipped: _usage: 2
 }
 
 #[test]
+fn a_log_of_kimi_is_read_with_its_bill_and_its_sub_agents() {
+    let expected = [
+        r#"0 user[typed_user] "Which hive is empty?"
+1 model[] thinking "Count them.", "I count.", shell Shell:0 {"command":"ls hives"}, agent Task:1 {"prompt":"Look for a queen."} = 300/0/0/560/40
+2 user[] ->Shell:0 "<system>Command done.</system>"+"one two\n", ->!Task:1 "<system>ERROR: No answer in time.</system>"
+3 user[typed_user] "Go on."
+4 model[] "Hive three." = 400/0/0/0/4
+compaction before 3: - 900: missing
+skipped: CompactionBegin: 1
+skipped: TurnEnd: 2
+skipped: command of the user's: 1
+skipped: metadata: 1
+skipped: part of an interrupted step: 1
+"#,
+        r#"0 user[typed_user sidechain] "Look for a queen."
+1 model[sidechain] "No queen." = 100/0/0/0/3
+"#,
+    ];
+    let sessions = check("kimi-cli/wire.jsonl", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), None);
+    // The folder is the same session, with the system prompt of its context.
+    let sessions = check("kimi-cli/session", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), Some(&"You tend bees.".into()));
+}
+
+#[test]
 fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
     check(
         "factory-droid/session.jsonl",
@@ -438,6 +464,7 @@ proptest! {
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
+            ("kimi-cli", "kimi-cli/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
