@@ -26,6 +26,7 @@ const PLACES: &[&str] = &[
     ".gemini/tmp",
     ".iflow/projects",
     ".kimi/sessions",
+    ".local/share/amp/threads",
     ".local/share/goose/sessions",
     ".local/share/opencode",
     ".openhands/conversations",
@@ -38,7 +39,7 @@ const PLACES: &[&str] = &[
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Droid, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Droid, Amp, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]

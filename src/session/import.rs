@@ -19,6 +19,7 @@ use super::{ContentBlock, Session, SessionError, Source, native};
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head};
 
+mod amp;
 mod anthropic;
 mod api_detection;
 mod assemble;
@@ -92,6 +93,7 @@ pub static IMPORTERS: &[Importer] = &[
     pi::IMPORTER,
     atif::IMPORTER,
     factory_droid::IMPORTER,
+    amp::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,

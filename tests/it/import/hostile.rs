@@ -367,6 +367,8 @@ fn changed(value: &Value, change: Change<'_>) -> Value {
 /// What stands for the file as a whole: without it there is nothing to read.
 const NEEDED: &[(&str, &str)] = &[
     ("atif", "*"),
+    ("amp", "*"),
+    ("amp", "*/.messages"),
     ("anthropic", "*"),
     ("anthropic", "*/.messages"),
     ("cline", "*"),

@@ -4,6 +4,7 @@ use std::io::{Cursor, Write as _};
 
 use proctor::session::Session;
 use proctor::session::import::{self, ImportError};
+use proctor::units::Tokens;
 use proptest::prelude::*;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
@@ -178,6 +179,38 @@ skipped: session_start: 1
 skipped: todo_state: 1
 "#],
     );
+}
+
+#[test]
+fn a_thread_of_amp_is_read_with_its_runs_and_its_summary() {
+    let sessions = check(
+        "amp/thread.json",
+        "amp",
+        &[
+            r#"0 user[typed_user] "Which kiln is cold?"
+1 model[] thinking "Look at both.", shell toolu_k1 {"cmd": "cat one"}, shell toolu_k2 {"cmd": "cat two"} = 12/900/0/3400/80
+2 user[] ->toolu_k1 "{\"output\": \"1240\\n\", \"exitCode\": 0}", ->!toolu_k2 "no such kiln"
+3 model[] edit toolu_k3 {"path": "one"} = 4/0/0/4300/9
+4 user[] ->!toolu_k3 "leave it"
+5 user[typed_user meta] <manual_bash_invocation>, "Go on."
+6 model[] "Kiln two is gone." = 6/0/0/310/20
+compaction before 5: - 0: (user[compact_summary] "Kiln one is at 1240.")
+skipped: key `agentMode`: 1
+skipped: key `created`: 1
+skipped: key `env`: 1
+skipped: key `id`: 1
+skipped: key `nextMessageId`: 1
+skipped: key `title`: 1
+skipped: key `v`: 1
+skipped: message key `userState`: 1
+"#,
+            r#"0 user[typed_user sidechain] "Look for a third."
+1 model[sidechain] "None."
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+    assert_eq!(sessions[0].context_window(), Some(Tokens(168_000)));
 }
 
 #[test]
@@ -466,6 +499,7 @@ proptest! {
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("kimi-cli", "kimi-cli/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
+            ("amp", "amp/thread.json"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
