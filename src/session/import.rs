@@ -29,6 +29,7 @@ mod bodies;
 mod claude_code;
 mod cline;
 mod codex;
+mod codex_exec;
 mod common;
 mod content;
 mod conversations;
@@ -90,6 +91,7 @@ pub static IMPORTERS: &[Importer] = &[
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
     codex::IMPORTER,
+    codex_exec::IMPORTER,
     pi::IMPORTER,
     atif::IMPORTER,
     factory_droid::IMPORTER,

@@ -124,12 +124,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
         None => run.inner("error").take("message").or(run.take("error")),
     };
     let told = told.or_else(|| run.take("reason"));
-    // A list of parts is what the model reads; another value is written as JSON.
-    let is_content = |raw: &RawValue| raw.get().starts_with(['"', '[']);
-    let blocks = match told {
-        Some(raw) if is_content(raw) => content::blocks(Some(raw), Speaker::Tool, source),
-        Some(raw) => vec![ContentBlock::Text(JsonText::from(raw).as_str().into())],
-        None => Vec::new(),
-    };
+    let blocks = told.map(|raw| content::of_result(raw, source));
+    let blocks = blocks.unwrap_or_default();
     ContentBlock::tool_result(id, blocks, !is_done)
 }

@@ -214,6 +214,31 @@ skipped: message key `userState`: 1
 }
 
 #[test]
+fn the_events_of_codex_exec_are_read_and_their_usage_is_given_to_no_call() {
+    check(
+        "codex-exec/run.jsonl",
+        "codex-exec",
+        &[
+            r#"0 model[] thinking "**Looking at both mills**", shell item_1 {"command":"cat north"}, shell item_2 {"command":"cat south"}
+1 user[] ->item_1 "turning\n", ->!item_2 "cat: south: no such mill\n"
+2 model[] todo todo_list-1 [{"text":"Oil the mill","completed":false}]
+3 user[] ->todo_list-1 
+4 model[] mcp item_4 {"at":"north"}
+5 user[] ->item_4 "west 4"
+6 model[] edit item_5 {"changes":[{"path":"north","kind":"update"}]}
+7 user[] ->item_5 
+8 model[] todo todo_list-2 [{"text":"Oil the mill","completed":true}]
+9 user[] ->todo_list-2 
+10 model[] <web_search>, "The north mill is oiled."
+skipped: thread.started: 1
+skipped: usage of a whole turn: 1
+warning: what the user asked is not recorded: 1
+"#,
+        ],
+    );
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -500,6 +525,7 @@ proptest! {
             ("kimi-cli", "kimi-cli/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("amp", "amp/thread.json"),
+            ("codex-exec", "codex-exec/run.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
