@@ -33,6 +33,7 @@ mod codex_exec;
 mod common;
 mod content;
 mod conversations;
+mod copilot_chat;
 mod copilot_cli;
 mod error;
 mod factory_droid;
@@ -102,6 +103,7 @@ pub static IMPORTERS: &[Importer] = &[
     openhands::IMPORTER,
     opencode::IMPORTER,
     copilot_cli::IMPORTER,
+    copilot_chat::IMPORTER,
     cline::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,

@@ -373,6 +373,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("anthropic", "*/.messages"),
     ("cline", "*"),
     ("cline", "*/.messages"),
+    ("copilot-chat", "*"),
+    ("copilot-chat", "*/.requests"),
     ("copilot-cli", "*"),
     ("copilot-cli", "*/.chatMessages"),
     ("gemini-cli", "*"),

@@ -239,6 +239,37 @@ warning: what the user asked is not recorded: 1
 }
 
 #[test]
+fn a_chat_of_vs_code_is_read_as_an_object_and_as_a_log_of_changes() {
+    let first = r#"0 user[typed_user] "<context>\nThree boats.\n</context>\n<userRequest>\nWhich boat leaks?\n</userRequest>\n"
+1 model[] thinking "Look at two.", "I look.", read b1__vscode-1 {"filePath": "one"}, read b1__vscode-2 {"filePath": "two"}
+2 user[] ->b1__vscode-1 "dry\none", ->b1__vscode-2 "wet"
+3 model[] shell b1__vscode-3 {"command": "bail"} = 100/0/0/800/12
+4 user[] ->b1__vscode-3 "done\n"
+5 model[] "Boat two leaks."
+"#;
+    let compaction = r#"compaction before 5: - 0: (user[compact_summary] "Two boats were read."), kept 3..5
+"#;
+    let keys = "skipped: key `creationDate`: 1\n\
+skipped: key `initialLocation`: 1\n\
+skipped: key `responderUsername`: 1\n\
+skipped: key `sessionId`: 1\n\
+skipped: key `version`: 1\n\
+";
+    let rest = r#"6 user[typed_user] "Is it tarred?"
+7 model[] thinking "Is it?", <toolInvocationSerialized>, "See two."
+"#;
+    let undone = "skipped: request that was undone: 1\n";
+    let usage = "skipped: usage of a whole request: 2\n";
+    let shown = "warning: a call has neither its arguments nor its result: 1\n";
+    let expected = [first, rest, compaction, keys, undone, usage, shown].concat();
+    check("copilot-chat/chat.json", "copilot-chat", &[&expected]);
+    let lost = "warning: a change of the chat has no place and is left out: 1\n";
+    let lost = [shown, lost].concat();
+    let expected = [first, rest, compaction, keys, usage, &lost].concat();
+    check("copilot-chat/changes.jsonl", "copilot-chat", &[&expected]);
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -526,6 +557,8 @@ proptest! {
             ("factory-droid", "factory-droid/session.jsonl"),
             ("amp", "amp/thread.json"),
             ("codex-exec", "codex-exec/run.jsonl"),
+            ("copilot-chat", "copilot-chat/chat.json"),
+            ("copilot-chat", "copilot-chat/changes.jsonl"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
