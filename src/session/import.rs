@@ -35,6 +35,8 @@ mod content;
 mod conversations;
 mod copilot_chat;
 mod copilot_cli;
+#[cfg(feature = "sqlite")]
+mod crush;
 mod error;
 mod factory_droid;
 pub(crate) mod file;

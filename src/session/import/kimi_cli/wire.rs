@@ -15,6 +15,7 @@
 //! Source: MoonshotAI/kimi-cli, `src/kimi_cli/wire/types.py` at 026ae98e22, `wire/file.py` at
 //! b88bc47c10, `soul/kimisoul.py` at 2a9b5f3e38.
 
+use super::super::openai_chat::parts::arguments_in;
 use super::super::prelude::*;
 use super::super::product::with_side_chains;
 
@@ -223,11 +224,7 @@ impl Agent {
 
     fn close_call(&mut self) {
         if let Some((id, name, arguments)) = self.open.take() {
-            let input = JsonText::parse(&arguments).unwrap_or_else(|_| {
-                let what = "tool arguments are no JSON; they are kept as a string";
-                self.assembler.warn(what);
-                JsonText::string(&arguments)
-            });
+            let input = arguments_in(&arguments, &mut self.assembler);
             self.step
                 .blocks
                 .push(ContentBlock::tool_use(id, name, input));
