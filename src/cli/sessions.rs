@@ -25,6 +25,7 @@ const PLACES: &[&str] = &[
     ".config/Code/User/workspaceStorage/*/chatSessions",
     ".copilot/history-session-state",
     ".copilot/session-state",
+    ".cursor/projects/*/agent-transcripts",
     ".factory/sessions",
     ".gemini/tmp",
     ".iflow/projects",
@@ -44,7 +45,7 @@ const PLACES: &[&str] = &[
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Copilot Chat in VS Code, Droid, Amp, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Copilot CLI, Copilot Chat in VS Code, Cursor, Droid, Amp, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]

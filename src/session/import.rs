@@ -37,6 +37,7 @@ mod copilot_chat;
 mod copilot_cli;
 #[cfg(feature = "sqlite")]
 mod crush;
+mod cursor;
 mod error;
 mod factory_droid;
 pub(crate) mod file;
@@ -107,6 +108,7 @@ pub static IMPORTERS: &[Importer] = &[
     copilot_cli::IMPORTER,
     copilot_chat::IMPORTER,
     cline::IMPORTER,
+    cursor::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,
     tau_bench::IMPORTER,

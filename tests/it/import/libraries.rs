@@ -270,6 +270,42 @@ skipped: key `version`: 1\n\
 }
 
 #[test]
+fn transcripts_of_cursor_are_read_and_missing_results_told() {
+    check(
+        "cursor/transcript.jsonl",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<timestamp>Wednesday, Mar 4, 2026, 6:00 AM (UTC+0)</timestamp>\n<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] "I look.", shell call-1 {"command":"cat one"}, read call-2 {"path":"two"}
+2 user[] ->call-1 , ->call-2 
+3 model[] glob call-3 {"glob_pattern":"*.loom"}
+4 user[] ->call-3 
+5 model[] "Loom two."
+6 user[meta] "<system_reminder>\nBe brief.\n</system_reminder>"
+7 model[] "Yes."
+skipped: turn_ended: 1
+warning: a thought was left out by the product: 2
+warning: the result of a tool use is not recorded; it is read as empty: 3
+"#,
+        ],
+    );
+    check(
+        "cursor/transcript.txt",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] thinking "Look at both.", "I look.", read call-1 "  path: /home/dev/one", shell call-2 "  command: cat two\n  note: a\nsecond line"
+2 user[] ->call-2 "two still", ->call-1 
+3 model[] "Loom two."
+4 user[typed_user] "<user_query>\nThanks.\n</user_query>"
+5 model[] "Good."
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+        ],
+    );
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -559,6 +595,8 @@ proptest! {
             ("codex-exec", "codex-exec/run.jsonl"),
             ("copilot-chat", "copilot-chat/chat.json"),
             ("copilot-chat", "copilot-chat/changes.jsonl"),
+            ("cursor", "cursor/transcript.jsonl"),
+            ("cursor", "cursor/transcript.txt"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
