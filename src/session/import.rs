@@ -61,6 +61,7 @@ mod longmemeval;
 mod mini_swe_agent;
 mod missing_prompt;
 mod object;
+mod open_call;
 mod openai_chat;
 mod openai_responses;
 mod opencode;
@@ -71,6 +72,7 @@ mod product;
 mod qwen_code;
 mod request_log;
 mod requests;
+mod specstory;
 mod sqlite;
 mod swe_agent;
 mod tau2;
@@ -109,6 +111,7 @@ pub static IMPORTERS: &[Importer] = &[
     copilot_chat::IMPORTER,
     cline::IMPORTER,
     cursor::IMPORTER,
+    specstory::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,
     tau_bench::IMPORTER,

@@ -11,6 +11,7 @@
 //!
 //! Source: openai/codex, `codex-rs/exec/src/exec_events.rs` at 08a1f30ca2.
 
+use super::open_call::OpenCall;
 use super::prelude::*;
 use super::product::json_object;
 
@@ -50,7 +51,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     }
     let mut sessions = Vec::new();
     for mut thread in threads {
-        thread.ends_call();
+        thread.call.ends(&mut thread.assembler);
         if thread.assembler.is_empty() {
             add_counts(source, thread.assembler.source);
         } else {
@@ -63,11 +64,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 #[derive(Default)]
 struct Thread {
     assembler: Assembler,
-    /// The call that goes on: what the model said, and the results so far.
-    said: Vec<ContentBlock>,
-    results: Vec<ContentBlock>,
-    /// Items of it that have no result yet.
-    open: BTreeSet<Arc<str>>,
+    call: OpenCall,
     plans: u64,
 }
 
@@ -79,11 +76,11 @@ impl Thread {
                 self.item(kind, item, raw);
             }
             ("turn.started", ..) => {
-                self.ends_call();
+                self.call.ends(&mut self.assembler);
                 self.assembler.warn("what the user asked is not recorded");
             }
             ("turn.completed", ..) => {
-                self.ends_call();
+                self.call.ends(&mut self.assembler);
                 if event.has("usage") {
                     self.assembler.skip("usage of a whole turn");
                 }
@@ -92,7 +89,7 @@ impl Thread {
                 self.assembler.skip(kind);
             }
             _ => {
-                self.ends_call();
+                self.call.ends(&mut self.assembler);
                 self.assembler
                     .hear_unknown(&format!("event {kind}"), raw, None);
             }
@@ -114,18 +111,13 @@ impl Thread {
             "todo_list" => {
                 self.plans += 1;
                 let id: Arc<str> = format!("todo_list-{}", self.plans).into();
-                self.begins_item();
-                self.said.push(ContentBlock::tool_use(
-                    id.clone(),
-                    kind.into(),
-                    input(item.take("items")),
-                ));
-                self.results
-                    .push(ContentBlock::tool_result(id, Vec::new(), false));
-                return;
+                let plan = input(item.take("items"));
+                let block = ContentBlock::tool_use(id.clone(), kind.into(), plan);
+                self.call.says(block, &mut self.assembler);
+                return self.call.answers(id, Vec::new(), false);
             }
             // What is not done is written again when it is.
-            _ if !is_done => return,
+            _ if !is_done => return self.assembler.skip("item in progress"),
             "error" => return self.assembler.skip("item error"),
             "agent_message" | "assistant_message" | "plan" => {
                 item.take_text("text").map(ContentBlock::Text)
@@ -139,16 +131,14 @@ impl Thread {
         };
         let block =
             block.unwrap_or_else(|| content::unread("item", kind, raw, &mut self.assembler.source));
-        self.begins_item();
-        self.said.push(block);
+        self.call.says(block, &mut self.assembler);
     }
 
     /// A tool use, when it begins and when it ends.
     fn tool(&mut self, event: &str, kind: &str, mut item: Object<'_>, raw: &RawValue) {
         let Some(id) = item.take_text("id") else {
             let kept = content::unread("item", kind, raw, &mut self.assembler.source);
-            self.begins_item();
-            return self.said.push(kept);
+            return self.call.says(kept, &mut self.assembler);
         };
         let status = item.take_text("status");
         let failed = matches!(status.as_deref(), Some("failed" | "declined"));
@@ -159,8 +149,7 @@ impl Thread {
         };
         let exit = item.take_as::<i64>("exit_code");
         let error = item.inner("error").take("message");
-        if !self.open.contains(&id) {
-            self.begins_item();
+        if !self.call.waits_for(&id) {
             let server = item.take_text("server").zip(item.take_text("tool"));
             let name = server.map_or_else(
                 || kind.into(),
@@ -171,37 +160,14 @@ impl Thread {
                 _ => JsonText::parse(&json_object(item.into_entries()))
                     .unwrap_or_else(|_| input(None)),
             };
-            self.said
-                .push(ContentBlock::tool_use(id.clone(), name, arguments));
-            self.open.insert(id.clone());
+            let block = ContentBlock::tool_use(id.clone(), name, arguments);
+            self.call.says(block, &mut self.assembler);
         }
         if event == "item.completed" {
-            self.open.remove(&id);
             let is_error = failed || error.is_some() || exit.is_some_and(|exit| exit != 0);
             let source = &mut self.assembler.source;
             let content = error.or(result).map(|raw| content::of_result(raw, source));
-            let content = content.unwrap_or_default();
-            self.results
-                .push(ContentBlock::tool_result(id, content, is_error));
+            self.call.answers(id, content.unwrap_or_default(), is_error);
         }
-    }
-
-    fn begins_item(&mut self) {
-        if !self.results.is_empty() && self.open.is_empty() {
-            self.ends_call();
-        }
-    }
-
-    fn ends_call(&mut self) {
-        let said = std::mem::take(&mut self.said);
-        if !said.is_empty() {
-            self.assembler
-                .assistant(None, AssistantRecord::of(said, None));
-        }
-        let results = std::mem::take(&mut self.results);
-        if !results.is_empty() {
-            self.assembler.hear(None, results, None, None);
-        }
-        self.open.clear();
     }
 }

@@ -306,6 +306,32 @@ warning: the result of a tool use is not recorded; it is read as empty: 1
 }
 
 #[test]
+fn a_history_of_specstory_is_read_as_far_as_it_was_shown() {
+    check(
+        "specstory/history.md",
+        "specstory",
+        &[
+            r#"0 user[typed_user] "Which sluice is shut?"
+1 model[] thinking "Look at both.", "I look.", shell call-1 "<summary>Tool use: **Bash**</summary>\nLook\n\n`cat one`"
+2 user[] ->call-1 "shut"
+3 model[] other call-2 "<summary>Tool use: **Gauge**</summary>\n\n**Input:**\n\n- at: `two`"
+4 user[] ->!call-2 "no gauge"
+5 model[] read call-3 "<summary>Tool use: **read_file** • Read file: two</summary>"
+6 user[] ->call-3 
+7 model[] "Sluice one."
+8 user[typed_user] "Open it."
+9 model[] "Done:\n\n```bash\nopen one\n```"
+skipped: line before the first message: 3
+warning: the arguments of a tool use are as a person saw them: 3
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+            r#"0 model[sidechain] "I am at the weir."
+"#,
+        ],
+    );
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -597,6 +623,7 @@ proptest! {
             ("copilot-chat", "copilot-chat/changes.jsonl"),
             ("cursor", "cursor/transcript.jsonl"),
             ("cursor", "cursor/transcript.txt"),
+            ("specstory", "specstory/history.md"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
