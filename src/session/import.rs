@@ -19,6 +19,7 @@ use super::{ContentBlock, Session, SessionError, Source, native};
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head};
 
+mod aider;
 mod amp;
 mod anthropic;
 mod api_detection;
@@ -112,6 +113,7 @@ pub static IMPORTERS: &[Importer] = &[
     cline::IMPORTER,
     cursor::IMPORTER,
     specstory::IMPORTER,
+    aider::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,
     tau_bench::IMPORTER,

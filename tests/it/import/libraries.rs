@@ -332,6 +332,30 @@ warning: the result of a tool use is not recorded; it is read as empty: 1
 }
 
 #[test]
+fn each_chat_of_aider_is_a_session() {
+    let sessions = check(
+        "aider/history.md",
+        "aider",
+        &[
+            r#"0 user[typed_user] "Which wheel is worn?\nSay it briefly."
+1 model[] "Wheel two:\n\nmill.txt\n```\ntwo worn\n```"
+2 user[typed_user] "/ask Why?"
+3 model[] "It was never oiled."
+skipped: command of the user's: 2
+skipped: line of the product's: 5
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+            r#"0 user[typed_user] "Oil it."
+1 model[] "Oiled."
+skipped: line of the product's: 1
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
 fn a_log_of_inspect_is_read_with_its_compaction() {
     let sessions = check(
         "inspect/log.json",
@@ -624,6 +648,7 @@ proptest! {
             ("cursor", "cursor/transcript.jsonl"),
             ("cursor", "cursor/transcript.txt"),
             ("specstory", "specstory/history.md"),
+            ("aider", "aider/history.md"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),
