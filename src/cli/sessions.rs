@@ -14,32 +14,39 @@ use crate::report::escape::plain;
 use crate::session::import::{self, file_info::file_info};
 use crate::session::{Session, Tag};
 
-/// Where products keep their sessions, below the home folder. What is in them is told by the files.
+/// Where products keep their sessions, below the home folder; `*` is any folder. What is in them is
+/// told by the files.
 const PLACES: &[&str] = &[
     ".claude/projects",
     ".codex/sessions",
+    ".config/Code/User/globalStorage/emptyWindowChatSessions",
     ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
     ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    ".config/Code/User/workspaceStorage/*/chatSessions",
     ".copilot/history-session-state",
     ".copilot/session-state",
+    ".cursor/projects/*/agent-transcripts",
     ".factory/sessions",
     ".gemini/tmp",
     ".grok/sessions",
     ".iflow/projects",
     ".kimi/sessions",
+    ".local/share/amp/threads",
     ".local/share/goose/sessions",
     ".local/share/opencode",
     ".openhands/conversations",
     ".pi/agent/sessions",
     ".qwen/projects",
+    "Library/Application Support/Code/User/globalStorage/emptyWindowChatSessions",
     "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
     "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+    "Library/Application Support/Code/User/workspaceStorage/*/chatSessions",
 ];
 
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Grok Build, Copilot CLI, Droid, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Grok Build, Copilot CLI, Copilot Chat in VS Code, Cursor, Droid, Amp, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]
@@ -79,7 +86,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
     };
-    let places = PLACES.iter().map(|place| home.join(place));
+    let places = PLACES.iter().flat_map(|place| folders(&home, place));
     let places: Vec<PathBuf> = places.filter(|place| place.is_dir()).collect();
     let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
     for input in find_sessions::inputs(&places) {
@@ -137,6 +144,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         say("`proctor run FILE` replays one, and `proctor run FOLDER` all in a folder");
     }
     Ok(Exit::Done)
+}
+
+/// The folders that a place stands for, in order.
+fn folders(home: &Path, place: &str) -> Vec<PathBuf> {
+    let Some((above, below)) = place.split_once("/*/") else {
+        return vec![home.join(place)];
+    };
+    let entries = std::fs::read_dir(home.join(above));
+    let entries = entries.into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|it| it.path().join(below)).collect();
+    folders.sort();
+    folders
 }
 
 /// The user's conversations in a file; none if it is no recording, or cannot be read.

@@ -19,6 +19,8 @@ use super::{ContentBlock, Session, SessionError, Source, native};
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head};
 
+mod aider;
+mod amp;
 mod anthropic;
 mod api_detection;
 mod assemble;
@@ -28,10 +30,15 @@ mod bodies;
 mod claude_code;
 mod cline;
 mod codex;
+mod codex_exec;
 mod common;
 mod content;
 mod conversations;
+mod copilot_chat;
 mod copilot_cli;
+#[cfg(feature = "sqlite")]
+mod crush;
+mod cursor;
 mod error;
 mod factory_droid;
 pub(crate) mod file;
@@ -57,6 +64,7 @@ mod longmemeval;
 mod mini_swe_agent;
 mod missing_prompt;
 mod object;
+mod open_call;
 mod openai_chat;
 mod openai_responses;
 mod opencode;
@@ -67,6 +75,7 @@ mod product;
 mod qwen_code;
 mod request_log;
 mod requests;
+mod specstory;
 mod sqlite;
 mod swe_agent;
 mod tau2;
@@ -91,16 +100,22 @@ pub static IMPORTERS: &[Importer] = &[
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
     codex::IMPORTER,
+    codex_exec::IMPORTER,
     pi::IMPORTER,
     atif::IMPORTER,
     factory_droid::IMPORTER,
+    amp::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,
     openhands::IMPORTER,
     opencode::IMPORTER,
     copilot_cli::IMPORTER,
+    copilot_chat::IMPORTER,
     cline::IMPORTER,
+    cursor::IMPORTER,
+    specstory::IMPORTER,
+    aider::IMPORTER,
     goose::IMPORTER,
     gemini_cli::IMPORTER,
     gemini::IMPORTER,

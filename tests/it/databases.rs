@@ -1,4 +1,4 @@
-//! Databases of opencode and goose: read by the library and through the program.
+//! Databases of opencode, goose and Crush: read by the library and through the program.
 //!
 //! `.ci/run optional` runs these with the feature `sqlite`.
 
@@ -63,6 +63,12 @@ const GOOSE: &str = "
     CREATE TABLE usage_ledger (session_id TEXT, created_timestamp INTEGER, input_tokens INTEGER,
         output_tokens INTEGER, cache_read_tokens INTEGER, is_compaction INTEGER);";
 
+const CRUSH: &str = "
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT, created_at INTEGER,
+        summary_message_id TEXT);
+    CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT, role TEXT, parts BLOB, model TEXT,
+        created_at INTEGER, is_summary_message INTEGER);";
+
 #[test]
 fn opencodes_sessions_are_read_with_those_that_tools_started() {
     let rows = r#"
@@ -90,6 +96,39 @@ fn opencodes_sessions_are_read_with_those_that_tools_started() {
         ]),
     );
     check(OPENCODE, Err("holds no conversation"));
+}
+
+#[test]
+fn crushs_sessions_are_read_from_their_parts() {
+    let rows = r#"
+        INSERT INTO sessions VALUES ('s1', NULL, 'Oars', 1767258000, 'm6'), ('m2$$c1', 's1', 'Sub', 1767258002, NULL),
+            ('title-s1', 's1', 'Oars', 1767258001, NULL);
+        INSERT INTO messages VALUES
+            ('m1', 's1', 'user', '[{"type":"text","data":{"text":"Which oar?"}},{"type":"finish","data":{"reason":"stop","time":0}}]', NULL, 1767258000, 0),
+            ('m2', 's1', 'assistant', '[{"type":"reasoning","data":{"thinking":"Both.","signature":""}},{"type":"text","data":{"text":""}},{"type":"tool_call","data":{"id":"c1","name":"agent","input":"{\"prompt\":\"Look.\"}","finished":true}},{"type":"tool_call","data":{"id":"c2","name":"view","input":"{","finished":true}}]', 'm', 1767258000, 0),
+            ('m3', 's1', 'tool', '[{"type":"tool_result","data":{"tool_call_id":"c1","name":"agent","content":"left","is_error":false}},{"type":"tool_result","data":{"tool_call_id":"c2","name":"view","content":"no file","is_error":true}}]', NULL, 1767258000, 0),
+            ('m4', 's1', 'assistant', '[{"type":"text","data":{"text":"So far left."}}]', 'm', 1767258003, 1),
+            ('m5', 's1', 'user', '[{"type":"text","data":{"text":"Go on.","hidden":true}},{"type":"mystery","data":{}}]', NULL, 1767258004, 0),
+            ('m6', 's1', 'assistant', '[{"type":"text","data":{"text":"All said."}}]', 'm', 1767258005, 0),
+            ('m7', 's1', 'assistant', '[{"type":"text","data":{"text":"Left."}}]', 'm', 1767258006, 0),
+            ('m8', 's1', 'assistant', 'x', 'm', 1767258007, 0),
+            ('n1', 'm2$$c1', 'user', '[{"type":"text","data":{"text":"Look."}}]', NULL, 1767258002, 0),
+            ('n2', 'm2$$c1', 'assistant', '[{"type":"text","data":{"text":"Left."}}]', 'm', 1767258002, 0);"#;
+    check(
+        &format!("{CRUSH}{rows}"),
+        Ok(&[
+            "s1 2 2",
+            "Which oar?",
+            r#"Both.|agent {"prompt":"Look."}|view "{""#,
+            "left|no file",
+            r#"Go on.|{"type":"mystery","data":{}}"#,
+            "Left.",
+            "m2--c1 0 0",
+            "Look. side",
+            "Left. side",
+        ]),
+    );
+    check(CRUSH, Err("holds no conversation"));
 }
 
 #[test]

@@ -71,6 +71,15 @@ pub(crate) fn blocks_of(
     Ok((blocks, source.unknown.into_keys().collect()))
 }
 
+/// The content of a result: a text, a list of parts, or another value, which is written as JSON.
+pub(super) fn of_result(raw: &RawValue, source: &mut Source) -> Vec<ContentBlock> {
+    if raw.get().starts_with(['"', '[']) {
+        return blocks(Some(raw), Speaker::Tool, source);
+    }
+    let text = JsonText::from(raw).as_str().into();
+    vec![ContentBlock::Text(text)]
+}
+
 /// One part of a content.
 pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlock {
     if let Some(text) = text(raw) {

@@ -155,6 +155,12 @@ impl SourceText {
         }
     }
 
+    /// The whole text of a file that is no JSON.
+    pub(super) fn plain(&self, source: &mut Source) -> &str {
+        add_counts(source, self.source.clone());
+        &self.text
+    }
+
     /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
     /// is one in the middle that cannot be read, where whole values stand on the lines behind it.
     pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {

@@ -1,7 +1,11 @@
-//! Kimi CLI keeps a session's context as `context.jsonl`: chat messages, one per line, and records of
-//! its own beside them, whose roles begin with an underscore.
+//! Kimi CLI keeps a session in a folder (`~/.kimi/sessions/*/*/`): the context as the model has it,
+//! and a log of what happened.
 //!
-//! Rules of this format, beside those every importer shares:
+//! `context.jsonl` holds chat messages, one per line, and records of the product's own beside them,
+//! whose roles begin with an underscore. `wire.jsonl` is the log: see [`wire`]. A folder that holds
+//! both is one session: its log, with the system prompt of its context.
+//!
+//! Rules of the context, beside those every importer shares:
 //! - `_system_prompt` is the system prompt, where it was kept. `_usage` counts the tokens of the whole
 //!   context and not those of a call, and `_checkpoint` a place to go back to: they are skipped.
 //! - When the context is compacted or reverted, the product begins a new file, and the old one is kept
@@ -11,17 +15,32 @@ use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
+mod wire;
+
 const SHAPE: Shape = Shape::of_messages("messages");
 
-pub(super) const IMPORTER: Importer = Importer::new("kimi-cli", detect, import);
+/// The two files of a session's folder.
+const CONTEXT: &str = "context.jsonl";
+const LOG: &str = "wire.jsonl";
+
+pub(super) const IMPORTER: Importer =
+    Importer::new("kimi-cli", detect, import).with_folders(FolderFormat {
+        detect: |folder| folder.has(CONTEXT) && folder.has(LOG),
+        of_file: |_| None,
+        read: import_folder,
+    });
 
 fn detect(head: &Head) -> bool {
     let role = |value: &Value| value.get("role")?.as_str().map(str::to_owned);
     let mut roles = head.values.iter().take(20).filter_map(role);
-    head.text.starts_with('{') && roles.any(|role| role.starts_with('_'))
+    let is_context = roles.any(|role| role.starts_with('_'));
+    head.text.starts_with('{') && (is_context || wire::detect(head))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    if wire::detect(&file.head()) {
+        return wire::sessions(file, None, source);
+    }
     conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let mut system = None;
         conversation.messages.retain(|raw| {
@@ -37,4 +56,26 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         openai_chat::read(conversation, Dialect::Api, assembler);
         assembler.header.system = system.or(assembler.header.system.take());
     })
+}
+
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
+    let context = files.read(&folder.child(CONTEXT))?;
+    // The file begins with the system prompt, and what is odd behind it is of no account here.
+    let first = context.lines(&mut Source::default()).next();
+    let first: Option<Object<'_>> = first.ok().flatten().and_then(|line| line.parse().ok());
+    let system = first.and_then(|mut record| {
+        let is_system = record.text("role").as_deref() == Some("_system_prompt");
+        is_system.then(|| record.take_text("content"))?
+    });
+    let mut log = files.read(&folder.child(LOG))?;
+    log.id = files.session_id(folder);
+    let sessions = wire::sessions(&log, system, source)?;
+    if sessions.is_empty() {
+        return import(&context, source);
+    }
+    Ok(sessions)
 }

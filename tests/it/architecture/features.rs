@@ -70,7 +70,7 @@ const FEATURES: &[Feature] = &[
             ("session/wire", "anthropic gemini openai_responses"),
             (
                 "strategy/preset/built_in",
-                "claude_code cline codex copilot_cli gemini_cli goose kimi_cli opencode openhands pi qwen_code",
+                "aider claude_code cline codex copilot_cli gemini_cli goose kimi_cli opencode openhands pi qwen_code",
             ),
         ],
     },

@@ -15,6 +15,7 @@ use crate::shared;
 /// The folders of ours that are a session, with their format.
 const FOLDERS: &[(&str, &str)] = &[
     ("cline", "cline/task"),
+    ("kimi-cli", "kimi-cli/session"),
     ("opencode", "opencode/first"),
     ("opencode", "opencode/storage"),
     ("openhands", "openhands/conversation"),
@@ -188,8 +189,8 @@ fn a_key_that_is_missing_or_odd_in_a_folder_is_no_panic() {
         for file in files(&folder) {
             let target = copied.join(file.strip_prefix(&folder).unwrap());
             let bytes = std::fs::read(&file).unwrap();
-            let value: Value = serde_json::from_slice(&bytes).unwrap();
-            let values = [value];
+            let values = serde_json::Deserializer::from_slice(&bytes).into_iter();
+            let values: Vec<Value> = values.map(Result::unwrap).collect();
             let (mut read, mut tried) = (0, 0);
             for (turn, (place, pointer)) in places(&values).into_iter().enumerate() {
                 // What one event shows, others need not show again.
@@ -204,7 +205,8 @@ fn a_key_that_is_missing_or_odd_in_a_folder_is_no_panic() {
                     let mut all = json!(values);
                     *all.pointer_mut(&pointer).unwrap() = odd.clone();
                     let what = format!("{} with {} = {odd}", target.display(), place.join("/"));
-                    std::fs::write(&target, all[0].to_string()).unwrap();
+                    let all: Vec<Value> = serde_json::from_value(all).unwrap();
+                    std::fs::write(&target, file_of(&all)).unwrap();
                     read += usize::from(load(name, &what, &copied).is_ok());
                     tried += 1;
                 }

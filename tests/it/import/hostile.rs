@@ -22,7 +22,7 @@ pub(super) struct Sample {
     pub(super) importer: &'static Importer,
     path: PathBuf,
     pub(super) bytes: Vec<u8>,
-    /// The values of the file; several where each stands on a line of its own.
+    /// The values of the file; several where each stands on a line of its own, and none in a text.
     values: Vec<Value>,
 }
 
@@ -38,8 +38,13 @@ pub(super) fn samples() -> Vec<Sample> {
                 continue;
             }
             let bytes = std::fs::read(&path).unwrap();
-            let values = serde_json::Deserializer::from_slice(&bytes);
-            let values = values.into_iter().map(Result::unwrap).collect();
+            let is_text = matches!(path.extension(), Some(it) if it == "txt" || it == "md");
+            let values = serde_json::Deserializer::from_slice(&bytes).into_iter();
+            let values = if is_text {
+                Vec::new()
+            } else {
+                values.map(Result::unwrap).collect()
+            };
             // A log in one file is read by the importer of its API.
             let is_log = importer.format() == "request-log";
             let mut apis = IMPORTERS.iter().filter(|api| is_log && api.detect(&bytes));
@@ -58,6 +63,11 @@ pub(super) fn samples() -> Vec<Sample> {
     }
     samples.sort_by(|one, two| one.path.cmp(&two.path));
     samples
+}
+
+/// Those that are JSON.
+fn json_samples() -> impl Iterator<Item = Sample> {
+    samples().into_iter().filter(|it| !it.values.is_empty())
 }
 
 impl Sample {
@@ -167,7 +177,8 @@ fn damage_to_the_bytes_is_mended_or_told() {
             "blank lines",
             |it| {
                 let text = String::from_utf8(it.bytes.clone()).unwrap();
-                Some(text.replace('\n', "\n \n\n").into_bytes())
+                // In a text they are a part of it.
+                (!it.values.is_empty()).then(|| text.replace('\n', "\n \n\n").into_bytes())
             },
             Outcome::Same,
         ),
@@ -367,10 +378,14 @@ fn changed(value: &Value, change: Change<'_>) -> Value {
 /// What stands for the file as a whole: without it there is nothing to read.
 const NEEDED: &[(&str, &str)] = &[
     ("atif", "*"),
+    ("amp", "*"),
+    ("amp", "*/.messages"),
     ("anthropic", "*"),
     ("anthropic", "*/.messages"),
     ("cline", "*"),
     ("cline", "*/.messages"),
+    ("copilot-chat", "*"),
+    ("copilot-chat", "*/.requests"),
     ("copilot-cli", "*"),
     ("copilot-cli", "*/.chatMessages"),
     ("gemini-cli", "*"),
@@ -431,7 +446,7 @@ pub(super) fn odd_values(turn: usize) -> Vec<Value> {
 fn a_key_that_is_missing_or_odd_is_no_reason_to_refuse_a_recording() {
     let mut refused: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    for sample in samples() {
+    for sample in json_samples() {
         let format = sample.importer.format();
         for (turn, (place, pointer)) in places(&sample.values).into_iter().enumerate() {
             let place = place.join("/");
@@ -482,7 +497,7 @@ fn a_key_that_is_missing_or_odd_is_no_reason_to_refuse_a_recording() {
 #[test]
 fn keys_in_another_order_and_keys_nobody_knows_change_no_message() {
     let mut wrong: Vec<String> = Vec::new();
-    for sample in samples() {
+    for sample in json_samples() {
         if sample.importer.format() == "native" {
             continue;
         }
@@ -593,7 +608,7 @@ fn ids_that_are_all_the_same_or_lead_in_a_circle_are_followed_once() {
         let key = key.to_ascii_lowercase();
         key.ends_with("id") || key.ends_with("ids") || key.ends_with("cause")
     };
-    for sample in samples() {
+    for sample in json_samples() {
         type Change<'a> = Box<dyn Fn(&str, &Value) -> Option<Value> + 'a>;
         let table: [(&str, Change<'_>); 4] = [
             (
@@ -644,7 +659,7 @@ fn ids_that_are_all_the_same_or_lead_in_a_circle_are_followed_once() {
 
 #[test]
 fn absurd_numbers_and_times_are_read_or_counted() {
-    for sample in samples() {
+    for sample in json_samples() {
         for odd in [
             json!(-1),
             json!(i64::MIN),
@@ -701,7 +716,7 @@ fn absurd_numbers_and_times_are_read_or_counted() {
 
 #[test]
 fn a_giant_text_is_read_and_a_bomb_of_brackets_is_refused() {
-    for sample in samples() {
+    for sample in json_samples() {
         // In the deepest text of the file, so that every reader passes through it.
         let texts = places(&sample.values).into_values();
         let all = Value::Array(sample.values.clone());

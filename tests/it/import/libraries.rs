@@ -4,6 +4,7 @@ use std::io::{Cursor, Write as _};
 
 use proctor::session::Session;
 use proctor::session::import::{self, ImportError};
+use proctor::units::Tokens;
 use proptest::prelude::*;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
@@ -137,6 +138,32 @@ skipped: _usage: 2
 }
 
 #[test]
+fn a_log_of_kimi_is_read_with_its_bill_and_its_sub_agents() {
+    let expected = [
+        r#"0 user[typed_user] "Which hive is empty?"
+1 model[] thinking "Count them.", "I count.", shell Shell:0 {"command":"ls hives"}, agent Task:1 {"prompt":"Look for a queen."} = 300/0/0/560/40
+2 user[] ->Shell:0 "<system>Command done.</system>"+"one two\n", ->!Task:1 "<system>ERROR: No answer in time.</system>"
+3 user[typed_user] "Go on."
+4 model[] "Hive three." = 400/0/0/0/4
+compaction before 3: - 900: missing
+skipped: CompactionBegin: 1
+skipped: TurnEnd: 2
+skipped: command of the user's: 1
+skipped: metadata: 1
+skipped: part of an interrupted step: 1
+"#,
+        r#"0 user[typed_user sidechain] "Look for a queen."
+1 model[sidechain] "No queen." = 100/0/0/0/3
+"#,
+    ];
+    let sessions = check("kimi-cli/wire.jsonl", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), None);
+    // The folder is the same session, with the system prompt of its context.
+    let sessions = check("kimi-cli/session", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), Some(&"You tend bees.".into()));
+}
+
+#[test]
 fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
     check(
         "factory-droid/session.jsonl",
@@ -152,6 +179,180 @@ skipped: session_start: 1
 skipped: todo_state: 1
 "#],
     );
+}
+
+#[test]
+fn a_thread_of_amp_is_read_with_its_runs_and_its_summary() {
+    let sessions = check(
+        "amp/thread.json",
+        "amp",
+        &[
+            r#"0 user[typed_user] "Which kiln is cold?"
+1 model[] thinking "Look at both.", shell toolu_k1 {"cmd": "cat one"}, shell toolu_k2 {"cmd": "cat two"} = 12/900/0/3400/80
+2 user[] ->toolu_k1 "{\"output\": \"1240\\n\", \"exitCode\": 0}", ->!toolu_k2 "no such kiln"
+3 model[] edit toolu_k3 {"path": "one"} = 4/0/0/4300/9
+4 user[] ->!toolu_k3 "leave it"
+5 user[typed_user meta] <manual_bash_invocation>, "Go on."
+6 model[] "Kiln two is gone." = 6/0/0/310/20
+compaction before 5: - 0: (user[compact_summary] "Kiln one is at 1240.")
+skipped: key `agentMode`: 1
+skipped: key `created`: 1
+skipped: key `env`: 1
+skipped: key `id`: 1
+skipped: key `nextMessageId`: 1
+skipped: key `title`: 1
+skipped: key `v`: 1
+skipped: message key `userState`: 1
+"#,
+            r#"0 user[typed_user sidechain] "Look for a third."
+1 model[sidechain] "None."
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+    assert_eq!(sessions[0].context_window(), Some(Tokens(168_000)));
+}
+
+#[test]
+fn the_events_of_codex_exec_are_read_and_their_usage_is_given_to_no_call() {
+    check(
+        "codex-exec/run.jsonl",
+        "codex-exec",
+        &[
+            r#"0 model[] thinking "**Looking at both mills**", shell item_1 {"command":"cat north"}, shell item_2 {"command":"cat south"}
+1 user[] ->item_1 "turning\n", ->!item_2 "cat: south: no such mill\n"
+2 model[] todo todo_list-1 [{"text":"Oil the mill","completed":false}]
+3 user[] ->todo_list-1 
+4 model[] mcp item_4 {"at":"north"}
+5 user[] ->item_4 "west 4"
+6 model[] edit item_5 {"changes":[{"path":"north","kind":"update"}]}
+7 user[] ->item_5 
+8 model[] todo todo_list-2 [{"text":"Oil the mill","completed":true}]
+9 user[] ->todo_list-2 
+10 model[] <web_search>, "The north mill is oiled."
+skipped: thread.started: 1
+skipped: usage of a whole turn: 1
+warning: what the user asked is not recorded: 1
+"#,
+        ],
+    );
+}
+
+#[test]
+fn a_chat_of_vs_code_is_read_as_an_object_and_as_a_log_of_changes() {
+    let first = r#"0 user[typed_user] "<context>\nThree boats.\n</context>\n<userRequest>\nWhich boat leaks?\n</userRequest>\n"
+1 model[] thinking "Look at two.", "I look.", read b1__vscode-1 {"filePath": "one"}, read b1__vscode-2 {"filePath": "two"}
+2 user[] ->b1__vscode-1 "dry\none", ->b1__vscode-2 "wet"
+3 model[] shell b1__vscode-3 {"command": "bail"} = 100/0/0/800/12
+4 user[] ->b1__vscode-3 "done\n"
+5 model[] "Boat two leaks."
+"#;
+    let compaction = r#"compaction before 5: - 0: (user[compact_summary] "Two boats were read."), kept 3..5
+"#;
+    let keys = "skipped: key `creationDate`: 1\n\
+skipped: key `initialLocation`: 1\n\
+skipped: key `responderUsername`: 1\n\
+skipped: key `sessionId`: 1\n\
+skipped: key `version`: 1\n\
+";
+    let rest = r#"6 user[typed_user] "Is it tarred?"
+7 model[] thinking "Is it?", <toolInvocationSerialized>, "See two."
+"#;
+    let undone = "skipped: request that was undone: 1\n";
+    let usage = "skipped: usage of a whole request: 2\n";
+    let shown = "warning: a call has neither its arguments nor its result: 1\n";
+    let expected = [first, rest, compaction, keys, undone, usage, shown].concat();
+    check("copilot-chat/chat.json", "copilot-chat", &[&expected]);
+    let lost = "warning: a change of the chat has no place and is left out: 1\n";
+    let lost = [shown, lost].concat();
+    let expected = [first, rest, compaction, keys, usage, &lost].concat();
+    check("copilot-chat/changes.jsonl", "copilot-chat", &[&expected]);
+}
+
+#[test]
+fn transcripts_of_cursor_are_read_and_missing_results_told() {
+    check(
+        "cursor/transcript.jsonl",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<timestamp>Wednesday, Mar 4, 2026, 6:00 AM (UTC+0)</timestamp>\n<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] "I look.", shell call-1 {"command":"cat one"}, read call-2 {"path":"two"}
+2 user[] ->call-1 , ->call-2 
+3 model[] glob call-3 {"glob_pattern":"*.loom"}
+4 user[] ->call-3 
+5 model[] "Loom two."
+6 user[meta] "<system_reminder>\nBe brief.\n</system_reminder>"
+7 model[] "Yes."
+skipped: turn_ended: 1
+warning: a thought was left out by the product: 2
+warning: the result of a tool use is not recorded; it is read as empty: 3
+"#,
+        ],
+    );
+    check(
+        "cursor/transcript.txt",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] thinking "Look at both.", "I look.", read call-1 "  path: /home/dev/one", shell call-2 "  command: cat two\n  note: a\nsecond line"
+2 user[] ->call-2 "two still", ->call-1 
+3 model[] "Loom two."
+4 user[typed_user] "<user_query>\nThanks.\n</user_query>"
+5 model[] "Good."
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+        ],
+    );
+}
+
+#[test]
+fn a_history_of_specstory_is_read_as_far_as_it_was_shown() {
+    check(
+        "specstory/history.md",
+        "specstory",
+        &[
+            r#"0 user[typed_user] "Which sluice is shut?"
+1 model[] thinking "Look at both.", "I look.", shell call-1 "<summary>Tool use: **Bash**</summary>\nLook\n\n`cat one`"
+2 user[] ->call-1 "shut"
+3 model[] other call-2 "<summary>Tool use: **Gauge**</summary>\n\n**Input:**\n\n- at: `two`"
+4 user[] ->!call-2 "no gauge"
+5 model[] read call-3 "<summary>Tool use: **read_file** • Read file: two</summary>"
+6 user[] ->call-3 
+7 model[] "Sluice one."
+8 user[typed_user] "Open it."
+9 model[] "Done:\n\n```bash\nopen one\n```"
+skipped: line before the first message: 3
+warning: the arguments of a tool use are as a person saw them: 3
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+            r#"0 model[sidechain] "I am at the weir."
+"#,
+        ],
+    );
+}
+
+#[test]
+fn each_chat_of_aider_is_a_session() {
+    let sessions = check(
+        "aider/history.md",
+        "aider",
+        &[
+            r#"0 user[typed_user] "Which wheel is worn?\nSay it briefly."
+1 model[] "Wheel two:\n\nmill.txt\n```\ntwo worn\n```"
+2 user[typed_user] "/ask Why?"
+3 model[] "It was never oiled."
+skipped: command of the user's: 2
+skipped: line of the product's: 5
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+            r#"0 user[typed_user] "Oil it."
+1 model[] "Oiled."
+skipped: line of the product's: 1
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
 }
 
 #[test]
@@ -440,7 +641,16 @@ proptest! {
             ("atif", "atif/trajectory.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("grok-build", "grok-build/chat_history.jsonl"),
+            ("kimi-cli", "kimi-cli/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
+            ("amp", "amp/thread.json"),
+            ("codex-exec", "codex-exec/run.jsonl"),
+            ("copilot-chat", "copilot-chat/chat.json"),
+            ("copilot-chat", "copilot-chat/changes.jsonl"),
+            ("cursor", "cursor/transcript.jsonl"),
+            ("cursor", "cursor/transcript.txt"),
+            ("specstory", "specstory/history.md"),
+            ("aider", "aider/history.md"),
             ("inspect", "inspect/log.json"),
             ("openai-chat", "request-log/calls.jsonl"),
             ("anthropic", "request-log/anthropic.jsonl"),

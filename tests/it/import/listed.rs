@@ -226,6 +226,11 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
         "gemini-cli/older.json",
         1_600_000_000,
     );
+    put(
+        ".config/Code/User/workspaceStorage/w/chatSessions/d.json",
+        "copilot-chat/chat.json",
+        1_500_000_000,
+    );
     fs::write(home.path().join(".qwen/projects/q/notes.md"), "# Notes").unwrap();
     let at = home.path().display().to_string();
     let shown = |words: &[&str]| {
@@ -248,12 +253,12 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
         "{out}"
     );
     assert!(
-        err.contains("1 older file not looked at") && err.contains("passed over: 1 file"),
+        err.contains("2 older files not looked at") && err.contains("passed over: 1 file"),
         "{err}"
     );
     let (json, _) = shown(&["--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["recordings"].as_array().unwrap().len(), 3);
+    assert_eq!(json["recordings"].as_array().unwrap().len(), 4);
     assert_eq!(json["recordings"][0]["largest_prompt"], 1100);
     let none = run(home.path(), &["sessions", "--home", "nowhere"]);
     assert_eq!(none.status.code(), Some(4), "{}", said(&none.stderr));

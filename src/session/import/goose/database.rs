@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::super::ImportError;
 use super::super::assemble::Assembler;
 use super::super::file::session_id;
-use super::super::sqlite::reading::{Database, Listed};
+use super::super::sqlite::reading::{Database, Listed, unread_log};
 use super::super::usage::billed;
 use super::Reading;
 use crate::session::{Session, Tag};
@@ -58,11 +58,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>,
         ..Reading::default()
     };
 
-    if database.has_log {
-        reading
-            .assembler
-            .warn("what the product has not yet moved from its log into the database is left out");
-    }
+    unread_log(database, &mut reading.assembler);
     reading.assembler.header.model.clone_from(&one.model);
     let [id, metadata] =
         ["message_id", "metadata_json"].map(|column| database.column("messages", column));

@@ -136,10 +136,7 @@ fn tool_use(
 /// The arguments of a call: JSON in a string, or as it is.
 pub(crate) fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) -> JsonText {
     if let Some(text) = function.take_text("arguments") {
-        return JsonText::parse(&text).unwrap_or_else(|_| {
-            assembler.warn("tool arguments are no JSON; they are kept as a string");
-            JsonText::string(&text)
-        });
+        return arguments_in(&text, assembler);
     }
     if let Some(raw) = function.take("arguments") {
         assembler.warn("tool arguments stand as JSON, not as a string");
@@ -148,4 +145,12 @@ pub(crate) fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) ->
         assembler.warn("a tool call has no arguments");
         JsonText::string("")
     }
+}
+
+/// The arguments in a string.
+pub(crate) fn arguments_in(text: &str, assembler: &mut Assembler) -> JsonText {
+    JsonText::parse(text).unwrap_or_else(|_| {
+        assembler.warn("tool arguments are no JSON; they are kept as a string");
+        JsonText::string(text)
+    })
 }

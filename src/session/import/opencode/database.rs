@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::file::session_id;
-use super::super::sqlite::reading::{Database, Listed};
+use super::super::sqlite::reading::{Database, Listed, unread_log};
 use super::{Reading, StoredMessage};
 use crate::session::Session;
 
@@ -34,10 +34,7 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
     let mut reading = Reading::new(one.is_child);
-    if database.has_log {
-        let what = "what the product has not yet moved from its log into the database is left out";
-        reading.assembler.warn(what);
-    }
+    unread_log(database, &mut reading.assembler);
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";

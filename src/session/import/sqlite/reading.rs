@@ -8,7 +8,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::session::Session;
-use crate::session::import::{ImportError, MAX_FILE, goose, opencode};
+use crate::session::import::assemble::Assembler;
+use crate::session::import::{ImportError, MAX_FILE, crush, goose, opencode};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
@@ -19,6 +20,10 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
             opencode::database::list,
             opencode::database::read,
         )
+    } else if database.has(&["sessions", "messages"])
+        && database.column("messages", "parts")? == "parts"
+    {
+        ("crush", crush::list, crush::read)
     } else if database.has(&["sessions", "messages"]) {
         ("goose", goose::database::list, goose::database::read)
     } else {
@@ -53,13 +58,21 @@ pub(crate) struct Listed {
     pub(crate) model: Option<String>,
 }
 
+/// Counts the log beside a database that cannot be read with it.
+pub(crate) fn unread_log(database: &Database, assembler: &mut Assembler) {
+    if database.has_log {
+        let what = "what the product has not yet moved from its log into the database is left out";
+        assembler.warn(what);
+    }
+}
+
 /// A database, open for reading.
 pub(crate) struct Database {
     path: PathBuf,
     connection: Connection,
     tables: BTreeSet<Arc<str>>,
     /// Whether there is a log beside the database that cannot be read with it.
-    pub(crate) has_log: bool,
+    has_log: bool,
 }
 
 impl Database {

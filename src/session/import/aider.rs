@@ -1,0 +1,123 @@
+//! aider keeps its chats in a project as Markdown (`.aider.chat.history.md`).
+//!
+//! Rules of this format, beside those every importer shares:
+//! - `# aider chat started at TIME` begins a chat: each is a session.
+//! - Lines with `####` are the user's, quoted lines (`>`) the product's, and the others are the
+//!   model's, as the product itself reads its file. So a heading of that level in an answer is read
+//!   as the user's, and an answer ends where a quoted line is.
+//! - A command (`/add`) is not sent to the model, unless it is answered.
+//! - There are no tool uses. The files that a prompt held, its system prompt, its repository map and
+//!   its summaries are not recorded: a prompt was larger than what is read. What a call cost is
+//!   rounded in the product's lines, and is not read.
+//!
+//! Source: Aider-AI/aider, `aider/utils.py` (`split_chat_history_markdown`) at 01592afac3.
+
+use super::prelude::*;
+
+const BEGINS: &str = "# aider chat started at ";
+
+/// How the product names the model of a chat.
+const MODEL: [&str; 2] = ["> Model: ", "> Main model: "];
+
+pub(super) const IMPORTER: Importer = Importer::new("aider", detect, import);
+
+fn detect(head: &Head) -> bool {
+    head.text.starts_with(BEGINS)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut chats = vec![Chat::default()];
+    for line in file.plain(source).lines() {
+        if line.starts_with(BEGINS) {
+            chats.push(Chat::default());
+        } else if let Some(chat) = chats.last_mut() {
+            chat.line(line);
+        }
+    }
+    let mut sessions = Vec::new();
+    for mut chat in chats {
+        chat.ends();
+        if chat.assembler.is_empty() {
+            add_counts(source, chat.assembler.source);
+        } else {
+            let what = "the files and the system prompt of a chat are not recorded";
+            chat.assembler.warn(what);
+            sessions.extend(chat.assembler.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
+}
+
+#[derive(Default)]
+struct Chat {
+    assembler: Assembler,
+    /// Whether the user said something: before that, all lines are the product's.
+    is_begun: bool,
+    /// What the user says, and what he said without an answer.
+    asking: String,
+    asked: Vec<String>,
+    answer: String,
+}
+
+impl Chat {
+    fn line(&mut self, line: &str) {
+        let is_empty = line == "####";
+        if let Some(said) = line.strip_prefix("#### ").or(is_empty.then_some("")) {
+            self.ends_answer();
+            self.is_begun = true;
+            self.asking.push_str(said.trim());
+            self.asking.push('\n');
+            return;
+        }
+        if !self.asking.is_empty() {
+            self.asked.push(std::mem::take(&mut self.asking));
+        }
+        if line.starts_with('>') {
+            self.ends_answer();
+            for mark in MODEL {
+                let named = line.strip_prefix(mark).and_then(|it| it.split(' ').next());
+                let model = named.map(str::to_owned);
+                self.assembler.header.model = model.or(self.assembler.header.model.take());
+            }
+            self.assembler.skip("line of the product's");
+        } else if self.is_begun {
+            self.answer.push_str(line);
+            self.answer.push('\n');
+        } else if !line.trim().is_empty() {
+            self.assembler.skip("line before the first message");
+        }
+    }
+
+    fn ends_answer(&mut self) {
+        let answer = std::mem::take(&mut self.answer);
+        let answer = answer.trim();
+        if answer.is_empty() {
+            return;
+        }
+        let last = self.asked.len().saturating_sub(1);
+        self.asks(last);
+        let blocks = vec![ContentBlock::Text(answer.into())];
+        let part = AssistantRecord::of(blocks, None);
+        self.assembler.assistant(None, part);
+    }
+
+    /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.
+    fn asks(&mut self, answered: usize) {
+        for (at, said) in std::mem::take(&mut self.asked).into_iter().enumerate() {
+            if said.starts_with('/') && at < answered {
+                self.assembler.skip("command of the user's");
+            } else {
+                let said = vec![ContentBlock::Text(said.trim_end().into())];
+                self.assembler.hear(None, said, None, [Tag::TypedUser]);
+            }
+        }
+    }
+
+    fn ends(&mut self) {
+        self.ends_answer();
+        if !self.asking.is_empty() {
+            self.asked.push(std::mem::take(&mut self.asking));
+        }
+        self.asks(usize::MAX);
+    }
+}

@@ -1,0 +1,130 @@
+//! Amp keeps a thread as one object (`~/.local/share/amp/threads/T-*.json`), with messages in nearly
+//! the form of Anthropic's API.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A result is a `run`: what the tool returned, its error, or why it was not run. Which words the
+//!   model reads of a result that is no text is not recorded: it is kept as JSON.
+//! - A message of the role `info` is the product's own: the model reads it as the user's. One that
+//!   holds a `summary` stands for all before it.
+//! - A message that names a call as its parent is a sub-agent's.
+//! - Usage counts the cached tokens apart. What the editor showed (`userState`) and the files that
+//!   were mentioned are a part of the prompt, and their words are not recorded: they are counted.
+//!
+//! The product publishes no schema. Sources: ryoppippi/ccusage, `rust/crates/ccusage/src/adapter/amp/parser.rs`
+//! at 4176e95b1a; a real thread in skillsynchq/txcript, `tests/amp.rs`; and what the product's own
+//! bundle makes of a thread; November 2026.
+
+use super::prelude::*;
+use super::product::with_side_chains;
+
+pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
+
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|thread| {
+        let id = thread.get("id").and_then(Value::as_str);
+        let marks = ["/created", "/nextMessageId", "/messages/0/messageId"];
+        id.is_some_and(|id| id.starts_with("T-"))
+            && marks.iter().any(|at| thread.pointer(at).is_some())
+    })
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut agents = vec![Assembler::default()];
+    let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        let Some(mut thread) = Object::read(raw) else {
+            agents[0].unknown("value that is no thread");
+            continue;
+        };
+        for raw in thread.items("messages") {
+            let Some(mut said) = Object::read(raw) else {
+                keep_unread("malformed", raw, &mut agents[0]);
+                continue;
+            };
+            let parent = said.take_text("parentToolUseId");
+            let agent = parent.map_or(0, |parent| {
+                *names.entry(parent).or_insert_with(|| {
+                    agents.push(Assembler::new([Tag::Sidechain]));
+                    agents.len() - 1
+                })
+            });
+            message(said, raw, &mut agents[agent]);
+        }
+        thread.count_left("key", &mut agents[0]);
+    }
+    with_side_chains(agents, source, file)
+}
+
+fn message(mut said: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
+    let role = said.take_text("role");
+    let content = said.take("content");
+    match role.as_deref() {
+        Some("assistant") => {
+            let blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+            let billed = said.take("usage");
+            let mut about = billed.and_then(Object::read).unwrap_or_default();
+            let window = about.take_as("maxInputTokens").map(Tokens);
+            assembler.header.context_window = window.or(assembler.header.context_window);
+            let time = about.take_time("timestamp", assembler);
+            let source = &mut assembler.source;
+            let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+            let part = AssistantRecord::of(blocks, time);
+            let part = part.by(None, about.take_text("model"), usage.and_then(unless_zero));
+            assembler.assistant(None, part);
+        }
+        Some(role @ ("user" | "info")) => {
+            let parts = content.and_then(items).unwrap_or_default();
+            let is_summary = |raw: &&RawValue| {
+                let kind = Object::read(raw).and_then(|it| it.text("type"));
+                kind.as_deref() == Some("summary")
+            };
+            for raw in parts.into_iter().filter(is_summary) {
+                let mut summary = Object::read(raw).unwrap_or_default().inner("summary");
+                assembler.summarizes(None, None, summary.take_text("summary"), None);
+            }
+            let source = &mut assembler.source;
+            let mut blocks = content::blocks_by(content, Speaker::User, source, part);
+            blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
+            let time = said.inner("meta").take_time("sentAt", assembler);
+            let tag = match role {
+                "info" => Some(Tag::Meta),
+                _ => speaker_of(&blocks),
+            };
+            assembler.hear(None, blocks, time, tag);
+        }
+        role => {
+            let what = format!("message of {}", role.unwrap_or("no role"));
+            return assembler.hear_unknown(&what, raw, None);
+        }
+    }
+    for known in ["messageId", "state"] {
+        said.take(known);
+    }
+    said.count_left("message key", assembler);
+}
+
+/// One part of a message that the model reads.
+fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
+    let mut part = Object::read(raw).unwrap_or_default();
+    let kind = part.take_text("type");
+    let result = match kind.as_deref() {
+        Some(kind @ ("summary" | "manual_bash_invocation")) => {
+            return content::kept(kind, raw);
+        }
+        Some("tool_result") => part.take_text("toolUseID").zip(part.take_object("run")),
+        _ => None,
+    };
+    let Some((id, mut run)) = result else {
+        return content::part(raw, Speaker::User, source);
+    };
+    let is_done = run.take_text("status").as_deref() == Some("done");
+    let told = match run.take("result") {
+        Some(result) => Some(result),
+        None => run.inner("error").take("message").or(run.take("error")),
+    };
+    let told = told.or_else(|| run.take("reason"));
+    let blocks = told.map(|raw| content::of_result(raw, source));
+    let blocks = blocks.unwrap_or_default();
+    ContentBlock::tool_result(id, blocks, !is_done)
+}

@@ -1,0 +1,345 @@
+//! Copilot Chat in VS Code: the editor keeps a chat as one object (`chatSessions/*.json`), or as a
+//! log of changes to one (`*.jsonl`): see [`changes`].
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A request holds the calls that answered it (`toolCallRounds`), and the results by the ids of
+//!   their tool uses. A result may be in a later request. What the editor showed (`response`) is
+//!   read only where there are no calls; it has no arguments and no results.
+//! - The user's message is read as the model got it (`renderedUserMessage`), with what was attached.
+//! - A summary names the last call that it covers. It is made for the call after the next, because
+//!   the next made the prompt too large, or for the first call of a request.
+//! - A request has counters of its own, of which the cached tokens are not known: they are counted
+//!   as skipped. System prompt, tools and the calls of sub-agents are in no file.
+//!
+//! Source: microsoft/vscode, `src/vs/workbench/contrib/chat/common/model/objectMutationLog.ts` at
+//! 047238f9fe; microsoft/vscode-copilot-chat, `src/extension/prompt/common/conversation.ts` at
+//! 02ecb5d743, `toolCallRound.ts` at 35bfd52a71 and
+//! `src/extension/prompts/node/agent/summarizedConversationHistory.tsx` at af2cc63ddb.
+
+use super::openai_chat;
+use super::prelude::*;
+
+mod changes;
+
+/// The vendor in the names of models.
+const VENDOR: &str = "copilot/";
+
+/// Keys of a request that are read, or say nothing of the conversation.
+const REQUEST: &str = "requestId responseId agent isCanceled";
+
+pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let Some(first) = head.first() else {
+        return false;
+    };
+    let chat = match first.get("kind").and_then(Value::as_u64) {
+        Some(0) => first.get("v").unwrap_or(&Value::Null),
+        _ => first,
+    };
+    let has = |key: &str| chat.get(key).is_some();
+    let is_chat = has("responderUsername") || has("sessionId") && has("creationDate");
+    is_chat && chat.get("requests").is_some_and(Value::is_array)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for chat in changes::chats(file, source)? {
+        let text = chat.to_string();
+        let Some(mut chat) = serde_json::from_str::<&RawValue>(&text)
+            .ok()
+            .and_then(Object::read)
+        else {
+            source.not_understood("value that is no chat");
+            continue;
+        };
+        let mut reading = Reading::default();
+        reading.chat(chat.items("requests"));
+        chat.count_left("key", &mut reading.assembler);
+        if reading.assembler.is_empty() {
+            add_counts(source, reading.assembler.source);
+        } else {
+            sessions.extend(reading.assembler.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
+}
+
+#[derive(Default)]
+struct Reading<'a> {
+    assembler: Assembler,
+    /// Results that no call has asked for yet.
+    results: BTreeMap<Arc<str>, &'a RawValue>,
+    /// Summaries, by the last call that each covers.
+    summaries: BTreeMap<Arc<str>, Arc<str>>,
+    due: Option<Due>,
+}
+
+/// A summary that is not in the context yet.
+struct Due {
+    summary: Arc<str>,
+    /// The first message that it does not cover.
+    kept: usize,
+    /// Calls that are made before it.
+    calls: u8,
+}
+
+impl<'a> Reading<'a> {
+    fn chat(&mut self, requests: Vec<&'a RawValue>) {
+        let mut read = Vec::new();
+        for raw in requests {
+            let Some(mut request) = Object::read(raw) else {
+                keep_unread("malformed", raw, &mut self.assembler);
+                continue;
+            };
+            // The user went back behind it.
+            if request.take("shouldBeRemovedOnSend").is_some() {
+                self.assembler.skip("request that was undone");
+                continue;
+            }
+            let mut metadata = request.inner("result").inner("metadata");
+            for (id, result) in metadata.inner("toolCallResults").into_entries() {
+                if !Object::read(result).is_some_and(|it| it.has("content")) {
+                    self.assembler.skip("result without content");
+                    continue;
+                }
+                if self.results.insert(id.as_ref().into(), result).is_some() {
+                    let what = "a tool use was answered twice; the first answer is left out";
+                    self.assembler.warn(what);
+                }
+            }
+            let mut summary = metadata.inner("summary");
+            let covered = summary.take_text("toolCallRoundId");
+            self.summaries
+                .extend(covered.zip(summary.take_text("text")));
+            read.push((request, metadata));
+        }
+        for (request, metadata) in read {
+            self.request(request, metadata);
+        }
+        let left = std::mem::take(&mut self.results).into_iter();
+        let left: Vec<ContentBlock> = left.map(|(id, raw)| self.result(id, raw)).collect();
+        if !left.is_empty() {
+            self.assembler.hear(None, left, None, None);
+        }
+        self.compacts();
+    }
+
+    fn request(&mut self, mut request: Object<'a>, mut metadata: Object<'a>) {
+        let time = request.take_time("timestamp", &mut self.assembler);
+        let mut message = request.inner("message");
+        let asked = message.take("text").or(request.take("message"));
+        let global = self.rendered(metadata.items("renderedGlobalContext"));
+        if self.assembler.is_empty() && !global.is_empty() {
+            self.assembler.hear(None, global, time, [Tag::Meta]);
+        }
+        let mut said = self.rendered(metadata.items("renderedUserMessage"));
+        if said.is_empty() {
+            said = content::blocks(asked, Speaker::User, &mut self.assembler.source);
+        }
+        self.assembler.hear(None, said, time, [Tag::TypedUser]);
+
+        let named = metadata.take_text("resolvedModel");
+        let named = named.filter(|name| !name.is_empty());
+        let model = named.or(request.take_text("modelId")).map(plain);
+        let shown = request.items("response");
+        let rounds = metadata.items("toolCallRounds");
+        if rounds.is_empty() {
+            let blocks = self.shown(shown);
+            let part = AssistantRecord::of(blocks, None).by(None, model.clone(), None);
+            self.assembler.assistant(None, part);
+        }
+        let last = rounds.len().saturating_sub(1);
+        for (at, raw) in rounds.into_iter().enumerate() {
+            self.round(raw, model.as_ref(), at == last);
+        }
+        for counters in ["promptTokens", "outputTokens"] {
+            if metadata.take(counters).is_some() {
+                self.assembler.skip("usage of a whole request");
+            }
+        }
+        for key in REQUEST.split(' ') {
+            request.remove(key);
+        }
+        request.count_left("request key", &mut self.assembler);
+    }
+
+    /// One call.
+    fn round(&mut self, raw: &'a RawValue, model: Option<&Arc<str>>, is_last: bool) {
+        match &mut self.due {
+            Some(due) if due.calls > 0 => due.calls -= 1,
+            _ => self.compacts(),
+        }
+        let Some(mut round) = Object::read(raw) else {
+            let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
+            return self
+                .assembler
+                .assistant(None, AssistantRecord::of(vec![kept], None));
+        };
+        let id = round.take_text("id");
+        let time = round.take_time("timestamp", &mut self.assembler);
+        let model = round.take_text("modelId").map(plain).or(model.cloned());
+        let thought = thinking(round.inner("thinking"));
+        let text = round.take_text("response").filter(|text| !text.is_empty());
+        let mut blocks: Vec<ContentBlock> = thought.into_iter().collect();
+        blocks.extend(text.map(ContentBlock::Text));
+        let mut results = Vec::new();
+        for raw in round.items("toolCalls") {
+            let call = Object::read(raw).and_then(|mut call| {
+                let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
+                let input = openai_chat::parts::arguments(&mut call, &mut self.assembler);
+                Some(ContentBlock::tool_use(id, name, input))
+            });
+            let call = call
+                .unwrap_or_else(|| content::unknown("tool call", raw, &mut self.assembler.source));
+            let answer = call
+                .as_use()
+                .and_then(|it| self.results.remove_entry(&it.id));
+            results.extend(answer.map(|(id, raw)| self.result(id, raw)));
+            blocks.push(call);
+        }
+        let source = &mut self.assembler.source;
+        let usage = round.take("usage");
+        let usage = usage.and_then(|raw| usage_in_prompt(raw, source));
+        let summary = round.take_text("summary");
+        let summary = id
+            .as_ref()
+            .and_then(|id| self.summaries.remove(id))
+            .or(summary);
+        let part = AssistantRecord::of(blocks, time).by(id, model, usage);
+        self.assembler.assistant(None, part);
+        if !results.is_empty() {
+            self.assembler.hear(None, results, None, None);
+        }
+        if let Some(summary) = summary {
+            self.compacts();
+            let kept = self.assembler.flush();
+            let calls = u8::from(!is_last);
+            self.due = Some(Due {
+                summary,
+                kept,
+                calls,
+            });
+        }
+    }
+
+    /// Puts the summary that is due in the context.
+    fn compacts(&mut self) {
+        if let Some(due) = self.due.take() {
+            let kept = Some(due.kept);
+            self.assembler
+                .summarizes(None, None, Some(due.summary), kept);
+        }
+    }
+
+    /// The parts of a message as the model read it.
+    fn rendered(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+        let mut blocks = Vec::new();
+        for raw in parts {
+            let mut part = Object::read(raw).unwrap_or_default();
+            let text = part.take_text("text").map(ContentBlock::Text);
+            let image = || part.take("imageUrl").map(content::image);
+            match text.or_else(image) {
+                Some(block) => blocks.push(block),
+                // A mark of what may be read from the cache.
+                None if part.has("cacheType") => {}
+                None => blocks.push(content::unknown("part", raw, &mut self.assembler.source)),
+            }
+        }
+        blocks
+    }
+
+    /// The answer as the editor showed it.
+    fn shown(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+        let (mut blocks, mut text) = (Vec::new(), String::new());
+        for raw in parts {
+            let mut part = Object::read(raw).unwrap_or_default();
+            let kind = part.take_text("kind");
+            let value = part.take_text("value");
+            match (kind.as_deref(), value) {
+                (None | Some("markdownContent"), Some(value)) => text.push_str(&value),
+                (Some("markdownContent"), None) => {
+                    text.push_str(&part.inner("content").take_text("value").unwrap_or_default());
+                }
+                (Some("inlineReference"), _) => {
+                    text.push_str(&part.take_text("name").unwrap_or_default());
+                }
+                (Some("thinking"), Some(value)) => blocks.push(ContentBlock::thinking(value, None)),
+                (Some("toolInvocationSerialized"), _) => {
+                    let what = "a call has neither its arguments nor its result";
+                    self.assembler.warn(what);
+                    blocks.push(content::kept("toolInvocationSerialized", raw));
+                }
+                (kind, _) => {
+                    let what = format!("response part {}", kind.unwrap_or("without value"));
+                    self.assembler.skip(&what);
+                }
+            }
+        }
+        if !text.is_empty() {
+            blocks.push(ContentBlock::Text(text.into()));
+        }
+        blocks
+    }
+
+    fn result(&mut self, id: Arc<str>, raw: &RawValue) -> ContentBlock {
+        let mut result = Object::read(raw).unwrap_or_default();
+        let source = &mut self.assembler.source;
+        let parts = result.items("content").into_iter();
+        let parts = parts.map(|raw| {
+            let mut part = Object::read(raw).unwrap_or_default();
+            let plain = part.take_text("value");
+            let text = plain.or_else(|| {
+                let mut text = String::new();
+                written(value(part.take("value")?).get("node")?, &mut text);
+                (!text.is_empty()).then(|| text.into())
+            });
+            match text {
+                Some(text) => ContentBlock::Text(text),
+                None => content::unread("result", "part", raw, source),
+            }
+        });
+        ContentBlock::tool_result(id, parts.collect(), false)
+    }
+}
+
+/// What the model thought: a text or pieces of one, and the form that only the provider can read.
+fn thinking(mut thought: Object<'_>) -> Option<ContentBlock> {
+    let sealed = thought.take_text("encrypted");
+    let text = thought.take_text("text").or_else(|| {
+        let pieces = thought.items("text").into_iter().filter_map(content::text);
+        Some(pieces.collect::<Vec<_>>().concat().into())
+    });
+    let text = text.unwrap_or_default();
+    let is_said = !text.is_empty() || sealed.is_some();
+    is_said.then(|| ContentBlock::thinking(text, sealed))
+}
+
+fn usage_in_prompt(raw: &RawValue, source: &mut Source) -> Option<Usage> {
+    unless_zero(usage(raw, CachedTokens::Within, source)?)
+}
+
+/// The name of a model without its vendor.
+fn plain(model: Arc<str>) -> Arc<str> {
+    model.strip_prefix(VENDOR).map_or(model.clone(), Arc::from)
+}
+
+/// Writes the text of a part of a prompt, which is a tree of pieces and texts.
+fn written(node: &Value, text: &mut String) {
+    let breaks = node.get("lineBreakBefore");
+    let breaks = breaks.is_some_and(|it| it.as_bool() == Some(true) || it.as_u64() == Some(1));
+    if let Some(own) = node.get("text").and_then(Value::as_str) {
+        if breaks && !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(own);
+    }
+    for child in node
+        .get("children")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        written(child, text);
+    }
+}

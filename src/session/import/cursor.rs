@@ -1,0 +1,151 @@
+//! Cursor keeps transcripts of its agent (`~/.cursor/projects/*/agent-transcripts/`): one record per
+//! line (`*.jsonl`), and as text before that (`*.txt`): see [`text`].
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A record of the model's is one call. Calls have no names: they are numbered.
+//! - The results of tools are not recorded: each is read as an empty one, and counted. Neither are
+//!   times, models, bills and system prompts. Where a thought was, `[REDACTED]` may be written.
+//!
+//! The product publishes no schema; real transcripts in public repositories, November 2026.
+
+use std::cell::Cell;
+
+use super::prelude::*;
+
+mod text;
+
+/// What the product writes in place of a thought.
+const REDACTED: &str = "[REDACTED]";
+
+/// How words begin that the product sends in the user's place.
+const INJECTED: [&str; 3] = [
+    "<system_reminder>",
+    "<system-reminder>",
+    "<system_notification>",
+];
+
+pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let is_record = |record: &Value| {
+        let role = record.get("role").and_then(Value::as_str);
+        matches!(role, Some("user" | "assistant"))
+            && record.pointer("/message/content").is_some()
+            && record.get("type").is_none()
+    };
+    head.values.iter().take(5).any(is_record) || text::detect(head)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut reading = Reading::default();
+    if text::detect(&file.head()) {
+        text::read(file.plain(source), &mut reading);
+    } else {
+        let mut lines = file.lines(source);
+        while let Some(line) = lines.next()? {
+            reading.record(line.parse()?);
+        }
+    }
+    reading.assembler.session(file.id.clone(), &file.path)
+}
+
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    /// Tool uses that have no result yet, with the names of their tools.
+    open: Vec<(Arc<str>, Arc<str>)>,
+    /// The calls that got a number.
+    calls: u64,
+}
+
+impl Reading {
+    fn record(&mut self, raw: &RawValue) {
+        let mut record = Object::read(raw).unwrap_or_default();
+        let role = record.take_text("role");
+        let kind = record.take_text("type");
+        let content = record.inner("message").take("content");
+        match (role.as_deref(), kind.as_deref(), content) {
+            (Some("assistant"), _, content @ Some(_)) => {
+                let calls = Cell::new(self.calls);
+                let part = |raw: &RawValue, source: &mut Source| part(raw, &calls, source);
+                let source = &mut self.assembler.source;
+                let blocks = content::blocks_by(content, Speaker::Assistant, source, part);
+                self.calls = calls.get();
+                self.says(blocks);
+            }
+            (Some(_), _, content @ Some(_)) => {
+                let source = &mut self.assembler.source;
+                let blocks = content::blocks(content, Speaker::User, source);
+                self.hears(blocks);
+            }
+            (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),
+            (role, kind, _) => {
+                let what = format!("record {}", kind.or(role).unwrap_or("without type"));
+                self.assembler.hear_unknown(&what, raw, None);
+            }
+        }
+    }
+
+    /// Adds a call.
+    fn says(&mut self, mut blocks: Vec<ContentBlock>) {
+        self.answers();
+        for block in &mut blocks {
+            if let ContentBlock::Text(text) = block
+                && let Some(said) = text.trim_end().strip_suffix(REDACTED)
+            {
+                *text = said.trim_end().into();
+                self.assembler.warn("a thought was left out by the product");
+            }
+        }
+        blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
+        let uses = blocks.iter().filter_map(ContentBlock::as_use);
+        self.open = uses.map(|it| (it.id.clone(), it.name.clone())).collect();
+        let part = AssistantRecord::of(blocks, None);
+        self.assembler.assistant(None, part);
+    }
+
+    /// Adds what the user said, or results.
+    fn hears(&mut self, blocks: Vec<ContentBlock>) {
+        for block in &blocks {
+            if let ContentBlock::ToolResult(result) = block {
+                self.open.retain(|(id, _)| *id != result.tool_use_id);
+            }
+        }
+        let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
+        let tag = speaker(&blocks, injected);
+        if tag.is_some() {
+            self.answers();
+        }
+        self.assembler.hear(None, blocks, None, tag);
+    }
+
+    /// Answers the tool uses whose results are not recorded, for there is more behind them.
+    fn answers(&mut self) {
+        let open = std::mem::take(&mut self.open).into_iter();
+        let results: Vec<ContentBlock> = open
+            .map(|(id, _)| ContentBlock::tool_result(id, Vec::new(), false))
+            .collect();
+        for _ in &results {
+            self.assembler
+                .warn("the result of a tool use is not recorded; it is read as empty");
+        }
+        if !results.is_empty() {
+            self.assembler.hear(None, results, None, None);
+        }
+    }
+}
+
+/// A part of what the model said. A call gets the next number for its name.
+fn part(raw: &RawValue, calls: &Cell<u64>, source: &mut Source) -> ContentBlock {
+    let mut part = Object::read(raw).unwrap_or_default();
+    let is_use = part.text("type").as_deref() == Some("tool_use") && !part.has("id");
+    match part.take_text("name").filter(|_| is_use) {
+        Some(name) => ContentBlock::tool_use(next(calls), name, input(part.take("input"))),
+        None => content::part(raw, Speaker::Assistant, source),
+    }
+}
+
+fn next(calls: &Cell<u64>) -> Arc<str> {
+    calls.set(calls.get() + 1);
+    format!("call-{}", calls.get()).into()
+}

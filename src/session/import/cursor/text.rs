@@ -1,0 +1,99 @@
+//! Cursor's transcripts as text: `user:` and `assistant:` on lines of their own, and in what the model
+//! said marks at the beginning of a line.
+//!
+//! - `[Thinking]` goes to the end of its line.
+//! - `[Tool call] NAME` is followed by the arguments, one a line and not escaped: they are kept as a
+//!   text. `[Tool result] NAME` is followed by the result, or by nothing.
+
+use std::cell::Cell;
+
+use super::super::prelude::*;
+use super::{Reading, next};
+
+const CALL: &str = "[Tool call] ";
+const RESULT: &str = "[Tool result] ";
+const THOUGHT: &str = "[Thinking]";
+
+pub(super) fn detect(head: &Head) -> bool {
+    let marks = ["<user_query>", CALL, RESULT, THOUGHT];
+    head.text.lines().next() == Some("user:") && marks.iter().any(|it| head.text.contains(it))
+}
+
+/// A section: its mark, and the lines below it.
+enum Section<'t> {
+    User,
+    Model,
+    Thought(&'t str),
+    Call(&'t str),
+    Result(&'t str),
+}
+
+pub(super) fn read(text: &str, reading: &mut Reading) {
+    let mut sections: Vec<(Section<'_>, String)> = Vec::new();
+    for line in text.lines() {
+        let is_model = !matches!(sections.last(), None | Some((Section::User, _)));
+        let mark = |mark: &str| line.strip_prefix(mark).filter(|_| is_model);
+        let section = match line {
+            "user:" => Some(Section::User),
+            "assistant:" => Some(Section::Model),
+            _ => mark(THOUGHT).map(Section::Thought),
+        };
+        let section = section.or_else(|| mark(CALL).map(Section::Call));
+        match section.or_else(|| mark(RESULT).map(Section::Result)) {
+            Some(section) => sections.push((section, String::new())),
+            None => match sections.last_mut() {
+                Some((_, below)) => {
+                    below.push_str(line);
+                    below.push('\n');
+                }
+                None if line.is_empty() => {}
+                None => reading.assembler.skip("line before the first message"),
+            },
+        }
+    }
+    let calls = Cell::new(reading.calls);
+    let mut said = Vec::new();
+    for (section, below) in sections {
+        let text = below.trim_matches('\n');
+        let text = (!text.is_empty()).then(|| ContentBlock::Text(text.into()));
+        match section {
+            Section::User => {
+                reading.ends_call(&mut said);
+                reading.hears(text.into_iter().collect());
+            }
+            Section::Model => {
+                reading.ends_call(&mut said);
+                said.extend(text);
+            }
+            Section::Thought(thought) => {
+                said.push(ContentBlock::thinking(thought.trim(), None));
+                said.extend(text);
+            }
+            Section::Call(name) => {
+                let arguments = JsonText::string(below.trim_end());
+                said.push(ContentBlock::tool_use(
+                    next(&calls),
+                    name.trim().into(),
+                    arguments,
+                ));
+            }
+            Section::Result(name) => {
+                reading.ends_call(&mut said);
+                let Some(text) = text else { continue };
+                let its = reading.open.iter().find(|(_, it)| **it == *name.trim());
+                let id = its.or(reading.open.first()).map(|(id, _)| id.clone());
+                let id = id.unwrap_or_else(|| next(&calls));
+                reading.hears(vec![ContentBlock::tool_result(id, vec![text], false)]);
+            }
+        }
+    }
+    reading.ends_call(&mut said);
+}
+
+impl Reading {
+    fn ends_call(&mut self, said: &mut Vec<ContentBlock>) {
+        if !said.is_empty() {
+            self.says(std::mem::take(said));
+        }
+    }
+}

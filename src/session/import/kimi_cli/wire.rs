@@ -1,0 +1,261 @@
+//! Kimi CLI's log of a session: a `metadata` record, then events with the time of each.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - What is recorded from one `StepBegin` to the next is one call, with its results. The parts of
+//!   an answer that were streamed are joined already; a `ToolCallPart` goes on with the arguments of
+//!   the call before it.
+//! - A step that was interrupted before its `StatusUpdate` came is not in the context afterwards.
+//! - A result has a message beside its output: the model reads it first, between tags.
+//! - A command (`/compact`) is a turn without a step. The model does not see it.
+//! - The events of a sub-agent are wrapped in `SubagentEvent`, under its name or that of the call
+//!   that started it.
+//! - Usage counts the cached tokens apart. The log holds no summaries: a compaction is known by when
+//!   it happened. It holds no model, and no word of a context that was reverted.
+//!
+//! Source: MoonshotAI/kimi-cli, `src/kimi_cli/wire/types.py` at 026ae98e22, `wire/file.py` at
+//! b88bc47c10, `soul/kimisoul.py` at 2a9b5f3e38.
+
+use super::super::openai_chat::parts::arguments_in;
+use super::super::prelude::*;
+use super::super::product::with_side_chains;
+
+/// Events without words of the conversation.
+const BOOKKEEPING: &str = "TurnEnd StepBegin CompactionBegin HookTriggered HookResolved \
+     MCPLoadingBegin MCPLoadingEnd Notification ApprovalRequest ApprovalResponse \
+     ApprovalRequestResolved ToolCallRequest QuestionRequest PlanDisplay";
+
+pub(super) fn detect(head: &Head) -> bool {
+    let mut values = head.values.iter().take(20);
+    values.any(|it| {
+        let message = it.get("message").filter(|_| it.get("timestamp").is_some());
+        message.is_some_and(|it| it["type"].is_string() && it["payload"].is_object())
+    })
+}
+
+pub(super) fn sessions(
+    file: &SourceText,
+    system: Option<Arc<str>>,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
+    let mut agents = vec![Agent::default()];
+    agents[0].assembler.header.system = system;
+    let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    let mut lines = file.lines(source);
+    while let Some(line) = lines.next()? {
+        let raw = line.parse()?;
+        let mut record = Object::read(raw).unwrap_or_default();
+        let time = record.take_time("timestamp", &mut agents[0].assembler);
+        let Some(mut message) = record.take_object("message") else {
+            let kind = record.take_text("type");
+            let kind = kind.as_deref().unwrap_or("without message");
+            match kind {
+                "metadata" => agents[0].assembler.skip(kind),
+                _ => agents[0].unknown(kind, raw, time),
+            }
+            continue;
+        };
+        let mut agent = 0;
+        while message.text("type").as_deref() == Some("SubagentEvent") {
+            let mut wrapped = message.inner("payload");
+            let mut keys = ["agent_id", "parent_tool_call_id", "task_tool_call_id"].iter();
+            let name = keys.find_map(|key| wrapped.take_text(key));
+            let Some(event) = wrapped.take_object("event") else {
+                break;
+            };
+            agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
+                agents.push(Agent {
+                    assembler: Assembler::new([Tag::Sidechain]),
+                    ..Agent::default()
+                });
+                agents.len() - 1
+            });
+            message = event;
+        }
+        agents[agent].event(message, raw, time);
+    }
+    let chains = agents.into_iter().map(|mut agent| {
+        agent.ends_turn();
+        agent.assembler
+    });
+    with_side_chains(chains.collect::<Vec<_>>(), source, file)
+}
+
+/// The main agent, or one that it started.
+#[derive(Default)]
+struct Agent {
+    assembler: Assembler,
+    /// What the user said in a turn that has no step yet.
+    asked: Option<(Vec<ContentBlock>, Option<Timestamp>)>,
+    step: Step,
+    /// A call whose arguments may go on.
+    open: Option<(Arc<str>, Arc<str>, String)>,
+    /// Tokens in the context, by the last event that says so.
+    context: Option<Tokens>,
+}
+
+/// A call of the model's, with the results of its tool uses.
+#[derive(Default)]
+struct Step {
+    blocks: Vec<ContentBlock>,
+    results: Vec<ContentBlock>,
+    is_answered: bool,
+    id: Option<Arc<str>>,
+    usage: Option<Usage>,
+    /// When its last part came, and its last result.
+    time: Option<Timestamp>,
+    result_time: Option<Timestamp>,
+}
+
+impl Agent {
+    fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+        let kind = message.take_text("type");
+        let kind = kind.as_deref().unwrap_or("without type");
+        let part = message.take("payload");
+        let mut payload = part.and_then(Object::read).unwrap_or_default();
+        match (kind, &mut self.open) {
+            ("ToolCallPart", Some((.., arguments))) => {
+                arguments.push_str(&payload.take_text("arguments_part").unwrap_or_default());
+                return;
+            }
+            _ => self.close_call(),
+        }
+        match (kind, part) {
+            ("TurnBegin" | "SteerInput", Some(_)) => {
+                self.ends_turn();
+                let said = payload.take("user_input");
+                let said = content::blocks(said, Speaker::User, &mut self.assembler.source);
+                self.asked = Some((said, time));
+            }
+            ("StepBegin", _) => {
+                self.ends_step();
+                self.asks();
+            }
+            ("ContentPart", Some(part)) => {
+                self.asks();
+                let source = &mut self.assembler.source;
+                let block = content::part(part, Speaker::Assistant, source);
+                self.step.blocks.push(block);
+                self.step.time = time;
+            }
+            ("ToolCall", Some(part)) => {
+                self.asks();
+                self.step.time = time;
+                let mut function = payload.inner("function");
+                let names = payload.take_text("id").zip(function.take_text("name"));
+                let arguments = function.take_text("arguments").unwrap_or_default();
+                match names {
+                    Some((id, name)) => self.open = Some((id, name, arguments.to_string())),
+                    None => {
+                        let kept = content::unknown(kind, part, &mut self.assembler.source);
+                        self.step.blocks.push(kept);
+                    }
+                }
+            }
+            ("ToolResult", Some(part)) => {
+                let result = self
+                    .result(payload)
+                    .unwrap_or_else(|| content::unknown(kind, part, &mut self.assembler.source));
+                self.step.results.push(result);
+                self.step.result_time = time;
+            }
+            ("StatusUpdate", _) => self.status(payload),
+            ("StepInterrupted", _) if !self.step.is_answered => {
+                let step = std::mem::take(&mut self.step);
+                for _ in step.blocks.iter().chain(&step.results) {
+                    self.assembler.skip("part of an interrupted step");
+                }
+            }
+            ("StepInterrupted", _) => self.ends_step(),
+            ("CompactionEnd", _) => {
+                self.ends_step();
+                self.assembler
+                    .compacts(None, self.context, CompactedTo::Missing);
+            }
+            (known, _) if is_one_of(BOOKKEEPING, known) => self.assembler.skip(known),
+            _ => self.unknown(kind, raw, time),
+        }
+    }
+
+    fn unknown(&mut self, kind: &str, raw: &RawValue, time: Option<Timestamp>) {
+        let what = format!("record {kind}");
+        self.assembler.hear_unknown(&what, raw, time);
+    }
+
+    /// The result of a tool use as the model reads it.
+    fn result(&mut self, mut payload: Object<'_>) -> Option<ContentBlock> {
+        let id = payload.take_text("tool_call_id")?;
+        let mut value = payload.take_object("return_value")?;
+        let is_error = value.take_flag("is_error");
+        let message = value.take_text("message").filter(|it| !it.is_empty());
+        let message = message.map(|it| {
+            let error = if is_error { "ERROR: " } else { "" };
+            ContentBlock::Text(format!("<system>{error}{it}</system>").into())
+        });
+        let output = value.take("output").filter(|it| it.get() != "\"\"");
+        let output = content::blocks(output, Speaker::Tool, &mut self.assembler.source);
+        let blocks = message.into_iter().chain(output).collect();
+        Some(ContentBlock::tool_result(id, blocks, is_error))
+    }
+
+    fn status(&mut self, mut payload: Object<'_>) {
+        self.context = payload
+            .take_as("context_tokens")
+            .map(Tokens)
+            .or(self.context);
+        let header = &mut self.assembler.header;
+        let window = payload.take_as("max_context_tokens").map(Tokens);
+        header.context_window = window.or(header.context_window);
+        let id = payload.take_text("message_id");
+        let source = &mut self.assembler.source;
+        let billed = payload.take("token_usage");
+        let billed = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+        // One without them says something of the product.
+        self.step.is_answered |= id.is_some() || billed.is_some();
+        self.step.id = id.or(self.step.id.take());
+        self.step.usage = billed.or(self.step.usage);
+    }
+
+    /// A step begins: the model reads what the user said.
+    fn asks(&mut self) {
+        if let Some((said, time)) = self.asked.take() {
+            self.assembler.hear(None, said, time, [Tag::TypedUser]);
+        }
+    }
+
+    fn close_call(&mut self) {
+        if let Some((id, name, arguments)) = self.open.take() {
+            let input = arguments_in(&arguments, &mut self.assembler);
+            self.step
+                .blocks
+                .push(ContentBlock::tool_use(id, name, input));
+        }
+    }
+
+    fn ends_step(&mut self) {
+        self.close_call();
+        let step = std::mem::take(&mut self.step);
+        if !step.blocks.is_empty() || step.usage.is_some() {
+            let part = AssistantRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
+            self.assembler.assistant(None, part);
+        }
+        if !step.results.is_empty() {
+            self.assembler
+                .hear(None, step.results, step.result_time, None);
+        }
+    }
+
+    fn ends_turn(&mut self) {
+        self.ends_step();
+        let is_command = |said: &[ContentBlock]| {
+            let text = said.first().and_then(ContentBlock::as_text);
+            text.is_some_and(|text| text.starts_with('/'))
+        };
+        match self.asked.take() {
+            Some((said, _)) if is_command(&said) => self.assembler.skip("command of the user's"),
+            asked => {
+                self.asked = asked;
+                self.asks();
+            }
+        }
+    }
+}

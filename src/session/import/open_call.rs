@@ -1,0 +1,55 @@
+//! The call that goes on, where a recording does not say which parts were of one call: one that
+//! begins when all tool uses before it are answered begins a call.
+
+use super::prelude::*;
+
+#[derive(Default)]
+pub(super) struct OpenCall {
+    said: Vec<ContentBlock>,
+    results: Vec<ContentBlock>,
+    /// Tool uses that have no result yet.
+    open: BTreeSet<Arc<str>>,
+    model: Option<Arc<str>>,
+    time: Option<Timestamp>,
+}
+
+impl OpenCall {
+    /// The model and time of what begins a call from now on.
+    pub(super) fn by(&mut self, model: Option<Arc<str>>, time: Option<Timestamp>) {
+        (self.model, self.time) = (model, time);
+    }
+
+    /// Whether a tool use waits for its result.
+    pub(super) fn waits_for(&self, id: &str) -> bool {
+        self.open.contains(id)
+    }
+
+    /// Adds what the model said, or a tool use.
+    pub(super) fn says(&mut self, block: ContentBlock, assembler: &mut Assembler) {
+        if !self.results.is_empty() && self.open.is_empty() {
+            self.ends(assembler);
+        }
+        self.open.extend(block.as_use().map(|it| it.id.clone()));
+        self.said.push(block);
+    }
+
+    /// Adds the result of a tool use.
+    pub(super) fn answers(&mut self, id: Arc<str>, content: Vec<ContentBlock>, is_error: bool) {
+        self.open.remove(&id);
+        self.results
+            .push(ContentBlock::tool_result(id, content, is_error));
+    }
+
+    /// Adds the call to the conversation.
+    pub(super) fn ends(&mut self, assembler: &mut Assembler) {
+        let call = std::mem::take(self);
+        if !call.said.is_empty() {
+            let part = AssistantRecord::of(call.said, call.time);
+            assembler.assistant(None, part.by(None, call.model.clone(), None));
+        }
+        if !call.results.is_empty() {
+            assembler.hear(None, call.results, None, None);
+        }
+        self.by(call.model, call.time);
+    }
+}
