@@ -59,6 +59,7 @@ mod openai_chat;
 mod openai_responses;
 mod opencode;
 mod openhands;
+mod otlp;
 mod pi;
 mod prelude;
 mod product;
@@ -70,6 +71,7 @@ mod swe_agent;
 mod tau2;
 mod tau_bench;
 pub mod tool_names;
+mod traces;
 mod truth;
 mod usage;
 mod usage_check;
@@ -91,6 +93,7 @@ pub static IMPORTERS: &[Importer] = &[
     codex::IMPORTER,
     pi::IMPORTER,
     atif::IMPORTER,
+    otlp::IMPORTER,
     factory_droid::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,

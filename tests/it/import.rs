@@ -39,6 +39,7 @@ mod qwen_code;
 mod real_agents;
 mod records;
 mod schema;
+mod traces;
 mod unknown;
 mod views;
 

@@ -437,6 +437,7 @@ proptest! {
             ("iflow", "iflow/session.jsonl"),
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
+            ("otlp", "otlp/traces.jsonl"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
