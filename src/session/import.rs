@@ -49,6 +49,7 @@ mod json_bytes;
 mod kept_context;
 mod kimi_cli;
 mod langchain;
+mod langfuse;
 mod lenient;
 mod locomo;
 mod longmemeval;
@@ -94,6 +95,7 @@ pub static IMPORTERS: &[Importer] = &[
     pi::IMPORTER,
     atif::IMPORTER,
     otlp::IMPORTER,
+    langfuse::IMPORTER,
     factory_droid::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,

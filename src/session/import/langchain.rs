@@ -32,19 +32,24 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for messages in conversations(&values)? {
-        let mut reading = Reading::default();
-        for raw in messages {
-            reading.message(raw);
-        }
-        let system = std::mem::take(&mut reading.system);
-        reading.assembler.header.system = system_text(&system, &mut reading.assembler);
-        let id = file.id.clone();
-        sessions.extend(reading.assembler.finish(id, &file.path)?);
+        sessions.extend(read(messages).finish(file.id.clone(), &file.path)?);
     }
     Ok(sessions)
 }
 
-fn is_message(value: &Value) -> bool {
+/// Reads the messages of a conversation.
+pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
+    let mut reading = Reading::default();
+    for raw in messages {
+        reading.message(raw);
+    }
+    let system = std::mem::take(&mut reading.system);
+    reading.assembler.header.system = system_text(&system, &mut reading.assembler);
+    reading.assembler
+}
+
+/// Whether a value is a message of the library's.
+pub(super) fn is_message(value: &Value) -> bool {
     let text = |at: &str| value.pointer(at).and_then(Value::as_str);
     let has = |at: &str| value.pointer(at).is_some();
     let kind = text("/type").unwrap_or_default();
@@ -237,7 +242,9 @@ impl Reading {
         let own = fields.take_text("id");
         let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
         let model = metadata.take_text("model_name");
-        let record = AssistantRecord::of(blocks, None).by(
+        // A trace knows when the message was there.
+        let time = fields.take_time("timestamp", &mut self.assembler);
+        let record = AssistantRecord::of(blocks, time).by(
             call,
             model.or_else(|| metadata.take_text("model")),
             usage,

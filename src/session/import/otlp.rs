@@ -16,7 +16,7 @@
 use serde_json::json;
 
 use super::prelude::*;
-use super::traces::{self, Call, parsed, read_chat};
+use super::traces::{self, Call, Exchange, parsed};
 use messages::chat;
 
 mod messages;
@@ -75,9 +75,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             _ => source.skip("log record of no call"),
         }
     }
-    traces::sessions(calls, file, source, |span, assembler| {
-        read_chat(&span.request(&mut assembler.source), assembler);
-    })
+    traces::sessions(calls, file, source, Span::exchange)
 }
 
 /// The items of the innermost lists.
@@ -205,8 +203,8 @@ impl Span {
         }
     }
 
-    /// The request and its answer, in the shape of OpenAI's chat API.
-    fn request(mut self, source: &mut Source) -> Value {
+    /// The request and its answer.
+    fn exchange(mut self, source: &mut Source) -> Exchange {
         let flat = ["gen_ai.prompt.", "gen_ai.completion."];
         let [flat_asked, flat_answered] =
             flat.map(|prefix| messages::flat(&mut self.attributes, prefix));
@@ -222,59 +220,51 @@ impl Span {
         let answered = take(&["gen_ai.output.messages"]).map(parsed);
         let answered = answered.map(|it| messages::list(it, "assistant"));
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
-        let is_choice = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
+        let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
         let mut asked: Vec<Value> = system.into_iter().chain(asked).flat_map(chat).collect();
-        let mut choices = Vec::new();
-        for answer in messages::choices(answered, is_choice.unwrap_or(1)) {
+        let mut answers = Vec::new();
+        for answer in messages::choices(answered, choices.unwrap_or(1)) {
             let mut said = chat(answer);
-            choices.extend(said.pop().map(|message| json!({"message": message})));
+            answers.extend(said.pop());
             // What a tool of the provider's answered.
             asked.extend(said);
         }
-        let prompt = take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]);
-        let completion = take(&[
-            "gen_ai.usage.output_tokens",
-            "gen_ai.usage.completion_tokens",
-        ]);
-        let usage = (prompt.is_some() || completion.is_some()).then(|| {
-            json!({
-                "prompt_tokens": prompt,
-                "completion_tokens": completion,
-                "prompt_tokens_details": {
-                    "cached_tokens": take(&[
-                        "gen_ai.usage.cache_read.input_tokens",
-                        "gen_ai.usage.cache_read_input_tokens",
-                    ]),
-                    "cache_write_tokens": take(&[
-                        "gen_ai.usage.cache_creation.input_tokens",
-                        "gen_ai.usage.cache_creation_input_tokens",
-                    ]),
-                },
-            })
+        let usage = json!({
+            "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
+            "output_tokens": take(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]),
+            "cache_read_tokens": take(&[
+                "gen_ai.usage.cache_read.input_tokens",
+                "gen_ai.usage.cache_read_input_tokens",
+            ]),
+            "cache_write_tokens": take(&[
+                "gen_ai.usage.cache_creation.input_tokens",
+                "gen_ai.usage.cache_creation_input_tokens",
+            ]),
         });
-        let request = json!({
-            "model": take(&["gen_ai.request.model"]),
-            "tools": take(&["gen_ai.tool.definitions"]).map(parsed),
-            "timestamp": self.end.map(|it| it / 1_000_000).and_then(|it| i64::try_from(it).ok()),
-            "messages": asked,
-            "response": {
-                "id": take(&["gen_ai.response.id"]).unwrap_or_else(|| json!(&*self.id)),
-                "model": take(&["gen_ai.response.model"]),
-                "choices": choices,
-                "usage": usage,
-            },
-        });
+        let usage = usage_in(&usage, CachedTokens::Within, source);
+        let id = take(&["gen_ai.response.id"]);
+        let mut value = |key: &str| take(&[key]).unwrap_or_default();
+        let exchange = Exchange {
+            id: id.unwrap_or_else(|| json!(&*self.id)),
+            model: value("gen_ai.request.model"),
+            answered_by: value("gen_ai.response.model"),
+            tools: parsed(value("gen_ai.tool.definitions")),
+            end: self.end.and_then(|it| i64::try_from(it / 1_000_000).ok()),
+            usage: unless_zero(usage),
+            asked,
+            answers,
+        };
         for known in [
             "gen_ai.operation.name",
             "gen_ai.provider.name",
             "gen_ai.system",
         ] {
-            take(&[known]);
+            value(known);
         }
         for key in self.attributes.keys() {
             source.skip(&format!("attribute `{key}`"));
         }
-        request
+        exchange
     }
 }
 

@@ -3,10 +3,11 @@
 //! The calls of one conversation are put in the order in which they began, and are joined like the
 //! requests of a log. Calls that name no conversation are joined by what they say.
 
-use super::conversations::Conversation;
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 use super::requests::{Join, Logged};
+pub(super) use exchange::{Exchange, chat_message, parsed};
+
+mod exchange;
 
 /// One call of a model.
 pub(super) struct Call<T> {
@@ -18,12 +19,12 @@ pub(super) struct Call<T> {
     pub(super) record: T,
 }
 
-/// Joins the calls of a file to sessions; `read` reads the request and the answer of one.
+/// Joins the calls of a file to sessions; `read` reads the record of one.
 pub(super) fn sessions<T>(
     mut calls: Vec<Call<T>>,
     file: &SourceText,
     source: &mut Source,
-    read: impl Fn(T, &mut Assembler),
+    read: impl Fn(T, &mut Source) -> Exchange,
 ) -> Result<Vec<Session>, ImportError> {
     if calls.iter().all(|call| call.start.is_some()) {
         calls.sort_by_key(|call| call.start);
@@ -32,7 +33,8 @@ pub(super) fn sessions<T>(
     let mut known: BTreeMap<Option<Arc<str>>, usize> = BTreeMap::new();
     for call in calls {
         let mut assembler = Assembler::default();
-        read(call.record, &mut assembler);
+        let exchange = read(call.record, &mut assembler.source);
+        exchange.read(&mut assembler);
         if assembler.is_empty() {
             source.skip("call without messages");
             add_counts(source, assembler.source);
@@ -83,24 +85,4 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let messages = [summary, rest].into_iter();
     let messages = messages.filter(|it| !it.content().is_empty());
     messages.map(Arc::new).collect()
-}
-
-/// Reads a call that was brought into the shape of OpenAI's chat API: the request with its
-/// `messages`, and the `response`.
-pub(super) fn read_chat(call: &Value, assembler: &mut Assembler) {
-    let text = call.to_string();
-    let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
-    let messages = around.items("messages");
-    let conversation = Conversation { around, messages };
-    openai_chat::read(conversation, Dialect::Api, assembler);
-}
-
-/// The object or list that a text holds as JSON; any other value as it is.
-pub(super) fn parsed(value: Value) -> Value {
-    match &value {
-        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            serde_json::from_str(text).unwrap_or(value)
-        }
-        _ => value,
-    }
 }

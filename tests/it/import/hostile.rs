@@ -382,6 +382,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("langchain", "*"),
     ("langchain", "*/*"),
     ("langchain", "*/.messages"),
+    ("langfuse", "*"),
+    ("langfuse", "*/.observations"),
     ("locomo", "*"),
     ("locomo", "*/*"),
     ("locomo", "*/*/.conversation"),

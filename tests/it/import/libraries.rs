@@ -438,6 +438,8 @@ proptest! {
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
             ("otlp", "otlp/traces.jsonl"),
+            ("langfuse", "langfuse/trace.json"),
+            ("langfuse", "langfuse/observations.jsonl"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),

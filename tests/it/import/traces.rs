@@ -155,3 +155,107 @@ fn spans_without_messages_are_told_and_log_records_of_a_call_are_enough() {
         ]
     );
 }
+
+#[test]
+fn generations_of_langfuse_are_requests_of_any_library() {
+    let sessions = check(
+        "langfuse/trace.json",
+        "langfuse",
+        &[r#"0 user[typed_user] "Which tree is dry?"
+1 model[] "I look at both rows.", other t1 {"row":1}, other t2 {"row":2} = 300/0/0/0/30
+2 user[] ->t1 "wet, all eleven of them", ->t2 "{\"tree\":4,\"moisture\":0.1}"
+3 model[] "Tree four in row two is dry; row one is wet." = 60/0/0/300/14
+4 user[typed_user] "Water it."
+5 model[] "Watered." = 90/0/0/0/3
+compaction before 4: - 360: (user[typed_user] "So far: tree four in row two is dry, all of row one is wet."), kept 3..4
+skipped: observation AGENT: 1
+skipped: observation TOOL: 1
+"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You tend an orchard.".into()));
+    assert_eq!(sessions[0].tools().len(), 1);
+    check(
+        "langfuse/observations.jsonl",
+        "langfuse",
+        &[
+            r#"0 user[typed_user] "How deep is the well?"
+1 model[] thinking "Measure it.", other w1 {"well":1} = 40/0/0/0/9
+2 user[] ->w1 "12 m"
+3 model[] "12 metres." = 50/0/0/20/4
+skipped: observation SPAN: 1
+"#,
+            r#"0 user[typed_user] "Pump."
+1 model[] "Pumping.", other p1 {} = 5/10/0/80/7
+skipped: key `max_tokens`: 1
+skipped: message key `id`: 1
+skipped: message key `type`: 1
+"#,
+            r#"0 user[typed_user] "Is the gate shut?"
+1 model[] "Yes."
+"#,
+            r#"0 user[typed_user] "Shut it."
+1 model[] "I shut it.", other s1 {"gate":2}
+2 user[] ->s1 "shut"
+3 model[] other s2 {"gate":2} = 31/0/0/0/6
+skipped: message key `additional_kwargs`: 1
+"#,
+        ],
+    );
+}
+
+/// Reads a generation with this input and this output.
+#[track_caller]
+fn check_generation(input: &str, output: &str, expected: &str) {
+    let text = format!(
+        r#"{{"data":[{{"id":"g","traceId":"t","type":"GENERATION","input":{input},"output":{output}}}],"meta":{{}}}}"#
+    );
+    assert!(
+        import::importer("langfuse")
+            .expect("known")
+            .detect(text.as_bytes())
+    );
+    let sessions = read("langfuse", text.as_bytes()).expect("a good file");
+    assert_eq!(outline(&sessions[0]), expected, "{input}");
+    round_trip(&sessions[0]);
+}
+
+#[test]
+fn an_input_or_output_of_another_shape_loses_no_words() {
+    let user = "0 user[typed_user] \"Wind?\"\n";
+    for (output, said) in [
+        (r#""{\"wind\": 3}""#, r#""{\"wind\": 3}""#),
+        (r#"{"wind":3}"#, r#""{\"wind\":3}""#),
+        (r#"{"completion":"3"}"#, r#""3""#),
+        (r#"["3","4"]"#, r#""3""#),
+        (r#"{"content":[{"type":"text","text":"3"}]}"#, r#""3""#),
+        (r#"{"message":{"role":"ai","content":"3"}}"#, r#""3""#),
+        (r#"[[{"role":"model","content":"3"}]]"#, r#""3""#),
+        ("3", r#""3""#),
+        (r#"[{"type":"text","text":"3"}]"#, r#""3""#),
+    ] {
+        let second = if output.starts_with("[\"") {
+            "warning: a response has a second choice, which is left out: 1\n"
+        } else {
+            ""
+        };
+        check_generation(
+            r#""Wind?""#,
+            output,
+            &format!("{user}1 model[] {said}\n{second}"),
+        );
+    }
+    for input in [
+        r#"{"prompt":"Wind?"}"#,
+        r#"{"prompts":["Wind?"]}"#,
+        r#"{"input":[{"role":"human","content":"Wind?"}]}"#,
+        r#""[\"Wind?\"]""#,
+        r#"[[{"type":"human","data":{"content":"Wind?"}}]]"#,
+    ] {
+        check_generation(input, r#""3""#, &format!("{user}1 model[] \"3\"\n"));
+    }
+    check_generation(
+        r#"{"question":"Wind?","messages":[]}"#,
+        r#""3""#,
+        "0 model[] \"3\"\nskipped: key `question`: 1\n",
+    );
+}

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::super::prelude::*;
-use super::{Attributes, parsed};
+use super::super::traces::{chat_message, parsed};
+use super::Attributes;
 
 /// The messages of an attribute: a list, or one message, or the parts or the text of one.
 pub(super) fn list(value: Value, role: &str) -> Vec<Value> {
@@ -88,22 +89,9 @@ pub(super) fn chat(message: Value) -> Vec<Value> {
     let Value::Object(mut message) = message else {
         return vec![message];
     };
-    let role = match message.get("role").and_then(Value::as_str) {
-        Some("model" | "ai") => Some("assistant"),
-        Some("human") => Some("user"),
-        _ => None,
-    };
-    if let Some(role) = role {
-        message.insert("role".to_owned(), json!(role));
-    }
-    let is_result = message.get("role").is_some_and(|role| role == "tool");
-    if is_result && let Some(id) = message.remove("id") {
-        message.insert("tool_call_id".to_owned(), id);
-    }
-    message.remove("finish_reason");
     let parts = match message.remove("parts") {
         Some(Value::Array(parts)) => parts,
-        Some(Value::Null) | None => return vec![message.into()],
+        Some(Value::Null) | None => return vec![chat_message(message.into())],
         Some(other) => vec![other],
     };
     let (mut messages, mut unnamed, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -141,7 +129,7 @@ pub(super) fn chat(message: Value) -> Vec<Value> {
         if !unnamed.is_empty() {
             message.insert("tool_calls".to_owned(), unnamed.into());
         }
-        messages.push(message.into());
+        messages.push(chat_message(message.into()));
     }
     messages
 }
