@@ -50,6 +50,7 @@ mod kept_context;
 mod kimi_cli;
 mod langchain;
 mod langfuse;
+mod langsmith;
 mod lenient;
 mod locomo;
 mod longmemeval;
@@ -96,6 +97,7 @@ pub static IMPORTERS: &[Importer] = &[
     atif::IMPORTER,
     otlp::IMPORTER,
     langfuse::IMPORTER,
+    langsmith::IMPORTER,
     factory_droid::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,

@@ -19,7 +19,8 @@ const MESSAGES: &str = "messages values/messages channel_values/messages \
 pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first() else {
+    // A run of LangSmith has its messages in the same places.
+    let Some(first) = head.first().filter(|it| it.get("run_type").is_none()) else {
         return false;
     };
     let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
@@ -90,14 +91,11 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
             inner.take_list(last)
         });
         match list {
-            // A traced call: each list was asked by itself.
             Some(lists)
                 if !lists.is_empty() && lists.iter().all(|it| it.get().starts_with('[')) =>
             {
-                for (at, list) in lists.into_iter().enumerate() {
-                    let mut messages: Vec<&RawValue> = value.parse_part(list.get())?;
-                    messages.extend(generated(&object, at));
-                    found.push(messages);
+                for list in lists {
+                    found.push(value.parse_part(list.get())?);
                 }
             }
             Some(list) => found.push(list),
@@ -108,13 +106,6 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
         found.push(loose);
     }
     Ok(found)
-}
-
-/// The model's answer to the list of that number, in the trace of a call.
-fn generated<'a>(run: &Object<'a>, at: usize) -> Option<&'a RawValue> {
-    let lists = run.clone().inner("outputs").items("generations");
-    let list = items(lists.get(at)?)?;
-    Object::read(list.first()?)?.take("message")
 }
 
 #[derive(Default)]

@@ -203,6 +203,35 @@ skipped: message key `additional_kwargs`: 1
     );
 }
 
+#[test]
+fn runs_of_langsmith_are_requests_and_show_a_summary() {
+    let sessions = check(
+        "langsmith/runs.jsonl",
+        "langsmith",
+        &[
+            r#"0 user[typed_user] "Is the oven hot?"
+1 model[] "I measure it.", other m1 {"oven":1} = 10/200/0/0/18
+2 user[] ->m1 "231 degrees in the middle, 228 at the door"
+3 model[] "It is hot: 231 degrees." = 60/0/0/200/11
+4 user[typed_user] "Put the bread in."
+5 model[] "It is in." = 90/0/0/0/5
+compaction before 4: - 260: (user[compact_summary] "Summary: the oven was at 231 degrees."), kept 3..4
+skipped: run of chain: 1
+skipped: run of tool: 1
+skipped: run recorded twice: 1
+"#,
+            r#"0 user[typed_user] "Two rolls."
+1 model[] "Here." = 21/0/0/0/2
+skipped: key `id`: 1
+skipped: key `temperature`: 1
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You bake bread.".into()));
+    assert_eq!(sessions[0].model(), Some("oven-model"));
+    assert_eq!(sessions[0].tools().len(), 1);
+}
+
 /// Reads a generation with this input and this output.
 #[track_caller]
 fn check_generation(input: &str, output: &str, expected: &str) {
