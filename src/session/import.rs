@@ -25,6 +25,8 @@ mod assemble;
 mod atif;
 mod benchmark;
 mod bodies;
+mod chatgpt;
+mod claude_ai;
 mod claude_code;
 mod cline;
 mod codex;
@@ -98,6 +100,8 @@ pub static IMPORTERS: &[Importer] = &[
     otlp::IMPORTER,
     langfuse::IMPORTER,
     langsmith::IMPORTER,
+    chatgpt::IMPORTER,
+    claude_ai::IMPORTER,
     factory_droid::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,

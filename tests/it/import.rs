@@ -21,6 +21,7 @@ mod agents;
 mod api_logs;
 mod bodies;
 mod chat;
+mod chats;
 mod claude_code;
 mod codex;
 mod dialects;

@@ -369,6 +369,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("atif", "*"),
     ("anthropic", "*"),
     ("anthropic", "*/.messages"),
+    ("chatgpt", "*"),
+    ("claude-ai", "*"),
     ("cline", "*"),
     ("cline", "*/.messages"),
     ("copilot-cli", "*"),

@@ -443,6 +443,8 @@ proptest! {
             ("langfuse", "langfuse/trace.json"),
             ("langfuse", "langfuse/observations.jsonl"),
             ("langsmith", "langsmith/runs.jsonl"),
+            ("chatgpt", "chatgpt/conversations.json"),
+            ("claude-ai", "claude-ai/conversations.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
