@@ -95,7 +95,7 @@ enum Command {
     Record(record::Args),
     /// List the sessions that agents left on this machine, the newest first
     Sessions(sessions::Args),
-    /// Convert recordings to the native format, to that of a provider's API, or to ATIF
+    /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
     Import(import::Args),
     /// Derive facts from a recording to ask about, and check a file of facts
     Probes(probes::Args),

@@ -37,6 +37,7 @@ pub mod json;
 mod junit;
 pub(crate) mod layout;
 pub mod markdown;
+mod otlp;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plot;

@@ -15,7 +15,7 @@ use super::{
 use crate::record::journal::write_private;
 use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::session::export::{Exported, atif, export};
+use crate::session::export::{Exported, TraceTooLarge, atif, export, otlp};
 use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
@@ -34,8 +34,8 @@ mod tally;
 )]
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes ID.session.jsonl, ID.anthropic.json, ID.openai.json or ID.atif.json for each session, \
-                  and prints one line for each file that was read. A file that cannot be read is \
+    after_help = "Writes ID.session.jsonl, ID.anthropic.json, ID.openai.json, ID.atif.json or ID.otlp.json \
+                  for each session, and prints one line for each file that was read. A file that cannot be read is \
                   reported on standard error; the others are still read."
 )]
 pub(super) struct Args {
@@ -86,6 +86,8 @@ enum OutputFormat {
     Openai,
     /// A trajectory of Harbor, as `ID.atif.json`
     Atif,
+    /// A trace of OpenTelemetry with a span for each call, as `ID.otlp.json`
+    Otlp,
 }
 
 /// A JSON Schema (draft 2020-12) of what `--json` prints.
@@ -222,14 +224,12 @@ impl ImportRun<'_> {
         }
         let session = &recording.session;
         let target = self.target(path, session)?;
-        let mut left_out = BTreeMap::new();
-        write_private(&target, &mut |out| match self.args.to.of(session) {
+        let exported = self.args.to.of(session)?;
+        write_private(&target, &mut |out| match &exported {
             None => native::write(session, out),
-            Some(exported) => {
-                left_out = exported.left_out;
-                out.write_all(exported.json.as_bytes())
-            }
+            Some(exported) => out.write_all(exported.json.as_bytes()),
         })?;
+        let left_out = exported.map_or_else(BTreeMap::new, |it| it.left_out);
         let mut tokens = Tokens::ZERO;
         if let Some(counter) = counter(&self.args.counter) {
             tokens = session.texts().map(|text| counter.count(text)).sum();
@@ -257,6 +257,7 @@ impl ImportRun<'_> {
             OutputFormat::Anthropic => "anthropic.json",
             OutputFormat::Openai => "openai.json",
             OutputFormat::Atif => "atif.json",
+            OutputFormat::Otlp => "otlp.json",
         };
         let target = self.args.output.join(format!("{id}.{end}"));
         if self.written.contains(&target) {
@@ -273,12 +274,13 @@ impl ImportRun<'_> {
 
 impl OutputFormat {
     /// The session in this format; `None` for the native format.
-    fn of(self, session: &Session) -> Option<Exported> {
-        match self {
+    fn of(self, session: &Session) -> Result<Option<Exported>, TraceTooLarge> {
+        Ok(match self {
             Self::Native => None,
             Self::Anthropic => Some(export(session, Provider::Anthropic)),
             Self::Openai => Some(export(session, Provider::OpenAi)),
             Self::Atif => Some(atif(session)),
-        }
+            Self::Otlp => Some(otlp(session)?),
+        })
     }
 }

@@ -5,7 +5,7 @@ use super::plot::{
 };
 use crate::compare::sweep;
 
-use super::{Report, Subject, bmf, comment, csv, html, json, junit, markdown, terminal};
+use super::{Report, Subject, bmf, comment, csv, html, json, junit, markdown, otlp, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -85,6 +85,7 @@ const FORMATS: &[Format] = &[
     Format::new("junit.xml", &[Run, Comparison], Text(junit::render)),
     Format::new("md", &[Run, Comparison], Text(comment::render)),
     Format::new("full.md", &[Run, Comparison], Text(markdown::render)),
+    Format::new("otlp.json", &[Run], Text(otlp::render)),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
     Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),

@@ -19,8 +19,10 @@ use super::wire::{Provider, anthropic_json, object, string};
 use super::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult, ToolSchema};
 
 mod atif;
+mod otlp;
 
 pub use atif::atif;
+pub use otlp::{TraceTooLarge, otlp};
 
 /// A session in the shape of a provider's API, or of another tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

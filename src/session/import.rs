@@ -27,6 +27,8 @@ mod assemble;
 mod atif;
 mod benchmark;
 mod bodies;
+mod chatgpt;
+mod claude_ai;
 mod claude_code;
 mod cline;
 mod codex;
@@ -58,6 +60,8 @@ mod json_bytes;
 mod kept_context;
 mod kimi_cli;
 mod langchain;
+mod langfuse;
+mod langsmith;
 mod lenient;
 mod locomo;
 mod longmemeval;
@@ -69,6 +73,7 @@ mod openai_chat;
 mod openai_responses;
 mod opencode;
 mod openhands;
+mod otlp;
 mod pi;
 mod prelude;
 mod product;
@@ -81,6 +86,7 @@ mod swe_agent;
 mod tau2;
 mod tau_bench;
 pub mod tool_names;
+mod traces;
 mod truth;
 mod usage;
 mod usage_check;
@@ -103,6 +109,11 @@ pub static IMPORTERS: &[Importer] = &[
     codex_exec::IMPORTER,
     pi::IMPORTER,
     atif::IMPORTER,
+    otlp::IMPORTER,
+    langfuse::IMPORTER,
+    langsmith::IMPORTER,
+    chatgpt::IMPORTER,
+    claude_ai::IMPORTER,
     factory_droid::IMPORTER,
     amp::IMPORTER,
     kimi_cli::IMPORTER,

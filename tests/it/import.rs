@@ -21,6 +21,7 @@ mod agents;
 mod api_logs;
 mod bodies;
 mod chat;
+mod chats;
 mod claude_code;
 mod codex;
 mod dialects;
@@ -39,6 +40,7 @@ mod qwen_code;
 mod real_agents;
 mod records;
 mod schema;
+mod traces;
 mod unknown;
 mod views;
 

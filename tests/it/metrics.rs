@@ -5,7 +5,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proctor::metric::CellSummary;
 use proctor::metric::answers::{Answers, ControlCells};
@@ -1037,6 +1037,38 @@ fn files_hold_everything() {
     insta::assert_snapshot!("markdown", markdown::render(&report));
     insta::assert_snapshot!("comment", comment::render(&report));
     insta::assert_snapshot!("json", json::render(&report).unwrap());
+    let trace = report::format(Kind::Run, "out.otlp.json").unwrap();
+    let trace = trace.render(&report).unwrap().remove(0).bytes;
+    let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
+    let spans = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"];
+    let spans = spans.as_array().unwrap();
+    assert_eq!(spans.len(), report.cells.len());
+    let ids: BTreeSet<&str> = spans
+        .iter()
+        .map(|it| it["spanId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), spans.len());
+    let shown = |event: &serde_json::Value| {
+        assert_eq!(event["name"], "gen_ai.evaluation.result");
+        let pairs = event["attributes"].as_array().unwrap().iter();
+        let pairs = pairs.map(|it| {
+            let value = it["value"].as_object().unwrap().values().next().unwrap();
+            format!("{} {value}", it["key"].as_str().unwrap())
+        });
+        format!(
+            "{} {}",
+            event["timeUnixNano"],
+            pairs.collect::<Vec<_>>().join(", ")
+        )
+    };
+    let died = spans.iter().find(|it| it["status"]["code"] == 2).unwrap();
+    let events: Vec<String> = died["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(shown)
+        .collect();
+    insta::assert_snapshot!("otlp", format!("{}\n{}", died["status"], events.join("\n")));
     for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
         for ending in report::endings(kind) {
             let format = report::format(kind, &format!("out.{ending}")).unwrap();
@@ -1047,6 +1079,7 @@ fn files_hold_everything() {
     for (name, ending) in [
         ("out.MD", Some("md")),
         ("out.bmf.json", Some("bmf.json")),
+        ("out.otlp.json", Some("otlp.json")),
         ("a.b.SAVINGS.SVG", Some("savings.svg")),
         ("tokens.svg", Some("tokens.svg")),
         ("out.svg", None),

@@ -19,7 +19,8 @@ const MESSAGES: &str = "messages values/messages channel_values/messages \
 pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first() else {
+    // A run of LangSmith has its messages in the same places.
+    let Some(first) = head.first().filter(|it| it.get("run_type").is_none()) else {
         return false;
     };
     let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
@@ -32,19 +33,24 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for messages in conversations(&values)? {
-        let mut reading = Reading::default();
-        for raw in messages {
-            reading.message(raw);
-        }
-        let system = std::mem::take(&mut reading.system);
-        reading.assembler.header.system = system_text(&system, &mut reading.assembler);
-        let id = file.id.clone();
-        sessions.extend(reading.assembler.finish(id, &file.path)?);
+        sessions.extend(read(messages).finish(file.id.clone(), &file.path)?);
     }
     Ok(sessions)
 }
 
-fn is_message(value: &Value) -> bool {
+/// Reads the messages of a conversation.
+pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
+    let mut reading = Reading::default();
+    for raw in messages {
+        reading.message(raw);
+    }
+    let system = std::mem::take(&mut reading.system);
+    reading.assembler.header.system = system_text(&system, &mut reading.assembler);
+    reading.assembler
+}
+
+/// Whether a value is a message of the library's.
+pub(super) fn is_message(value: &Value) -> bool {
     let text = |at: &str| value.pointer(at).and_then(Value::as_str);
     let has = |at: &str| value.pointer(at).is_some();
     let kind = text("/type").unwrap_or_default();
@@ -85,14 +91,11 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
             inner.take_list(last)
         });
         match list {
-            // A traced call: each list was asked by itself.
             Some(lists)
                 if !lists.is_empty() && lists.iter().all(|it| it.get().starts_with('[')) =>
             {
-                for (at, list) in lists.into_iter().enumerate() {
-                    let mut messages: Vec<&RawValue> = value.parse_part(list.get())?;
-                    messages.extend(generated(&object, at));
-                    found.push(messages);
+                for list in lists {
+                    found.push(value.parse_part(list.get())?);
                 }
             }
             Some(list) => found.push(list),
@@ -103,13 +106,6 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
         found.push(loose);
     }
     Ok(found)
-}
-
-/// The model's answer to the list of that number, in the trace of a call.
-fn generated<'a>(run: &Object<'a>, at: usize) -> Option<&'a RawValue> {
-    let lists = run.clone().inner("outputs").items("generations");
-    let list = items(lists.get(at)?)?;
-    Object::read(list.first()?)?.take("message")
 }
 
 #[derive(Default)]
@@ -237,7 +233,9 @@ impl Reading {
         let own = fields.take_text("id");
         let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
         let model = metadata.take_text("model_name");
-        let record = AssistantRecord::of(blocks, None).by(
+        // A trace knows when the message was there.
+        let time = fields.take_time("timestamp", &mut self.assembler);
+        let record = AssistantRecord::of(blocks, time).by(
             call,
             model.or_else(|| metadata.take_text("model")),
             usage,

@@ -65,7 +65,8 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn conversation(&mut self, conversation: Conversation<'_>) {
+    /// Reads a request, with its response where there is one.
+    pub(super) fn conversation(&mut self, conversation: Conversation<'_>) {
         let Conversation {
             mut around,
             messages,

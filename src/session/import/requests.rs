@@ -16,9 +16,11 @@ use super::assemble::{ORPHANS, add_counts};
 use super::kept_context;
 use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag};
 use crate::units::{ApiCallId, ContentHash, Tokens};
+use agent::Agent;
 pub(super) use look::Look;
-use said::{holds_answer, summary_in, tag_acknowledgements, text, written};
+use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text, written};
 
+mod agent;
 mod look;
 mod said;
 
@@ -219,32 +221,6 @@ struct Thread {
     is_answered: bool,
     /// It was sent, and the response was not an answer.
     is_failed: bool,
-}
-
-/// Identifies an agent across its requests: its tools, system prompt and cache key.
-struct Agent {
-    tools: ContentHash,
-    system: ContentHash,
-    cache_key: Option<Arc<str>>,
-}
-
-impl Agent {
-    fn of(session: &Session, cache_key: Option<Arc<str>>) -> Self {
-        let tools = session.parts.tools.iter();
-        let tools: String = tools.map(|tool| tool.definition.as_str()).collect();
-        let system = session.parts.system.as_deref().unwrap_or_default();
-        Self {
-            tools: ContentHash::of(tools.as_bytes()),
-            system: ContentHash::of(system.as_bytes()),
-            cache_key,
-        }
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        // A product may say what its system prompt said elsewhere, once it has compacted.
-        let is_of_key = self.cache_key.is_some() && self.cache_key == other.cache_key;
-        self.tools == other.tools && (self.system == other.system || is_of_key)
-    }
 }
 
 /// A message of a context.
@@ -450,7 +426,7 @@ impl Thread {
         let found = found.filter(|(at, _)| is_certain || self.calls_a_tool(*at));
         let found = found.count();
         let mut rest = asked[begun..].iter();
-        let is_summed_up = rest.any(|it| holds_answer(it, answers));
+        let is_summed_up = rest.any(|it| is_summary(it) || holds_answer(it, answers));
         (found > 0 || is_summed_up).then_some(begun + found)
     }
 
@@ -487,6 +463,11 @@ impl Thread {
             .next_back();
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
+        let last = parts.messages.split_last();
+        let is_last_new = last.is_some_and(|(last, front)| {
+            !is_summary(last) && front.iter().any(|it| is_summary(it))
+        });
+        let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
         let mut left = Vec::new();
         let mut added = Vec::new();
         let (of_answer, known): (Vec<_>, Vec<_>) = parts
@@ -503,7 +484,9 @@ impl Thread {
             match places[index] {
                 Some((place, true)) => Recorded::keep(place, &mut left),
                 Some((place, false)) => left.push(self.edited(place, message)),
-                None if is_behind(index) && (ends_whole || self.answers_last(&message)) => {
+                None if is_behind(index)
+                    && (ends_whole || follows_summary(index) || self.answers_last(&message)) =>
+                {
                     added.push(message);
                 }
                 None => left.push(written(&message, answers, asked)),

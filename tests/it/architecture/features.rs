@@ -123,6 +123,8 @@ const FEATURES: &[Feature] = &[
             ("compare/prices", "cost_savings"),
             // The evaluator of that name.
             ("metric/noise", "survival"),
+            // How a session ended has a label of its own.
+            ("report/otlp", "completion"),
             // Columns of probe items.
             ("report/columns", "survival survival_compacted"),
             // The axes of a verdict, and what its sentences name besides.
@@ -206,6 +208,8 @@ const FEATURES: &[Feature] = &[
             ("*", "csv json jsonl"),
             // It is empty without a gate.
             ("cli/comparison", "junit.xml"),
+            // A session is written in a file of that ending too.
+            ("cli/import", "otlp.json"),
             // Not every build has it.
             ("cli/report", "parquet"),
             ("report", "parquet"),

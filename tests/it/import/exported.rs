@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proctor::session::export::{atif, export};
+use proctor::session::export::{atif, export, otlp};
 use proctor::session::import;
 use proctor::session::import::tool_names::class_of;
 use proctor::session::wire::Provider;
@@ -256,5 +256,70 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
         }
         let steps = |json: &str| serde_json::from_str::<Value>(json).expect("JSON")["steps"].take();
         assert_eq!(steps(&atif(read).json), steps(&exported.json), "{name}");
+    }
+}
+
+/// The texts of a message without their spaces: JSON is laid out anew.
+fn dense(message: &Message) -> Vec<String> {
+    let texts = message.model_text().iter();
+    texts.map(|text| text.replace(' ', "")).collect()
+}
+
+/// What the spans of a trace hold of a session comes back: words, calls, results, bills, models and
+/// compactions.
+#[test]
+fn a_session_that_is_exported_as_a_trace_is_read_again() {
+    for (name, compactions) in [
+        ("claude-code/split-calls.jsonl", 0),
+        ("claude-code/compaction.jsonl", 1),
+        ("qwen-code/chat.jsonl", 2),
+        ("factory-droid/session.jsonl", 1),
+        ("opencode/pruned-and-compacted.json", 2),
+        ("anthropic/request.json", 0),
+        ("otlp/traces.jsonl", 1),
+        ("langchain/messages_to_dict.json", 0),
+    ] {
+        let sessions = import::load(&fixture(name)).expect("a good file");
+        let session = &sessions[0];
+        let exported = otlp(session).expect("small");
+        let again = otlp(session).expect("small");
+        assert_eq!(exported, again);
+        let read = super::read("otlp", exported.json.as_bytes()).expect("a good trace");
+        let [read] = &read[..] else {
+            panic!("{name}: {} sessions", read.len());
+        };
+        let calls = |session: &Session| -> Vec<String> {
+            let messages = session.calls().iter().map(|at| &session.messages()[*at]);
+            let calls = messages.map(|it| {
+                let usage = it.usage.unwrap_or_default();
+                let model = it.model.as_deref().or(session.model());
+                let cached = usage.cache_read;
+                format!(
+                    "{:?} {} {} {} {cached}",
+                    dense(it),
+                    model.unwrap_or_default(),
+                    usage.prompt(),
+                    usage.output
+                )
+            });
+            calls.collect()
+        };
+        assert_eq!(calls(read), calls(session), "{name}");
+        assert_eq!(read.system(), session.system(), "{name}");
+        let tools = |session: &Session| -> Vec<Arc<str>> {
+            session.tools().iter().map(|it| it.name.clone()).collect()
+        };
+        assert_eq!(tools(read), tools(session), "{name}");
+        let end = session.calls().last().map_or(0, |last| last + 1);
+        assert_eq!(read.messages().len(), end, "{name}");
+        for (own, other) in session.messages()[..end].iter().zip(read.messages()) {
+            assert_eq!(other.role(), own.role(), "{name}");
+            // What a compaction left at its end is part of the user's next message.
+            let is_same = own.content().len() == other.content().len() || compactions > 0;
+            let told = dense(other);
+            let is_told = dense(own).iter().all(|text| told.contains(text));
+            assert!(is_same && is_told, "{name}: {other:?}");
+        }
+        assert_eq!(read.compactions().len(), compactions, "{name}");
     }
 }

@@ -439,8 +439,10 @@ warning: tool arguments are no JSON; they are kept as a string: 1
         let claimed: Vec<&str> = claimed
             .map(proctor::session::import::Importer::format)
             .collect();
-        assert_eq!(claimed, ["langchain"], "{text}");
-        let sessions = read("langchain", text.as_bytes()).expect("a good file");
+        let is_run = text.contains("run_type");
+        let format = if is_run { "langsmith" } else { "langchain" };
+        assert_eq!(claimed, [format], "{text}");
+        let sessions = read(format, text.as_bytes()).expect("a good file");
         assert_eq!(outline(&sessions[0]), expected, "{text}");
     }
 }
@@ -639,6 +641,12 @@ proptest! {
             ("iflow", "iflow/session.jsonl"),
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
+            ("otlp", "otlp/traces.jsonl"),
+            ("langfuse", "langfuse/trace.json"),
+            ("langfuse", "langfuse/observations.jsonl"),
+            ("langsmith", "langsmith/runs.jsonl"),
+            ("chatgpt", "chatgpt/conversations.json"),
+            ("claude-ai", "claude-ai/conversations.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("grok-build", "grok-build/chat_history.jsonl"),
             ("kimi-cli", "kimi-cli/wire.jsonl"),

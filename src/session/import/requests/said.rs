@@ -36,6 +36,11 @@ pub(super) fn written(
     Recorded::Written(Arc::new((**message).clone().with_tags(tags)))
 }
 
+/// Whether the log says that a message is a summary.
+pub(super) fn is_summary(message: &Message) -> bool {
+    message.has_tag(Tag::CompactSummary)
+}
+
 /// Whether a message of the user's holds an answer of the model.
 pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     if message.role() != Role::User || answers.is_empty() {

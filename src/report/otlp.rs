@@ -1,0 +1,188 @@
+//! A trace of OpenTelemetry in JSON: a span for each cell, with its metrics and probe items as events
+//! `gen_ai.evaluation.result`, for a collector or a tool that shows traces.
+//!
+//! Ids are hashes of the run's fingerprint and of the cell. A run records no time of day, so that
+//! equal runs have equal reports: the trace begins in 1970, and each call of a session is a second.
+
+use serde_json::{Value, json};
+
+use super::columns::{self, ValueReader};
+use super::{AskedItem, Report, display, escape};
+use crate::metric::{CellSummary, METRICS};
+use crate::units::ContentHash;
+
+pub(super) fn render(report: &Report) -> String {
+    let run = report.run.as_ref();
+    let fingerprint = run.map_or("", |run| &*run.fingerprint);
+    let trace = ContentHash::of(fingerprint).hex(32);
+    let mut items = report.asked_items().into_iter();
+    let cells = report.cells.iter().zip(&report.records);
+    let spans: Vec<Value> = cells
+        .map(|(cell, record)| {
+            let items = items.by_ref().take(record.probes.len());
+            span(&trace, cell, items)
+        })
+        .collect();
+    let resource = [
+        text("service.name", "proctor"),
+        text("service.version", run.map_or("", |run| &*run.proctor)),
+        text("proctor.scenario", run.map_or("", |run| &*run.scenario)),
+        text("proctor.run", fingerprint),
+    ];
+    let resource = json!({"attributes": resource});
+    let spans: Vec<String> = spans.iter().map(Value::to_string).collect();
+    escape::json(&format!(
+        "{{\"resourceSpans\":[{{\"resource\":{resource},\
+         \"scopeSpans\":[{{\"scope\":{{\"name\":\"proctor\"}},\"spans\":[\n{}\n]}}]}}]}}\n",
+        spans.join(",\n")
+    ))
+}
+
+fn span<'a>(trace: &str, cell: &CellSummary, items: impl Iterator<Item = AskedItem<'a>>) -> Value {
+    let key = json!([trace, cell.session, cell.strategy, cell.repeat]);
+    let mut events = results(cell);
+    for item in items {
+        events.extend(probed(&item));
+    }
+    let mut span = json!({
+        "traceId": trace,
+        "spanId": ContentHash::of_values([key]).hex(16),
+        "name": format!("evaluate {}", cell.strategy),
+        "kind": 1,
+        "startTimeUnixNano": "0",
+        "endTimeUnixNano": time(cell.completion.reached),
+        "attributes": [
+            text("gen_ai.conversation.id", &cell.session),
+            text("proctor.strategy", &cell.strategy),
+            text("proctor.arm", &display::name_of(&cell.arm)),
+            number("proctor.repeat", cell.repeat as usize),
+        ],
+        "events": events,
+    });
+    if let Some(end) = ended_early(cell) {
+        span["status"] = json!({"code": 2, "message": end});
+    }
+    span
+}
+
+/// How a cell ended before its last call.
+fn ended_early(cell: &CellSummary) -> Option<String> {
+    let at = &cell.completion;
+    let died = at
+        .died_at
+        .map(|call| format!("the prompt no longer fitted at call {call}"));
+    died.or_else(|| Some(format!("the strategy failed at call {}", at.failed_at?)))
+}
+
+/// The metrics that the cell has a value of.
+fn results(cell: &CellSummary) -> Vec<Value> {
+    let at = cell.completion.reached;
+    let doc = |name: &str| {
+        METRICS
+            .iter()
+            .find(|metric| metric.name == name)
+            .map(|it| it.doc)
+    };
+    let label = match (cell.completion.died_at, cell.completion.failed_at) {
+        (Some(_), _) => "died",
+        (None, Some(_)) => "failed",
+        (None, None) => "completed",
+    };
+    let share = cell.completion.share();
+    let mut events = vec![event(
+        at,
+        "completion",
+        share,
+        Some(label),
+        doc("completion"),
+        [],
+    )];
+    for column in columns::cells() {
+        let value = match &column.read {
+            ValueReader::Number(read) => read(cell),
+            ValueReader::Count(read) => read(cell).map(|count| count as f64),
+            ValueReader::Text(_) => None,
+        };
+        if let (Some(value), Some(doc)) = (value, doc(column.name)) {
+            events.push(event(at, column.name, Some(value), None, Some(doc), []));
+        }
+    }
+    events
+}
+
+/// Whether the value of a probe item is in the prompt, and how the reader answered.
+fn probed((item, asked): &AskedItem<'_>) -> Vec<Value> {
+    let (_, item) = item;
+    let about = || {
+        [
+            text("proctor.probe", &item.probe),
+            text("proctor.probe.kind", item.kind.name()),
+            number("proctor.probe.percent", usize::from(item.percent)),
+        ]
+    };
+    let found = &item.survival;
+    let lost = found.lost_at.as_ref();
+    let lost = lost.map(|it| format!("lost at call {} by {}: {}", it.call, it.stage, it.reason));
+    let fate = display::name_of(&found.fate);
+    let (score, lost) = (Some(found.score), lost.as_deref());
+    let mut events = vec![event(
+        item.call,
+        "probe.survival",
+        score,
+        Some(&fate),
+        lost,
+        about(),
+    )];
+    if let Some(verdict) = item.verdict() {
+        let scored = verdict.scored();
+        let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
+        let score = scored.map(|(score, _)| score);
+        let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
+        let asked = asked.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
+        let answer = answer.map(|it| format!("Answer: {it}"));
+        let said = [asked, answer].into_iter().flatten().collect::<String>();
+        let said = Some(&*said).filter(|it| !it.is_empty());
+        events.push(event(
+            item.call,
+            "probe.answer",
+            score,
+            Some(&label),
+            said,
+            about(),
+        ));
+    }
+    events
+}
+
+fn event<const N: usize>(
+    call: usize,
+    name: &str,
+    score: Option<f64>,
+    label: Option<&str>,
+    explanation: Option<&str>,
+    about: [Value; N],
+) -> Value {
+    let mut attributes = vec![text("gen_ai.evaluation.name", name)];
+    if let Some(score) = score {
+        let value = json!({"doubleValue": score});
+        attributes.push(json!({"key": "gen_ai.evaluation.score.value", "value": value}));
+    }
+    attributes.extend(label.map(|it| text("gen_ai.evaluation.score.label", it)));
+    attributes.extend(explanation.map(|it| text("gen_ai.evaluation.explanation", it)));
+    attributes.extend(about);
+    let time = time(call);
+    json!({"timeUnixNano": time, "name": "gen_ai.evaluation.result", "attributes": attributes})
+}
+
+/// The time of a call: a second each.
+fn time(call: usize) -> String {
+    (call as u64).saturating_mul(1_000_000_000).to_string()
+}
+
+fn text(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn number(key: &str, value: usize) -> Value {
+    json!({"key": key, "value": {"intValue": value.to_string()}})
+}

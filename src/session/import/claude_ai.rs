@@ -1,0 +1,221 @@
+//! Exports of claude.ai: `conversations.json`, a list of conversations with `chat_messages`.
+//!
+//! Anthropic documents no format. The shape is that of `brandtcormorant/claude-json-schema`, of what
+//! `socketteer/Claude-Conversation-Exporter` saves, and of exports in public repositories.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A message of the assistant's holds a whole turn: each result of a tool in it ends a call.
+//! - Messages may form a tree. A conversation is the branch of `current_leaf_message_uuid`, or else of
+//!   the last message.
+//! - Calls and results of older exports have no ids, and are paired by their order.
+//! - The text of an attachment was part of the prompt. Other files are only named, and counted.
+//! - There is no bill, no system prompt, and in an export no model.
+
+use super::prelude::*;
+use std::collections::VecDeque;
+
+pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import);
+
+/// How the parent of a first message begins.
+const ROOT: &str = "00000000-0000";
+
+fn detect(head: &Head) -> bool {
+    let is_conversation = |it: &Value| it["chat_messages"].is_array();
+    head.first_item().is_some_and(is_conversation)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            let mut conversation = Object::read(raw).unwrap_or_default();
+            let Some(messages) = conversation.take_list("chat_messages") else {
+                source.not_understood("value that is no conversation");
+                continue;
+            };
+            let mut reading = Reading::default();
+            let model = conversation.take_text("model");
+            reading.assembler.header.model = model.map(|it| it.to_string());
+            let leaf = conversation.take_text("current_leaf_message_uuid");
+            for raw in branch(messages, leaf, &mut reading.assembler) {
+                reading.message(raw);
+            }
+            if reading.assembler.is_empty() {
+                source.skip("conversation without messages");
+            }
+            let session = reading.assembler.finish(file.id.clone(), &file.path)?;
+            sessions.extend(session);
+        }
+    }
+    Ok(sessions)
+}
+
+/// The messages of the current branch; all of them where they form no whole tree.
+fn branch<'a>(
+    messages: Vec<&'a RawValue>,
+    leaf: Option<Arc<str>>,
+    assembler: &mut Assembler,
+) -> Vec<&'a RawValue> {
+    let links = messages.iter().map(|raw| {
+        let mut message = Object::read(raw).unwrap_or_default();
+        (
+            message.take_text("uuid"),
+            message.take_text("parent_message_uuid"),
+        )
+    });
+    let links: Vec<(Option<Arc<str>>, Option<Arc<str>>)> = links.collect();
+    let names = links.iter().enumerate();
+    let places: BTreeMap<&str, usize> = names
+        .filter_map(|(at, (name, _))| Some((&**name.as_ref()?, at)))
+        .collect();
+    let last = messages.len().checked_sub(1);
+    let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
+    let mut path = BTreeSet::new();
+    let parent = |at: usize| {
+        links[at]
+            .1
+            .as_ref()
+            .and_then(|it| places.get(&**it).copied())
+    };
+    climb(leaf, parent, &mut path);
+    let is_root = |at: &usize| links[*at].1.as_ref().is_some_and(|it| it.starts_with(ROOT));
+    if !path.iter().any(is_root) {
+        return messages;
+    }
+    for _ in path.len()..messages.len() {
+        assembler.skip("message of another branch");
+    }
+    let own = messages.into_iter().enumerate();
+    own.filter_map(|(at, raw)| path.contains(&at).then_some(raw))
+        .collect()
+}
+
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    /// Calls that were made without an id, and those that are not answered.
+    unnamed: usize,
+    open: VecDeque<Arc<str>>,
+}
+
+impl Reading {
+    fn message(&mut self, raw: &RawValue) {
+        let Some(mut message) = Object::read(raw) else {
+            return self.assembler.unknown("message that is no object");
+        };
+        let time = message.take_time("created_at", &mut self.assembler);
+        let sender = message.take_text("sender");
+        let text = message.take_text("text").filter(|it| !it.is_empty());
+        let parts = message.items("content");
+        match sender.as_deref() {
+            Some("assistant") => {
+                let name = message.take_text("uuid").unwrap_or_default();
+                let text = text.filter(|_| parts.is_empty());
+                self.turn(&name, parts, text, time);
+            }
+            Some("human") => {
+                let mut said = self.attachments(&mut message);
+                for raw in &parts {
+                    let source = &mut self.assembler.source;
+                    said.push(content::part(raw, Speaker::User, source));
+                }
+                said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
+                self.assembler.hear(None, said, time, [Tag::TypedUser]);
+            }
+            sender => {
+                let what = format!("message of {}", sender.unwrap_or("nobody"));
+                self.assembler.hear_unknown(&what, raw, time);
+            }
+        }
+    }
+
+    /// A turn of the assistant's: calls, and what the tools answered between them.
+    fn turn(
+        &mut self,
+        name: &str,
+        parts: Vec<&RawValue>,
+        text: Option<Arc<str>>,
+        time: Option<Timestamp>,
+    ) {
+        let mut said: Vec<ContentBlock> = text.map(ContentBlock::Text).into_iter().collect();
+        let mut calls = 0;
+        for raw in parts {
+            let mut part = Object::read(raw).unwrap_or_default();
+            match part.take_text("type").as_deref() {
+                Some("tool_use") => said.push(self.tool_use(raw, part)),
+                Some("tool_result") => {
+                    self.call(name, calls, &mut said, time);
+                    calls += 1;
+                    let result = self.result(part);
+                    self.assembler.hear(None, vec![result], None, []);
+                }
+                Some("token_budget") => self.assembler.skip("token_budget"),
+                _ => {
+                    let source = &mut self.assembler.source;
+                    said.push(content::part(raw, Speaker::Assistant, source));
+                }
+            }
+        }
+        self.call(name, calls, &mut said, time);
+    }
+
+    /// Ends a call of the model's, if it said anything.
+    fn call(
+        &mut self,
+        name: &str,
+        place: usize,
+        said: &mut Vec<ContentBlock>,
+        time: Option<Timestamp>,
+    ) {
+        if !said.is_empty() {
+            let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
+            let record = AssistantRecord::of(std::mem::take(said), time);
+            self.assembler.assistant(None, record.by(id, None, None));
+        }
+    }
+
+    fn tool_use(&mut self, raw: &RawValue, mut part: Object<'_>) -> ContentBlock {
+        let Some(name) = part.take_text("name") else {
+            return content::unknown("tool_use", raw, &mut self.assembler.source);
+        };
+        let id = part.take_text("id").unwrap_or_else(|| {
+            self.unnamed += 1;
+            format!("unnamed-call-{}", self.unnamed).into()
+        });
+        self.open.push_back(id.clone());
+        ContentBlock::tool_use(id, name, input(part.take("input")))
+    }
+
+    fn result(&mut self, mut part: Object<'_>) -> ContentBlock {
+        let first = self.open.front().cloned();
+        let id = part.take_text("tool_use_id").or(first);
+        let id = id.unwrap_or_else(|| "unnamed-result".into());
+        self.open.retain(|open| *open != id);
+        let told = content::blocks(
+            part.take("content"),
+            Speaker::Tool,
+            &mut self.assembler.source,
+        );
+        ContentBlock::tool_result(id, told, part.take_flag("is_error"))
+    }
+
+    /// The texts of attached files.
+    fn attachments(&mut self, message: &mut Object<'_>) -> Vec<ContentBlock> {
+        let mut texts = Vec::new();
+        for raw in message.items("attachments") {
+            let mut file = Object::read(raw).unwrap_or_default();
+            match file
+                .take_text("extracted_content")
+                .filter(|it| !it.is_empty())
+            {
+                Some(text) => texts.push(ContentBlock::Text(text)),
+                None => self.assembler.skip("attachment without its text"),
+            }
+        }
+        for _ in message.items("files") {
+            self.assembler.skip("file that is only named");
+        }
+        texts
+    }
+}

@@ -1,0 +1,141 @@
+//! Langfuse's exports: observations in a list or one per line, pages of its API, and traces with
+//! their observations.
+//!
+//! Each generation is a request with its context. The shape is that of `langfuse/langfuse`,
+//! `fern/apis/server/definition/commons.yml` (commit 0010e28), and of the fields that the documentation
+//! lists for exports to blob storage, which have their words joined by underscores.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Inputs and outputs are what the instrumented library gave: [`traces`] reads them.
+//! - A session is a conversation. Without one, calls are joined by what they say.
+//! - Details of the usage are counted apart from its input, unless its total says otherwise.
+//! - Other observations (spans, tools, agents) and the input and output of a trace repeat what the
+//!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
+
+use serde_json::Map;
+
+use super::prelude::*;
+use super::traces::{self, Call, Exchange};
+
+pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
+
+/// Types of observations.
+const TYPES: &str =
+    "GENERATION SPAN EVENT AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL";
+
+fn detect(head: &Head) -> bool {
+    let Some(first) = head.first_item() else {
+        return false;
+    };
+    let lists = ["/observations/0", "/data/0"];
+    let mut inner = lists.iter().filter_map(|at| first.pointer(at));
+    is_observation(first) || inner.any(is_observation)
+}
+
+fn is_observation(value: &Value) -> bool {
+    let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    let kind = value["type"].as_str().unwrap_or_default();
+    let marks = [
+        "usageDetails",
+        "usage_details",
+        "parentObservationId",
+        "parent_observation_id",
+    ];
+    has(&["traceId", "trace_id"]) && (is_one_of(TYPES, kind) || has(&marks))
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut calls = Vec::new();
+    let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        // Lists and traces, with the session that they are of.
+        let mut open = vec![(raw, None)];
+        while let Some((raw, session)) = open.pop() {
+            if let Some(inner) = items(raw) {
+                open.extend(inner.into_iter().rev().map(|raw| (raw, session.clone())));
+                continue;
+            }
+            let Some(mut object) = Object::read(raw) else {
+                source.not_understood("value that is no observation");
+                continue;
+            };
+            let mut trace = object.inner("trace");
+            let own = text(&mut object, ["sessionId", "session_id"]);
+            let session = own
+                .or(text(&mut trace, ["sessionId", "session_id"]))
+                .or(session);
+            if let Some(raw) = object.take("observations").or_else(|| object.take("data")) {
+                open.push((raw, session));
+                continue;
+            }
+            let key = ["id", "input", "output"].map(|key| object.get(key).map(RawValue::get));
+            if !seen.insert(key) {
+                source.skip("observation recorded twice");
+            } else if is_generation(&object) {
+                let start = text(&mut object, ["startTime", "start_time"]);
+                let start = start.and_then(|it| time_or_local(&it));
+                calls.push(Call {
+                    conversation: session,
+                    start: start.map(|(time, _)| i128::from(time.0) * 1_000_000),
+                    record: object,
+                });
+            } else {
+                let kind = object.take_text("type");
+                let kind = kind.unwrap_or_else(|| "unknown type".into());
+                source.skip(&format!("observation {kind}"));
+            }
+        }
+    }
+    traces::sessions(calls, file, source, exchange)
+}
+
+fn is_generation(object: &Object<'_>) -> bool {
+    match object.text("type") {
+        Some(kind) => kind.eq_ignore_ascii_case("generation"),
+        None => object.has("input") || object.has("output"),
+    }
+}
+
+/// Takes the text out that is under one of these keys.
+fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
+    let text = keys.iter().find_map(|key| object.take_text(key));
+    text.filter(|it| !it.is_empty())
+}
+
+fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
+    let end = text(&mut call, ["endTime", "end_time"]);
+    let model = call.take("model");
+    let model = model.or_else(|| call.take("providedModelName"));
+    let model = model.or_else(|| call.take("provided_model_name"));
+    let usage = call
+        .take("usageDetails")
+        .or_else(|| call.take("usage_details"));
+    let usage = usage
+        .filter(|it| it.get() != "{}")
+        .or_else(|| call.take("usage"));
+    let mut exchange = Exchange {
+        id: call.take("id").map(value).unwrap_or_default(),
+        model: model.map(value).unwrap_or_default(),
+        end: end.and_then(|it| Some(time_or_local(&it)?.0.0)),
+        usage: usage.and_then(|raw| billed(&traces::parsed(value(raw)), source)),
+        ..Exchange::default()
+    };
+    exchange.ask(call.take("input").map(value).unwrap_or_default(), source);
+    exchange.answer(call.take("output").map(value).unwrap_or_default(), source);
+    exchange
+}
+
+fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
+    let counters: &Map<String, Value> = usage.as_object()?;
+    let count = |key: &str| counters.get(key).and_then(Value::as_u64);
+    let sum = count("input")
+        .unwrap_or_default()
+        .checked_add(count("output").unwrap_or_default());
+    let cached = if count("total").is_some() && count("total") == sum {
+        CachedTokens::Within
+    } else {
+        CachedTokens::Apart
+    };
+    unless_zero(usage_in(usage, cached, source))
+}

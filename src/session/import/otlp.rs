@@ -1,0 +1,318 @@
+//! OpenTelemetry's traces of generative models: OTLP in JSON, one object or one per line, as the
+//! file exporter of the collector writes it.
+//!
+//! Each span of a call is a request with its context. The shape is that of
+//! `open-telemetry/semantic-conventions-genai`, `docs/gen-ai/` (commit 002c8a6): attributes of the
+//! span, or the event with the details of a call, in the span or as a log record. Older forms are
+//! read too: the events of one message each (version 1.36), and the flat attributes of `OpenLLMetry`.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Spans of tools, agents and workflows repeat the messages of the calls, and are skipped.
+//! - Attributes of messages are structured, or JSON in a text.
+//! - The messages of an output are one answer, unless several were asked for.
+//! - `gen_ai.usage.input_tokens` includes the cached tokens.
+//! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
+
+use serde_json::json;
+
+use super::prelude::*;
+use super::traces::{self, Call, Exchange, parsed};
+use messages::chat;
+
+mod messages;
+
+type Attributes = BTreeMap<String, Value>;
+
+pub(super) const IMPORTER: Importer = Importer::new("otlp", detect, import);
+
+/// Where spans and log records are.
+const SPANS: [&str; 3] = ["resourceSpans", "scopeSpans", "spans"];
+const LOGS: [&str; 3] = ["resourceLogs", "scopeLogs", "logRecords"];
+
+/// Operations that call a model.
+const CALLS: &str = "chat generate_content text_completion";
+
+/// The event that holds all messages of a call.
+const DETAILS: &str = "gen_ai.client.inference.operation.details";
+
+fn detect(head: &Head) -> bool {
+    let is_export = |it: &Value| it[SPANS[0]].is_array() || it[LOGS[0]].is_array();
+    head.values.iter().take(20).any(is_export) || head.first_item().is_some_and(is_export)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let (mut calls, mut logs) = (Vec::new(), Vec::new());
+    let mut known: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let values = file.values(source)?;
+    for value in &values {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            logs.extend(records(raw, LOGS, source));
+            for raw in records(raw, SPANS, source) {
+                if !seen.insert(raw.get()) {
+                    source.skip("span recorded twice");
+                } else if let Some(call) = span(raw, source) {
+                    known.insert(call.record.id.clone(), calls.len());
+                    calls.push(call);
+                }
+            }
+        }
+    }
+    for raw in logs {
+        let mut log = Object::read(raw).unwrap_or_default();
+        let mut fields = attributes(&mut log);
+        let name = log.take_text("eventName");
+        let name = name.or_else(|| text(&mut fields, "event.name"));
+        if let Some(Value::Object(body)) = log.take("body").map(|raw| any(&value(raw))) {
+            fields.extend(body);
+        }
+        let id = log.take_text("spanId").filter(|id| !id.is_empty());
+        let time = log.take("timeUnixNano").and_then(nanoseconds);
+        match (id.as_ref().and_then(|id| known.get(id)), name.as_deref()) {
+            (Some(at), Some(name)) => calls[*at].record.event(name, fields, source),
+            (None, Some(DETAILS)) => calls.push(call(id, [time, time], fields)),
+            _ => source.skip("log record of no call"),
+        }
+    }
+    traces::sessions(calls, file, source, Span::exchange)
+}
+
+/// The items of the innermost lists.
+fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&'a RawValue> {
+    let mut found = vec![raw];
+    for key in keys {
+        let mut below = Vec::new();
+        for raw in found {
+            match Object::read(raw) {
+                Some(mut object) => below.extend(object.items(key)),
+                None => source.not_understood(&format!("value without `{key}`")),
+            }
+        }
+        found = below;
+    }
+    found
+}
+
+/// A call of a model, as far as it was read.
+struct Span {
+    id: Arc<str>,
+    attributes: Attributes,
+    end: Option<i128>,
+    /// Messages in events: of the request, and of the answer.
+    asked: Vec<Value>,
+    answered: Vec<Value>,
+}
+
+/// A call of that id, with its start and end.
+fn call(
+    id: Option<Arc<str>>,
+    [start, end]: [Option<i128>; 2],
+    mut attributes: Attributes,
+) -> Call<Span> {
+    let own = text(&mut attributes, "gen_ai.conversation.id");
+    let session = text(&mut attributes, "session.id");
+    Call {
+        conversation: own.or(session),
+        start,
+        record: Span {
+            id: id.unwrap_or_default(),
+            attributes,
+            end,
+            asked: Vec::new(),
+            answered: Vec::new(),
+        },
+    }
+}
+
+/// Reads a span, unless it calls no model.
+fn span(raw: &RawValue, source: &mut Source) -> Option<Call<Span>> {
+    let Some(mut span) = Object::read(raw) else {
+        source.not_understood("span that is no object");
+        return None;
+    };
+    let mut attributes = attributes(&mut span);
+    let operation = text(&mut attributes, "gen_ai.operation.name");
+    let times = ["startTimeUnixNano", "endTimeUnixNano"];
+    let times = times.map(|key| span.take(key).and_then(nanoseconds));
+    let mut call = call(span.take_text("spanId"), times, attributes);
+    for raw in span.items("events") {
+        let mut event = Object::read(raw).unwrap_or_default();
+        let fields = self::attributes(&mut event);
+        let name = event.take_text("name").unwrap_or_default();
+        call.record.event(&name, fields, source);
+    }
+    let is_call = match &operation {
+        Some(operation) => is_one_of(CALLS, operation),
+        None => call.record.has_messages(),
+    };
+    if !is_call {
+        source.skip(&format!(
+            "span of {}",
+            operation.as_deref().unwrap_or("no model")
+        ));
+    }
+    is_call.then_some(call)
+}
+
+impl Span {
+    fn has_messages(&self) -> bool {
+        let marks = [
+            "gen_ai.input.",
+            "gen_ai.output.messages",
+            "gen_ai.prompt",
+            "gen_ai.completion",
+        ];
+        let is_mark = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
+        let said = self.asked.len() + self.answered.len();
+        said > 0 || self.attributes.keys().any(is_mark)
+    }
+
+    /// Adds what an event says of the call.
+    fn event(&mut self, name: &str, mut fields: Attributes, source: &mut Source) {
+        let role = name
+            .strip_prefix("gen_ai.")
+            .and_then(|it| it.strip_suffix(".message"));
+        if name == DETAILS {
+            for (key, value) in fields {
+                self.attributes.entry(key).or_insert(value);
+            }
+            return;
+        }
+        fields.remove("gen_ai.system");
+        let mut message = match fields.remove("gen_ai.event.content").map(parsed) {
+            Some(Value::Object(message)) => message,
+            _ => {
+                let structured = |(key, value): (String, Value)| match &*key {
+                    "content" => (key, messages::content(value)),
+                    _ => (key, parsed(value)),
+                };
+                fields.into_iter().map(structured).collect()
+            }
+        };
+        match role {
+            Some(role) => {
+                message.entry("role").or_insert_with(|| json!(role));
+                self.asked.push(Value::Object(message));
+            }
+            None if name == "gen_ai.choice" => {
+                let inner = message.remove("message").filter(Value::is_object);
+                self.answered.push(inner.unwrap_or(Value::Object(message)));
+            }
+            None => source.skip(&format!("event {name}")),
+        }
+    }
+
+    /// The request and its answer.
+    fn exchange(mut self, source: &mut Source) -> Exchange {
+        let flat = ["gen_ai.prompt.", "gen_ai.completion."];
+        let [flat_asked, flat_answered] =
+            flat.map(|prefix| messages::flat(&mut self.attributes, prefix));
+        let mut take = |keys: &[&str]| {
+            let found = keys.iter().find_map(|key| self.attributes.remove(*key));
+            found.filter(|it| !it.is_null())
+        };
+        let system = take(&["gen_ai.system_instructions"]).map(parsed);
+        let system = system.map(|parts| json!({"role": "system", "parts": parts}));
+        let asked = take(&["gen_ai.input.messages"]).map(parsed);
+        let asked = asked.map(|it| messages::list(it, "user"));
+        let asked = asked.unwrap_or_else(|| [flat_asked, self.asked].concat());
+        let answered = take(&["gen_ai.output.messages"]).map(parsed);
+        let answered = answered.map(|it| messages::list(it, "assistant"));
+        let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
+        let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
+        let mut asked: Vec<Value> = system.into_iter().chain(asked).flat_map(chat).collect();
+        let mut answers = Vec::new();
+        for answer in messages::choices(answered, choices.unwrap_or(1)) {
+            let mut said = chat(answer);
+            answers.extend(said.pop());
+            // What a tool of the provider's answered.
+            asked.extend(said);
+        }
+        let usage = json!({
+            "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
+            "output_tokens": take(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]),
+            "cache_read_tokens": take(&[
+                "gen_ai.usage.cache_read.input_tokens",
+                "gen_ai.usage.cache_read_input_tokens",
+            ]),
+            "cache_write_tokens": take(&[
+                "gen_ai.usage.cache_creation.input_tokens",
+                "gen_ai.usage.cache_creation_input_tokens",
+            ]),
+        });
+        let usage = usage_in(&usage, CachedTokens::Within, source);
+        let id = take(&["gen_ai.response.id"]);
+        let mut value = |key: &str| take(&[key]).unwrap_or_default();
+        let exchange = Exchange {
+            id: id.unwrap_or_else(|| json!(&*self.id)),
+            model: value("gen_ai.request.model"),
+            answered_by: value("gen_ai.response.model"),
+            tools: parsed(value("gen_ai.tool.definitions")),
+            end: self.end.and_then(|it| i64::try_from(it / 1_000_000).ok()),
+            usage: unless_zero(usage),
+            asked,
+            answers,
+        };
+        for known in [
+            "gen_ai.operation.name",
+            "gen_ai.provider.name",
+            "gen_ai.system",
+        ] {
+            value(known);
+        }
+        for key in self.attributes.keys() {
+            source.skip(&format!("attribute `{key}`"));
+        }
+        exchange
+    }
+}
+
+/// The attributes of a span, an event or a log record.
+fn attributes(record: &mut Object<'_>) -> Attributes {
+    let pairs = record.items("attributes").into_iter().map(value);
+    pairs
+        .filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), any(&pair["value"]))))
+        .collect()
+}
+
+/// A value without its type.
+fn any(typed: &Value) -> Value {
+    let entries = typed.as_object().into_iter().flatten();
+    let mut entries = entries.filter(|(kind, _)| kind.ends_with("Value"));
+    let Some((kind, inner)) = entries.next() else {
+        return Value::Null;
+    };
+    let inner_values = inner["values"].as_array().into_iter().flatten();
+    match (&**kind, inner) {
+        ("arrayValue", _) => inner_values.map(any).collect(),
+        ("kvlistValue", _) => {
+            let pairs = inner_values
+                .filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), any(&pair["value"]))));
+            Value::Object(pairs.collect())
+        }
+        // A number of 64 bits is a text.
+        ("intValue", Value::String(text)) => text.parse::<i64>().map_or(Value::Null, Value::from),
+        _ => inner.clone(),
+    }
+}
+
+/// Takes a text out.
+fn text(attributes: &mut Attributes, key: &str) -> Option<Arc<str>> {
+    let text = attributes
+        .get(key)?
+        .as_str()
+        .filter(|it| !it.is_empty())?
+        .into();
+    attributes.remove(key);
+    Some(text)
+}
+
+/// A time in nanoseconds since 1970, which is a text or a number.
+fn nanoseconds(raw: &RawValue) -> Option<i128> {
+    raw.get()
+        .trim_matches('"')
+        .parse()
+        .ok()
+        .filter(|it| *it > 0)
+}
