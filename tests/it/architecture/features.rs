@@ -67,6 +67,8 @@ const FEATURES: &[Feature] = &[
             // It does not use the larger window of its models.
             ("runner/native", "claude_code"),
             // A provider and presets of the same names.
+            // The system that a trace names.
+            ("session/export/otlp", "gemini"),
             ("session/wire", "anthropic gemini openai_responses"),
             (
                 "strategy/preset/built_in",

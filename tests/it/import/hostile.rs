@@ -582,6 +582,13 @@ fn every_file_is_taken_for_its_own_format_and_no_other() {
             }
         }
     }
+    let facts = include_str!("../../../docs/formats.md");
+    for importer in IMPORTERS {
+        let format = importer.format();
+        if !facts.contains(&format!("`{format}`")) {
+            wrong.push(format!("`docs/formats.md` says nothing of {format}"));
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let mut page = CONFUSION.to_owned();
     for (own, files) in files {

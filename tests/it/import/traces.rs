@@ -104,8 +104,8 @@ fn messages_of_a_span_are_read_in_every_form() {
         .join(","),
         "",
         r#"0 user[typed_user] "Tide?"
-1 model[] other unnamed-call-1 {"day":3}
-2 user[] ->unnamed-call-1 "low"
+1 model[] other unnamed-call-a1641e46 {"day":3}
+2 user[] ->unnamed-call-a1641e46 "low"
 3 model[] "Low.", <never-heard-of>
 unknown: block never-heard-of: 1
 warning: a response has a second choice, which is left out: 1
