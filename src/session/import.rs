@@ -23,6 +23,7 @@ mod anthropic;
 mod api_detection;
 mod assemble;
 mod atif;
+mod beam;
 mod benchmark;
 mod bodies;
 mod chatgpt;
@@ -33,6 +34,7 @@ mod codex;
 mod common;
 mod content;
 mod conversations;
+mod convomem;
 mod copilot_cli;
 mod error;
 mod factory_droid;
@@ -92,6 +94,8 @@ pub static IMPORTERS: &[Importer] = &[
     iflow::IMPORTER,
     locomo::IMPORTER,
     longmemeval::IMPORTER,
+    beam::IMPORTER,
+    convomem::IMPORTER,
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
     codex::IMPORTER,

@@ -445,6 +445,8 @@ proptest! {
             ("langsmith", "langsmith/runs.jsonl"),
             ("chatgpt", "chatgpt/conversations.json"),
             ("claude-ai", "claude-ai/conversations.json"),
+            ("beam", "beam/rows.jsonl"),
+            ("convomem", "convomem/evidence.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("inspect", "inspect/log.json"),
