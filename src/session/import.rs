@@ -25,6 +25,7 @@ mod anthropic;
 mod api_detection;
 mod assemble;
 mod atif;
+mod beam;
 mod benchmark;
 mod bodies;
 mod chatgpt;
@@ -36,6 +37,7 @@ mod codex_exec;
 mod common;
 mod content;
 mod conversations;
+mod convomem;
 mod copilot_chat;
 mod copilot_cli;
 #[cfg(feature = "sqlite")]
@@ -103,6 +105,8 @@ pub static IMPORTERS: &[Importer] = &[
     iflow::IMPORTER,
     locomo::IMPORTER,
     longmemeval::IMPORTER,
+    beam::IMPORTER,
+    convomem::IMPORTER,
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
     codex::IMPORTER,

@@ -35,11 +35,12 @@ pub(super) struct Chat {
     time: Option<Timestamp>,
 }
 
-/// The conversations of a file as `chat` reads each, with their ground truth; `what` describes one.
+/// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
+/// one.
 pub(super) fn recordings(
     file: SourceFile,
     what: &str,
-    chat: fn(Object<'_>) -> Option<Chat>,
+    chats: fn(Object<'_>) -> Vec<Chat>,
 ) -> Result<Vec<Recording>, ImportError> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
@@ -48,11 +49,13 @@ pub(super) fn recordings(
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            if let Some(chat) = Object::read(raw).and_then(chat) {
-                recordings.extend(chat.recording(file)?);
-            } else {
+            let found = Object::read(raw).map(chats).unwrap_or_default();
+            if found.is_empty() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);
+            }
+            for chat in found {
+                recordings.extend(chat.recording(file)?);
             }
         }
     }

@@ -24,7 +24,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     recordings(
         file,
         "a sample is an object with `conversation`",
-        conversation,
+        |sample| conversation(sample).into_iter().collect(),
     )
 }
 

@@ -15,11 +15,8 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
-    recordings(
-        file,
-        "an instance is an object with `haystack_sessions`",
-        instance,
-    )
+    let what = "an instance is an object with `haystack_sessions`";
+    recordings(file, what, |row| instance(row).into_iter().collect())
 }
 
 fn instance(mut instance: Object<'_>) -> Option<Chat> {

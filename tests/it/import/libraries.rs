@@ -647,6 +647,8 @@ proptest! {
             ("langsmith", "langsmith/runs.jsonl"),
             ("chatgpt", "chatgpt/conversations.json"),
             ("claude-ai", "claude-ai/conversations.json"),
+            ("beam", "beam/rows.jsonl"),
+            ("convomem", "convomem/evidence.json"),
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("grok-build", "grok-build/chat_history.jsonl"),
             ("kimi-cli", "kimi-cli/wire.jsonl"),

@@ -473,6 +473,67 @@ fn longmemeval_is_one_session_for_each_question() {
 }
 
 #[test]
+fn beam_asks_about_turns_by_their_ids() {
+    check(
+        "beam",
+        "rows.jsonl",
+        r#"0 user[typed_user meta] "Date: March-15-2024", "My boat is called Sea Otter, and it leaks at the bow. ->-> 1,1"
+1 model[] "Seal the bow with pitch."
+2 user[typed_user] "I did it twice."
+3 model[] "Then look at the keel."
+4 user[typed_user meta] "Date: April-02-2024", "The keel was cracked; I paid 310 crowns for it."
+5 model[] "A fair price."
+6 user[typed_user] "Now I paid 340, with the paint."
+7 model[] "Still fair."
+8 user[typed_user] "An id that is there twice."
+skipped: key `conversation_id`: 1
+skipped: key `conversation_seed`: 1
+--
+0 user[typed_user meta] "Date: May-01-2024", "The oar is oak."
+1 model[] "Good wood."
+"#,
+    );
+    let expected = [
+        "abstention-1 Unanswerable []",
+        r#"information_extraction-2 Recall { key: "boat called", value: "Sea Otter" } [0]"#,
+        r#"knowledge_update-3 Open { answer: "340 crowns, with the paint" } [6]"#,
+        r#"summarization-4 Open { answer: "It leaked at the bow,\nand the keel was cracked." } [0, 4]"#,
+        r#"information_extraction-1 Open { answer: "oak" } [0]"#,
+    ];
+    assert_eq!(known("beam/rows.jsonl"), expected);
+    let read = import::load_with_truth(&fixture("beam/rows.jsonl"), None).expect("a good file");
+    let truth = read[0].truth.as_ref().expect("questions");
+    assert_eq!(truth.facts[3].question, "What's \"wrong\" with it?");
+    assert_eq!((read[0].left_out, read[1].left_out), (2, 1));
+}
+
+#[test]
+fn convomem_asks_about_messages_by_their_words() {
+    let outline = r#"0 user[typed_user] "The harbour fee rose to 42 crowns a night."
+1 model[] "I note it."
+2 user[typed_user] "Which knot holds best?"
+3 model[] "A bowline."
+"#;
+    let other = r#"0 user[typed_user] "Which knot holds best?"
+1 model[] "A bowline."
+2 user[typed_user] "The harbour fee rose to 42 crowns a night."
+3 model[] "I note it."
+"#;
+    check(
+        "convomem",
+        "evidence.json",
+        &format!("{outline}--\n{other}"),
+    );
+    let recall = r#"q1 Recall { key: "harbour night", value: "42 crowns" }"#;
+    let expected = [format!("{recall} [0]"), "q1 Unanswerable []".to_owned()];
+    assert_eq!(known("convomem/evidence.json"), expected);
+    check("convomem", "cases.json", other);
+    assert_eq!(known("convomem/cases.json"), [format!("{recall} [2]")]);
+    let read = import::load_with_truth(&fixture("convomem/cases.json"), None).expect("good");
+    assert_eq!(read[0].left_out, 1);
+}
+
+#[test]
 fn what_is_known_stands_beside_a_native_session_and_must_be_about_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("clock.session.jsonl");

@@ -1,0 +1,204 @@
+//! BEAM: chats of up to ten million tokens with an assistant, and questions about them.
+//!
+//! The shape is that of `mohammadtavakoli78/BEAM` (commit 5a64c99): a row of the data set holds the
+//! `chat` and its `probing_questions`, as JSON or as a text of Python. In the repository the two are
+//! files of their own, which have to be put together first: `{"chat": ..., "probing_questions": ...}`.
+//!
+//! Instructions and preferences that an answer should follow are no questions with an answer, and are
+//! left out, as is a question whose evidence has an id that several turns have.
+
+use super::Recording;
+use super::benchmark::{Chat, Question, plain, recordings};
+use super::prelude::*;
+
+/// How dates are written: `March-15-2024`.
+const DATE: &str = "%B-%d-%Y";
+
+/// Abilities that a rubric tests, and no answer.
+const RUBRICS: &str = "instruction_following preference_following";
+
+pub(super) const IMPORTER: Importer = Importer::of_file("beam", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let Some(first) = head.first_item() else {
+        return false;
+    };
+    let turns = ["/chat/0/0", "/chat/0/turns/0/0"];
+    let mut turns = turns.iter().filter_map(|at| first.pointer(at));
+    let is_turn = |turn: &Value| {
+        turn.get("role").is_some() && (turn["time_anchor"].is_string() || turn["id"].is_number())
+    };
+    first.get("chat").is_some() && first.get("probing_questions").is_some()
+        || turns.any(is_turn)
+        || first.get("conversation_id").is_some() && first.get("conversation_seed").is_some()
+}
+
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+    recordings(file, "a row is an object with `chat`", |row| {
+        conversation(row).into_iter().collect()
+    })
+}
+
+/// The turns so far, by their ids, and the date of the last one.
+#[derive(Default)]
+struct Turns {
+    seen: BTreeSet<String>,
+    ambiguous: BTreeSet<String>,
+    date: Option<Arc<str>>,
+}
+
+fn conversation(mut row: Object<'_>) -> Option<Chat> {
+    let said = row.take("chat")?;
+    let (mut chat, mut turns) = (Chat::default(), Turns::default());
+    read(said, &mut chat, &mut turns);
+    let questions = row.take("probing_questions").map(value).unwrap_or_default();
+    let questions = match &questions {
+        Value::String(text) => from_python(text),
+        _ => questions,
+    };
+    for (ability, questions) in questions.as_object().into_iter().flatten() {
+        for one in questions.as_array().into_iter().flatten() {
+            question(ability, one, &turns, &mut chat);
+        }
+    }
+    row.count_left("key", &mut chat.assembler);
+    Some(chat)
+}
+
+/// Reads turns in lists, which may be in batches and plans.
+fn read(raw: &RawValue, chat: &mut Chat, turns: &mut Turns) {
+    if let Some(inner) = items(raw) {
+        return inner.into_iter().for_each(|raw| read(raw, chat, turns));
+    }
+    let Some(mut object) = Object::read(raw) else {
+        return keep_unread("malformed", raw, &mut chat.assembler);
+    };
+    if let Some(date) = object.take_text("time_anchor").filter(|it| !it.is_empty())
+        && turns.date.as_ref() != Some(&date)
+    {
+        chat.sitting(&date, DATE);
+        turns.date = Some(date);
+    }
+    let Some(text) = object.take_text("content") else {
+        let lists = object.into_entries().map(|(_, raw)| raw);
+        let lists = lists.filter(|raw| raw.get().starts_with('['));
+        return lists.for_each(|raw| read(raw, chat, turns));
+    };
+    let role = match object.take_text("role").as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        _ => return keep_unread("of unknown role", raw, &mut chat.assembler),
+    };
+    let id = object.take("id").and_then(|raw| plain(&value(raw)));
+    let id = id.unwrap_or_default();
+    if !turns.seen.insert(id.clone()) {
+        turns.ambiguous.insert(id.clone());
+    }
+    chat.turn(&id.into(), role, text);
+}
+
+fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
+    let mut evidence = Vec::new();
+    let sources = &one["source_chat_ids"];
+    // What was true before does not answer the question.
+    flatten(
+        sources.get("updated_info").unwrap_or(sources),
+        &mut evidence,
+    );
+    let is_refused = ability == "abstention";
+    let answers = ["answer", "ideal_answer", "ideal_summary", "ideal_response"];
+    let answer = answers.iter().find_map(|key| plain(&one[*key]));
+    let answer = answer.filter(|_| !is_refused && !is_one_of(RUBRICS, ability));
+    let is_ambiguous = evidence.iter().any(|id| turns.ambiguous.contains(&**id));
+    let words = plain(&one["question"]);
+    match words.filter(|_| !is_ambiguous && (answer.is_some() || is_refused)) {
+        Some(words) => chat.questions.push(Question {
+            id: format!("{ability}-{}", chat.questions.len() + chat.left_out + 1),
+            words,
+            asked: None,
+            answer,
+            evidence,
+        }),
+        None => chat.left_out += 1,
+    }
+}
+
+/// The ids in lists, and in lists by what they are evidence of.
+fn flatten(value: &Value, ids: &mut Vec<Arc<str>>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|it| flatten(it, ids)),
+        Value::Object(entries) => entries.values().for_each(|it| flatten(it, ids)),
+        other => {
+            if let Some(id) = plain(other).map(Arc::from).filter(|id| !ids.contains(id)) {
+                ids.push(id);
+            }
+        }
+    }
+}
+
+/// The value of a Python literal; `null` where it cannot be read.
+fn from_python(text: &str) -> Value {
+    let mut json = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\'' | '"' => {
+                let (said, behind) = python_text(rest, c);
+                json.push_str(&Value::String(said).to_string());
+                rest = behind;
+            }
+            '(' => json.push('['),
+            ')' => json.push(']'),
+            c if c.is_alphabetic() => {
+                let end = rest.find(|c: char| !c.is_alphabetic());
+                let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+                json.push_str(match (c, word) {
+                    ('T', "rue") => "true",
+                    ('F', "alse") => "false",
+                    _ => "null",
+                });
+                rest = behind;
+            }
+            c => json.push(c),
+        }
+    }
+    serde_json::from_str(&json).unwrap_or_default()
+}
+
+/// The text up to a quotation mark, and the rest behind it.
+fn python_text(text: &str, quote: char) -> (String, &str) {
+    let mut said = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        if c == quote {
+            return (said, &text[at + 1..]);
+        }
+        if c != '\\' {
+            said.push(c);
+            continue;
+        }
+        let digits = match chars.next() {
+            Some((_, 'n')) => {
+                said.push('\n');
+                0
+            }
+            Some((_, 't')) => {
+                said.push('\t');
+                0
+            }
+            Some((_, 'x')) => 2,
+            Some((_, 'u')) => 4,
+            Some((_, 'U')) => 8,
+            Some((_, other)) => {
+                said.push(other);
+                0
+            }
+            None => 0,
+        };
+        let code: String = chars.by_ref().take(digits).map(|(_, c)| c).collect();
+        let code = u32::from_str_radix(&code, 16).ok();
+        said.extend(code.filter(|_| digits > 0).and_then(char::from_u32));
+    }
+    (said, "")
+}
