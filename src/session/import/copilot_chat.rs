@@ -1,5 +1,5 @@
 //! Copilot Chat in VS Code: the editor keeps a chat as one object (`chatSessions/*.json`), or as a
-//! log of changes to one (`*.jsonl`): see [`changes`].
+//! log of changes to one (`*.jsonl`): see `changes`.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - A request holds the calls that answered it (`toolCallRounds`), and the results by the ids of
@@ -141,7 +141,7 @@ impl<'a> Reading<'a> {
 
         let named = metadata.take_text("resolvedModel");
         let named = named.filter(|name| !name.is_empty());
-        let model = named.or(request.take_text("modelId")).map(plain);
+        let model = named.or(request.take_text("modelId")).as_ref().map(plain);
         let shown = request.items("response");
         let rounds = metadata.items("toolCallRounds");
         if rounds.is_empty() {
@@ -178,7 +178,11 @@ impl<'a> Reading<'a> {
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
-        let model = round.take_text("modelId").map(plain).or(model.cloned());
+        let model = round
+            .take_text("modelId")
+            .as_ref()
+            .map(plain)
+            .or(model.cloned());
         let thought = thinking(round.inner("thinking"));
         let text = round.take_text("response").filter(|text| !text.is_empty());
         let mut blocks: Vec<ContentBlock> = thought.into_iter().collect();
@@ -320,7 +324,7 @@ fn usage_in_prompt(raw: &RawValue, source: &mut Source) -> Option<Usage> {
 }
 
 /// The name of a model without its vendor.
-fn plain(model: Arc<str>) -> Arc<str> {
+fn plain(model: &Arc<str>) -> Arc<str> {
     model.strip_prefix(VENDOR).map_or(model.clone(), Arc::from)
 }
 

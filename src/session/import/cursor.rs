@@ -1,5 +1,5 @@
 //! Cursor keeps transcripts of its agent (`~/.cursor/projects/*/agent-transcripts/`): one record per
-//! line (`*.jsonl`), and as text before that (`*.txt`): see [`text`].
+//! line (`*.jsonl`), and as text before that (`*.txt`): see `text`.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - A record of the model's is one call. Calls have no names: they are numbered.
@@ -52,8 +52,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    /// Tool uses that have no result yet, with the names of their tools.
-    open: Vec<(Arc<str>, Arc<str>)>,
+    /// Tool uses that have no result yet.
+    open: Vec<Arc<str>>,
     /// The calls that got a number.
     calls: u64,
 }
@@ -99,18 +99,21 @@ impl Reading {
         }
         blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
         let uses = blocks.iter().filter_map(ContentBlock::as_use);
-        self.open = uses.map(|it| (it.id.clone(), it.name.clone())).collect();
+        self.open = uses.map(|it| it.id.clone()).collect();
         let part = AssistantRecord::of(blocks, None);
         self.assembler.assistant(None, part);
     }
 
     /// Adds what the user said, or results.
     fn hears(&mut self, blocks: Vec<ContentBlock>) {
-        for block in &blocks {
-            if let ContentBlock::ToolResult(result) = block {
-                self.open.retain(|(id, _)| *id != result.tool_use_id);
-            }
-        }
+        let answered: BTreeSet<&Arc<str>> = blocks
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
+                _ => None,
+            })
+            .collect();
+        self.open.retain(|id| !answered.contains(id));
         let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
         let tag = speaker(&blocks, injected);
         if tag.is_some() {
@@ -123,7 +126,7 @@ impl Reading {
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
         let results: Vec<ContentBlock> = open
-            .map(|(id, _)| ContentBlock::tool_result(id, Vec::new(), false))
+            .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
             .collect();
         for _ in &results {
             self.assembler

@@ -2,7 +2,7 @@
 //! and a log of what happened.
 //!
 //! `context.jsonl` holds chat messages, one per line, and records of the product's own beside them,
-//! whose roles begin with an underscore. `wire.jsonl` is the log: see [`wire`]. A folder that holds
+//! whose roles begin with an underscore. `wire.jsonl` is the log: see `wire`. A folder that holds
 //! both is one session: its log, with the system prompt of its context.
 //!
 //! Rules of the context, beside those every importer shares:

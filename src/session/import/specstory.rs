@@ -1,4 +1,4 @@
-//! SpecStory writes the sessions of other agents as Markdown (`.specstory/history/*.md`).
+//! `SpecStory` writes the sessions of other agents as Markdown (`.specstory/history/*.md`).
 //!
 //! Rules of this format, beside those every importer shares:
 //! - A heading `_**User (TIME)**_` or `_**Agent (MODEL TIME)**_` begins a message; what a sub-agent

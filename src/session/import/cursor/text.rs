@@ -6,6 +6,7 @@
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 use super::super::prelude::*;
 use super::{Reading, next};
@@ -52,48 +53,59 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
         }
     }
     let calls = Cell::new(reading.calls);
-    let mut said = Vec::new();
+    let mut call = Call::default();
     for (section, below) in sections {
         let text = below.trim_matches('\n');
         let text = (!text.is_empty()).then(|| ContentBlock::Text(text.into()));
         match section {
             Section::User => {
-                reading.ends_call(&mut said);
+                call.ends(reading);
                 reading.hears(text.into_iter().collect());
             }
             Section::Model => {
-                reading.ends_call(&mut said);
-                said.extend(text);
+                call.ends(reading);
+                call.said.extend(text);
             }
             Section::Thought(thought) => {
-                said.push(ContentBlock::thinking(thought.trim(), None));
-                said.extend(text);
+                call.said.push(ContentBlock::thinking(thought.trim(), None));
+                call.said.extend(text);
             }
             Section::Call(name) => {
+                let (id, name): (_, Arc<str>) = (next(&calls), name.trim().into());
+                let open = call.open.entry(name.clone()).or_default();
+                open.push_back(id.clone());
                 let arguments = JsonText::string(below.trim_end());
-                said.push(ContentBlock::tool_use(
-                    next(&calls),
-                    name.trim().into(),
-                    arguments,
-                ));
+                call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
             Section::Result(name) => {
-                reading.ends_call(&mut said);
-                let Some(text) = text else { continue };
-                let its = reading.open.iter().find(|(_, it)| **it == *name.trim());
-                let id = its.or(reading.open.first()).map(|(id, _)| id.clone());
+                let its = call.open.get_mut(name.trim());
+                let id = its.and_then(VecDeque::pop_front);
                 let id = id.unwrap_or_else(|| next(&calls));
-                reading.hears(vec![ContentBlock::tool_result(id, vec![text], false)]);
+                let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
+                call.results.extend(result);
             }
         }
     }
-    reading.ends_call(&mut said);
+    call.ends(reading);
 }
 
-impl Reading {
-    fn ends_call(&mut self, said: &mut Vec<ContentBlock>) {
-        if !said.is_empty() {
-            self.says(std::mem::take(said));
+/// What the model said in one section, and the results below it.
+#[derive(Default)]
+struct Call {
+    said: Vec<ContentBlock>,
+    results: Vec<ContentBlock>,
+    /// Tool uses that no mark of a result followed yet, by the names of their tools.
+    open: BTreeMap<Arc<str>, VecDeque<Arc<str>>>,
+}
+
+impl Call {
+    fn ends(&mut self, reading: &mut Reading) {
+        let call = std::mem::take(self);
+        if !call.said.is_empty() {
+            reading.says(call.said);
+        }
+        if !call.results.is_empty() {
+            reading.hears(call.results);
         }
     }
 }

@@ -143,12 +143,11 @@ impl Agent {
                 let mut function = payload.inner("function");
                 let names = payload.take_text("id").zip(function.take_text("name"));
                 let arguments = function.take_text("arguments").unwrap_or_default();
-                match names {
-                    Some((id, name)) => self.open = Some((id, name, arguments.to_string())),
-                    None => {
-                        let kept = content::unknown(kind, part, &mut self.assembler.source);
-                        self.step.blocks.push(kept);
-                    }
+                if let Some((id, name)) = names {
+                    self.open = Some((id, name, arguments.to_string()));
+                } else {
+                    let kept = content::unknown(kind, part, &mut self.assembler.source);
+                    self.step.blocks.push(kept);
                 }
             }
             ("ToolResult", Some(part)) => {
