@@ -168,7 +168,8 @@ impl Wire {
         *times += 1;
         let times = *times;
         drop(told);
-        let is_told = times <= 3 || times <= 100 && times % 10 == 0 || times % 100 == 0;
+        let is_told =
+            times <= 3 || times <= 100 && times.is_multiple_of(10) || times.is_multiple_of(100);
         if !is_told {
             return;
         }

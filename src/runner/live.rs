@@ -122,7 +122,7 @@ fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection, Pla
             key
         }
     };
-    connection.notice = access.notice.clone();
+    connection.notice.clone_from(&access.notice);
     connection.key = key.map(|key| Secret::new(&key));
     if let Some(path) = &live.authority {
         let pem = read_named("certificates", path, &live.place)?;

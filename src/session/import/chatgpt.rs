@@ -88,14 +88,14 @@ fn branch<'a>(
     let newest = nodes.iter().filter(|(_, node)| node.message.is_some());
     let newest = newest.max_by_key(|(_, node)| time(node));
     let known = current.and_then(|key| nodes.get_key_value(key)).or(newest);
-    let mut at = known.map(|(key, _)| key.clone());
+    let mut at = known.map(|(key, _)| &**key);
     let (mut path, mut seen) = (Vec::new(), BTreeSet::new());
     while let Some(key) = at
-        && let Some(node) = nodes.get(&key)
+        && let Some(node) = nodes.get(key)
         && seen.insert(key)
     {
         path.extend(node.message);
-        at = node.parent.clone();
+        at = node.parent.as_deref();
     }
     path.reverse();
     let all = nodes.values().filter(|it| it.message.is_some()).count();
@@ -105,13 +105,20 @@ fn branch<'a>(
     path
 }
 
+struct ToolCall {
+    id: Arc<str>,
+    tool: Arc<str>,
+    /// What the tool said so far; none before it said anything.
+    told: Option<Vec<ContentBlock>>,
+}
+
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
     /// The model's call that is going on, named by its first message.
     call: Option<Arc<str>>,
-    /// Calls of tools that the model has not gone on from: their ids, tools and results.
-    calls: Vec<(Arc<str>, Arc<str>, Option<Vec<ContentBlock>>)>,
+    /// Calls of tools that the model has not gone on from.
+    calls: Vec<ToolCall>,
     unnamed: usize,
 }
 
@@ -135,19 +142,19 @@ impl Reading {
         match role.as_deref() {
             Some("tool") => {
                 let name = name.unwrap_or_default();
-                let rank = |(_, tool, told): &&mut (_, Arc<str>, Option<_>)| {
-                    let is_its = tool.starts_with(&*name) || name.starts_with(&**tool);
-                    (told.is_some(), !is_its)
+                let rank = |call: &&mut ToolCall| {
+                    let is_its = call.tool.starts_with(&*name) || name.starts_with(&*call.tool);
+                    (call.told.is_some(), !is_its)
                 };
                 let calls = self.calls.iter_mut();
                 // The first call without an answer, or the last one with one.
                 match calls.min_by_key(rank) {
-                    Some((_, _, told)) => told.get_or_insert_default().extend(said),
+                    Some(call) => call.told.get_or_insert_default().extend(said),
                     None => self.assembler.hear(None, said, time, [Tag::Meta]),
                 }
             }
             Some("assistant") => {
-                if self.calls.iter().any(|(_, _, told)| told.is_some()) {
+                if self.calls.iter().any(|call| call.told.is_some()) {
                     self.flush();
                 }
                 let id = message.take_text("id").filter(|id| !id.is_empty());
@@ -157,7 +164,11 @@ impl Reading {
                 });
                 let blocks = match recipient {
                     Some(tool) if &*kind != "thoughts" => {
-                        self.calls.push((id.clone(), tool.clone(), None));
+                        self.calls.push(ToolCall {
+                            id: id.clone(),
+                            tool: tool.clone(),
+                            told: None,
+                        });
                         let text = joined_texts(&said);
                         let input = Some(&*text).filter(|it| it.starts_with('{'));
                         let input = input.and_then(|it| JsonText::parse(it).ok());
@@ -202,9 +213,9 @@ impl Reading {
     /// Answers the calls of tools, and ends the model's call.
     fn flush(&mut self) {
         self.call = None;
-        for (id, _, told) in std::mem::take(&mut self.calls) {
-            if let Some(told) = told {
-                let result = ContentBlock::tool_result(id, told, false);
+        for call in std::mem::take(&mut self.calls) {
+            if let Some(told) = call.told {
+                let result = ContentBlock::tool_result(call.id, told, false);
                 self.assembler.hear(None, vec![result], None, []);
             }
         }

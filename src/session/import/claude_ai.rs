@@ -59,27 +59,27 @@ fn branch<'a>(
 ) -> Vec<&'a RawValue> {
     let links = messages.iter().map(|raw| {
         let mut message = Object::read(raw).unwrap_or_default();
-        (
-            message.take_text("uuid"),
-            message.take_text("parent_message_uuid"),
-        )
+        ["uuid", "parent_message_uuid"].map(|key| message.take_text(key))
     });
-    let links: Vec<(Option<Arc<str>>, Option<Arc<str>>)> = links.collect();
+    let links: Vec<[Option<Arc<str>>; 2]> = links.collect();
     let names = links.iter().enumerate();
     let places: BTreeMap<&str, usize> = names
-        .filter_map(|(at, (name, _))| Some((&**name.as_ref()?, at)))
+        .filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)))
         .collect();
     let last = messages.len().checked_sub(1);
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
     let parent = |at: usize| {
-        links[at]
-            .1
+        links[at][1]
             .as_ref()
             .and_then(|it| places.get(&**it).copied())
     };
     climb(leaf, parent, &mut path);
-    let is_root = |at: &usize| links[*at].1.as_ref().is_some_and(|it| it.starts_with(ROOT));
+    let is_root = |at: &usize| {
+        links[*at][1]
+            .as_ref()
+            .is_some_and(|it| it.starts_with(ROOT))
+    };
     if !path.iter().any(is_root) {
         return messages;
     }

@@ -1,4 +1,4 @@
-//! LangSmith's runs: in a list, one per line, under `runs`, or with their children in `child_runs`.
+//! `LangSmith`'s runs: in a list, one per line, under `runs`, or with their children in `child_runs`.
 //!
 //! Each run of a model is a request with its context. The shape is that of the page *Run (span) data
 //! format* of its documentation, and of `langchain-ai/langsmith-sdk`, `python/langsmith/schemas.py`.

@@ -180,15 +180,15 @@ impl Span {
             return;
         }
         fields.remove("gen_ai.system");
-        let mut message = match fields.remove("gen_ai.event.content").map(parsed) {
-            Some(Value::Object(message)) => message,
-            _ => {
-                let structured = |(key, value): (String, Value)| match &*key {
-                    "content" => (key, messages::content(value)),
-                    _ => (key, parsed(value)),
-                };
-                fields.into_iter().map(structured).collect()
-            }
+        let whole = fields.remove("gen_ai.event.content").map(parsed);
+        let mut message = if let Some(Value::Object(message)) = whole {
+            message
+        } else {
+            let structured = |(key, value): (String, Value)| match &*key {
+                "content" => (key, messages::content(value)),
+                _ => (key, parsed(value)),
+            };
+            fields.into_iter().map(structured).collect()
         };
         match role {
             Some(role) => {

@@ -5,6 +5,7 @@
 //! the sessions are those of the unchanged file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proctor::session::import::{IMPORTERS, ImportError, Importer};
@@ -598,10 +599,8 @@ fn every_file_is_taken_for_its_own_format_and_no_other() {
     for (own, files) in files {
         let others = forced.remove(own).unwrap_or_default();
         let others: Vec<String> = others.iter().map(|it| format!("`{it}`")).collect();
-        page += &format!(
-            "| `{own}` | {files} | {files} | 0 | {} |\n",
-            others.join(", ")
-        );
+        let others = others.join(", ");
+        writeln!(page, "| `{own}` | {files} | {files} | 0 | {others} |").unwrap();
     }
     crate::support::golden("docs/confusion.md", &page);
 }

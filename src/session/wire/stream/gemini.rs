@@ -65,7 +65,9 @@ fn add_candidate(whole: &mut Value, candidate: Value) {
             continue;
         };
         if let Some(said) = known["content"]["parts"].as_array_mut() {
-            parts.into_iter().for_each(|part| add_part(said, part));
+            for part in parts {
+                add_part(said, part);
+            }
         }
     }
 }
@@ -135,10 +137,11 @@ mod tests {
             "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4},
         });
         let lines = |events: &[String]| -> String {
-            events
-                .iter()
+            let events = events.iter();
+            let lines: Vec<String> = events
                 .map(|event| format!("data: {event}\r\n\r\n"))
-                .collect()
+                .collect();
+            lines.concat()
         };
         assert_eq!(answer(&lines(&events), true), Ok(expected.clone()));
         let list = format!("[{}\n]", events.join(",\r\n"));
