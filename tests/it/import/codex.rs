@@ -79,7 +79,7 @@ fn what_another_agent_wrote_is_text_of_the_product() {
         &[
             SAID,
             r#"response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I ask."}]}"#,
-            r#"response_item {"type":"agent_message","author":"/root/gears","content":[{"type":"input_text","text":"One gear is worn."},{"type":"encrypted_content","encrypted_content":"c2Vj"}]}"#,
+            r#"response_item {"type":"agent_message","author":"gears","content":[{"type":"input_text","text":"One gear is worn."},{"type":"encrypted_content","encrypted_content":"c2Vj"}]}"#,
             r#"response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is worn."}]}"#,
         ],
         r#"0 user[typed_user] "Why is it late?"
