@@ -2,9 +2,9 @@
 //!
 //! An [`Importer`] turns one file of one format into [`Session`]s. [`load`] finds it by the first
 //! bytes of the file, or by the names in a [`Folder`] where a product keeps a session in many
-//! files. The importers share four ideas: `file` reads a file and takes it apart into lines or
-//! JSON values, `conversations` finds the conversations in API logs, `assemble` makes messages
-//! out of records, and [`tool_names`] classifies tools by their names.
+//! files. The importers share five ideas: `file` reads a file and takes it apart into lines or
+//! JSON values, `conversations` finds the conversations in API logs, `traces` those in traces,
+//! `assemble` makes messages out of records, and [`tool_names`] classifies tools by their names.
 //!
 //! Nothing is lost silently. Records outside the conversation are counted by type in
 //! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to be

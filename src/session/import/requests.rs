@@ -17,10 +17,12 @@ use super::kept_context;
 use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag};
 use crate::units::{ApiCallId, ContentHash, Tokens};
 use agent::Agent;
+use known::Known;
 pub(super) use look::Look;
 use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text, written};
 
 mod agent;
+mod known;
 mod look;
 mod said;
 
@@ -60,6 +62,7 @@ pub(super) struct Join {
     threads: Vec<Thread>,
     /// The model's last answers, for any request may have asked for a summary.
     answers: VecDeque<Arc<str>>,
+    known: Known,
 }
 
 impl Join {
@@ -94,6 +97,15 @@ impl Join {
         let messages = &one.session.parts.messages;
         let asked = &messages[..messages.len() - 1];
         let looks: Vec<Look> = asked.iter().map(|it| Look::of(it)).collect();
+        let mut summaries = asked
+            .iter()
+            .filter(|it| is_summary(it) || holds_answer(it, answers));
+        let is_related =
+            one.follows.is_some() || self.known.shares(asked, &looks) || summaries.next().is_some();
+        self.known.add(messages, &looks);
+        if !is_related {
+            return threads.push(Thread::new(one));
+        }
         if let Some(id) = &one.follows
             && let Some(thread) = threads.iter_mut().find(|it| it.ends_with(id))
         {
