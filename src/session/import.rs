@@ -17,7 +17,7 @@ use std::path::Path;
 
 use super::{ContentBlock, Session, SessionError, Source, native};
 use file::{MAX_FILE, SourceFile, SourceText};
-use head::{HEAD, Head};
+use head::{HEAD, Head, READ};
 
 mod aider;
 mod amp;
@@ -396,9 +396,9 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
         return Err(ImportError::Directory(path.to_owned()));
     }
     let mut head = Vec::new();
-    let read = (&mut file).take(HEAD as u64).read_to_end(&mut head);
+    let read = (&mut file).take(READ as u64).read_to_end(&mut head);
     read.map_err(failed)?;
-    if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < HEAD {
+    if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < READ {
         return Err(ImportError::Empty(path.to_owned()));
     }
     let again = io::Cursor::new(head.clone());
@@ -415,6 +415,8 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
         ImportError::UnknownFormat(path)
+    } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
+        ImportError::Archive(path, "it names no file of a log".to_owned())
     } else {
         ImportError::NotJson(path)
     }

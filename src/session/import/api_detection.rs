@@ -236,6 +236,37 @@ mod tests {
     }
 
     #[test]
+    fn no_text_and_no_value_hides_what_a_file_is() {
+        let anthropic = Some(Api::Messages);
+        let said = r#"[{"role":"user","content":"a \ud83d"},{"role":"assistant","content":[{"type":"tool_use"}]}]"#;
+        check(said, anthropic);
+        // A first text of any length, also where it ends in escapes and in characters of several bytes.
+        for long in [
+            "x".repeat(200_000),
+            r"é\n".repeat(50_000),
+            r"\u00e9".repeat(40_000),
+        ] {
+            check(
+                &format!(r#"{{"system":"{long}","model":"m","messages":{said}}}"#),
+                anthropic,
+            );
+            check(
+                &format!("{{\"note\":\"{long}\",\"messages\":{said}}}\n{{\"messages\":{said}}}"),
+                anthropic,
+            );
+        }
+        for deep in [
+            "[".repeat(90) + &"]".repeat(90),
+            "{\"a\":".repeat(100) + "1" + &"}".repeat(100),
+        ] {
+            check(
+                &format!(r#"{{"meta":{deep},"messages":{said}}}"#),
+                anthropic,
+            );
+        }
+    }
+
+    #[test]
     fn a_file_is_known_wherever_its_head_is_cut() {
         let long = "é\\n\\u00e9".repeat(20);
         for (text, api, from) in [

@@ -3,9 +3,16 @@
 use serde_json::Value;
 
 use super::file::strip_bom;
+use super::json_bytes::mend_surrogates;
 
-/// How much of a file detection sees.
+/// How much of a file detection sees, long texts and deep values left out.
 pub(super) const HEAD: usize = 64 * 1024;
+
+/// How much of a file is read for that: a system prompt may be long, and stand before everything else.
+pub(super) const READ: usize = 1 << 20;
+
+/// So much of a text is seen.
+const LONG: usize = 8 * 1024;
 
 /// How deep JSON may be nested to be looked at.
 const DEEPEST: usize = 60;
@@ -25,10 +32,14 @@ pub(crate) struct Head {
 impl Head {
     /// The beginning of a file with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let head = &bytes[..bytes.len().min(HEAD)];
-        let text = String::from_utf8_lossy(strip_bom(head))
-            .trim_start()
-            .to_owned();
+        let head = &bytes[..bytes.len().min(READ)];
+        let text = String::from_utf8_lossy(strip_bom(head));
+        let text = text.trim_start();
+        let text = if text.starts_with(['{', '[']) {
+            shortened(text)
+        } else {
+            text[..text.floor_char_boundary(HEAD)].to_owned()
+        };
         let values = values(&text);
         Self { text, values }
     }
@@ -49,11 +60,74 @@ impl Head {
 
 /// The JSON values that a text holds; one that was cut is closed.
 pub(super) fn values(text: &str) -> Vec<Value> {
-    let closed = close(text).unwrap_or_default();
-    serde_json::Deserializer::from_str(&closed)
+    let mut closed = close(text).unwrap_or_default().into_bytes();
+    mend_surrogates(&mut closed);
+    serde_json::Deserializer::from_slice(&closed)
         .into_iter::<Value>()
         .map_while(Result::ok)
         .collect()
+}
+
+/// The beginning of a text of JSON, without the rest of long texts and with `null` for what is nested too deep.
+fn shortened(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    // What is kept begins at `from`; where something is left out, nothing is kept until its end.
+    let (mut from, mut is_left_out) = (0, false);
+    let (mut depth, mut in_string, mut begins) = (0_usize, false, 0);
+    let (mut escaped, mut escape_end) = (false, 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        if !is_left_out && out.len() + (at - from) >= HEAD {
+            let end = text.floor_char_boundary(at);
+            out.push_str(&text[from..end]);
+            return out;
+        }
+        let is_deep = depth > DEEPEST;
+        let is_inside = in_string && !escaped && *byte != b'"' && at >= escape_end;
+        if is_inside && at - begins > LONG && !is_left_out && text.is_char_boundary(at) {
+            out.push_str(&text[from..at]);
+            is_left_out = true;
+        }
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => {
+                escaped = true;
+                escape_end = at
+                    + if bytes.get(at + 1) == Some(&b'u') {
+                        6
+                    } else {
+                        2
+                    };
+            }
+            b'"' if in_string => {
+                in_string = false;
+                if is_left_out && !is_deep {
+                    (from, is_left_out) = (at, false);
+                }
+            }
+            _ if in_string => {}
+            b'"' => (in_string, begins) = (true, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == DEEPEST + 1 {
+                    out.push_str(&text[from..at]);
+                    out.push_str("null");
+                    is_left_out = true;
+                }
+            }
+            b'}' | b']' => {
+                if depth == DEEPEST + 1 {
+                    (from, is_left_out) = (at + 1, false);
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    if !is_left_out {
+        out.push_str(&text[from..]);
+    }
+    out
 }
 
 /// The text up to where its brackets can be closed, and closed; none if it is nested too deep.
