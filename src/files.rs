@@ -13,8 +13,15 @@ pub enum Readers {
     Everyone,
 }
 
-/// How the names of files begin and end that are not yet in their place. A process that was killed leaves one behind.
-const UNFINISHED: [&str; 2] = [".proctor-", ".part"];
+/// How the name of a file ends that is not yet in its place. A process that was killed leaves one behind.
+const UNFINISHED: &str = ".part";
+
+/// How that name begins: it says whose it is.
+fn beginning(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name.chars().take(60).collect();
+    format!(".{name}-")
+}
 
 /// Writes a whole file: to a new one with a name of its own in the same folder, which then takes its place. On
 /// failure nothing is left of it. A link in its place is replaced, and what it leads to stays.
@@ -23,9 +30,9 @@ pub fn replace(
     readers: Readers,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let [prefix, suffix] = UNFINISHED;
+    let prefix = beginning(path);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).suffix(suffix);
+    builder.prefix(&prefix).suffix(UNFINISHED);
     #[cfg(unix)]
     if readers == Readers::Everyone {
         let usual = std::os::unix::fs::PermissionsExt::from_mode(0o666);
@@ -45,13 +52,14 @@ pub fn replace(
     Ok(())
 }
 
-/// Removes what processes left behind that were killed while they wrote into this folder, where no other is writing.
-pub fn remove_unfinished(folder: &Path) {
-    let [prefix, suffix] = UNFINISHED;
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
+/// Removes what processes left of this file that were killed while they wrote it. To be called where no other writes it.
+pub fn remove_unfinished(path: &Path) {
+    let beginning = beginning(path);
+    let folder = path.parent().map(Path::read_dir);
+    for entry in folder.into_iter().flatten().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(prefix) && name.ends_with(suffix) {
+        if name.starts_with(&beginning) && name.ends_with(UNFINISHED) {
             drop(std::fs::remove_file(entry.path()));
         }
     }
@@ -66,6 +74,9 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    // Nor one that is put there now.
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, nix::libc::O_NOFOLLOW);
     options.create(true).open(path)
 }
 
@@ -106,10 +117,11 @@ mod tests {
         let full = |_: &mut dyn Write| Err(io::ErrorKind::StorageFull.into());
         replace(&path, Readers::Owner, &mut { full }).unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let [killed, other] = [".proctor-a1.part", "notes.part"].map(|it| folder.path().join(it));
+        let names = [".r.html-a1.part", ".other.html-a1.part"];
+        let [killed, other] = names.map(|it| folder.path().join(it));
         fs::write(&killed, "").unwrap();
         fs::write(&other, "").unwrap();
-        remove_unfinished(folder.path());
+        remove_unfinished(&path);
         assert!(!killed.exists() && other.exists());
     }
 }

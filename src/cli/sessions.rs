@@ -100,14 +100,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     files.sort();
     let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
-    while found.len() < args.limit && !rest.is_empty() {
-        let (batch, others) = rest.split_at(rest.len().min(args.limit - found.len()));
+    while !rest.is_empty() && !is_enough(&mut found, args.limit, rest) {
+        let (batch, others) = rest.split_at(rest.len().min(args.limit));
         rest = others;
         let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
         passed_over += looked.iter().filter(|it| it.is_empty()).count();
         found.extend(looked.into_iter().flatten());
     }
-    // A database holds old conversations too.
     found.sort_by(|one, two| two.written.cmp(&one.written));
     let older = found.len().saturating_sub(args.limit);
     found.truncate(args.limit);
@@ -158,6 +157,23 @@ fn folders(home: &Path, place: &str) -> Vec<PathBuf> {
     folders
 }
 
+/// Whether so many are found that no file of the rest holds a newer one: a database holds old conversations too.
+fn is_enough(found: &mut [Found], limit: usize, rest: &[(Reverse<SystemTime>, PathBuf)]) -> bool {
+    found.sort_by(|one, two| two.written.cmp(&one.written));
+    let newest = rest.first().and_then(|(at, _)| in_utc(at.0));
+    let last = limit.checked_sub(1).map(|at| found.get(at));
+    match (last, newest) {
+        (None, _) => true,
+        (Some(None), _) => false,
+        (Some(Some(last)), newest) => newest.is_none_or(|newest| last.written >= newest),
+    }
+}
+
+fn in_utc(time: SystemTime) -> Option<String> {
+    let time = jiff::Timestamp::try_from(time).ok()?;
+    Some(format!("{time:.0}"))
+}
+
 /// The user's conversations in a file; none if it is no recording, or cannot be read.
 fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let sessions = match import::load(path) {
@@ -175,17 +191,18 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
         own.extend(sessions.first());
     }
     let is_one_of = own.len() > 1;
-    let file = jiff::Timestamp::try_from(written.0).ok();
+    let file = in_utc(written.0);
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
         let last = times.find_map(|message| message.timestamp);
         let last = last.filter(|_| is_one_of);
         let last = last.and_then(|last| jiff::Timestamp::from_millisecond(last.0).ok());
+        let last = last.map(|at| format!("{at:.0}"));
         Found {
             file: path.display().to_string(),
             format: session.source().format.clone(),
             session: is_one_of.then(|| session.id().to_owned()),
-            written: last.or(file).map_or(String::new(), |at| format!("{at:.0}")),
+            written: last.or_else(|| file.clone()).unwrap_or_default(),
             bytes: file_info(path).map_or(0, |it| it.bytes),
             sessions: sessions.len(),
             calls: session.calls().len(),

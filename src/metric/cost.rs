@@ -261,7 +261,8 @@ impl SchemeCost {
         }
         let prepared = cell.compactions.iter().filter_map(|event| {
             let from = event.prepared_at?;
-            let (requests, asked) = *background.get(&from)?;
+            // Of two that were asked for at one call, the first waits for both.
+            let (requests, asked) = background.remove(&from)?;
             let meanwhile = by_call.get(from..event.call)?;
             let (calls, meanwhile) = (meanwhile.len(), meanwhile.iter().copied().sum());
             Some(PreparedWork {

@@ -133,6 +133,31 @@ impl Refusals {
     }
 }
 
+/// Whether a refusal is about what was asked: its size, or a policy.
+fn is_about_content(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    let words = [
+        "HTTP 413",
+        "HTTP 422",
+        "content_filter",
+        "policy",
+        "flagged",
+        "invalid_prompt",
+        "moderation",
+        "safety",
+    ];
+    words
+        .iter()
+        .any(|word| why.contains(&word.to_ascii_lowercase()))
+}
+
+/// A failure without words that differ each time: ids of requests, counts.
+fn in_general(why: &str) -> String {
+    let is_same = |word: &&str| word.len() <= 5 || !word.contains(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = why.split_whitespace().filter(is_same).collect();
+    words.join(" ")
+}
+
 /// Hears of requests that failed, in words: each says whether it is sent again.
 #[derive(Clone)]
 pub struct Notice(pub Arc<dyn Fn(&str) + Send + Sync>);
@@ -164,7 +189,9 @@ impl Wire {
         };
         let failure = failure.to_string();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = told.entry((failure.clone(), pause.is_none())).or_default();
+        let times = told
+            .entry((in_general(&failure), pause.is_none()))
+            .or_default();
         *times += 1;
         let times = *times;
         drop(told);
@@ -324,9 +351,12 @@ impl Live {
                     ..Refusals::default()
                 };
             }
+            // What is wrong with one prompt says nothing about another.
+            Err(CallFailure::Rejected(why)) if is_about_content(why) => {}
             Err(CallFailure::Rejected(why)) => {
-                if refused.why != *why {
-                    refused.why.clone_from(why);
+                let why = in_general(why);
+                if refused.why != why {
+                    refused.why.clone_from(&why);
                     refused.count = 0;
                 }
                 refused.count += 1;

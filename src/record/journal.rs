@@ -77,7 +77,9 @@ impl Journal {
             }
             Err(fs::TryLockError::Error(source)) => return Err(unwritable(&lock_path)(source)),
         }
-        files::remove_unfinished(folder);
+        for name in [MANIFEST, CELLS] {
+            files::remove_unfinished(&folder.join(name));
+        }
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, &manifest_path, manifest)?;
         if !manifest_path.exists() {

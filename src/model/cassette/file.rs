@@ -36,8 +36,14 @@ pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
     file.write_all(&line)
 }
 
+/// Where a cassette truly is: one that is shared may be named by a link.
+fn target(path: &Path) -> std::path::PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// The file, open for appending and locked until it is dropped.
 pub(super) fn locked(path: &Path) -> io::Result<File> {
+    let path = &target(path);
     loop {
         let file = files::open_own(path, OpenOptions::new().read(true).append(true))?;
         file.lock()?;
@@ -147,7 +153,7 @@ pub fn write_sorted<'a>(
     let at = at(path);
     let text = canonical(entries).map_err(|error| at(error.into()))?;
     let mut write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
-    files::replace(path, Readers::Owner, &mut write).map_err(at)
+    files::replace(&target(path), Readers::Owner, &mut write).map_err(at)
 }
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.

@@ -121,7 +121,10 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let is_done = run.take_text("status").as_deref() == Some("done");
     let told = match run.take("result") {
         Some(result) => Some(result),
-        None => run.inner("error").take("message").or(run.take("error")),
+        None => run.take("error").map(|error| {
+            let message = Object::read(error).and_then(|mut it| it.take("message"));
+            message.unwrap_or(error)
+        }),
     };
     let told = told.or_else(|| run.take("reason"));
     let blocks = told.map(|raw| content::of_result(raw, source));

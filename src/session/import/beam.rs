@@ -187,6 +187,14 @@ fn python_text(text: &str, quote: char) -> (String, &str) {
                 said.push('\t');
                 0
             }
+            Some((_, 'r')) => {
+                said.push('\r');
+                0
+            }
+            Some((_, 'a' | 'b' | 'f' | 'v' | '0')) => {
+                said.push(' ');
+                0
+            }
             Some((_, 'x')) => 2,
             Some((_, 'u')) => 4,
             Some((_, 'U')) => 8,

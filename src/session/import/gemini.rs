@@ -152,14 +152,19 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
 /// pieces; empty ones are none.
 fn answered(said: &mut Vec<ContentBlock>, record: AssistantRecord, assembler: &mut Assembler) {
     let mut blocks: Vec<ContentBlock> = Vec::new();
+    let mut words = String::new();
     for block in said.drain(..) {
-        match (blocks.last_mut(), block) {
-            (_, ContentBlock::Text(text)) if text.is_empty() => {}
-            (Some(ContentBlock::Text(last)), ContentBlock::Text(text)) => {
-                *last = format!("{last}{text}").into();
-            }
-            (_, block) => blocks.push(block),
+        if let ContentBlock::Text(text) = &block {
+            words.push_str(text);
+            continue;
         }
+        if !words.is_empty() {
+            blocks.push(ContentBlock::Text(std::mem::take(&mut words).into()));
+        }
+        blocks.push(block);
+    }
+    if !words.is_empty() {
+        blocks.push(ContentBlock::Text(words.into()));
     }
     if !blocks.is_empty() {
         assembler.assistant(None, AssistantRecord { blocks, ..record });

@@ -93,8 +93,9 @@ impl Stage for Summarize {
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));
         };
-        let shown = stage.prompt.shown(context.entries(), &selected);
-        let shown = stage.overlap.in_front_of(shown);
+        let shown = stage
+            .prompt
+            .shown(context.entries(), &selected, &stage.overlap);
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
         let summary = Attempt::new(stage, cx, shown, span).ask();

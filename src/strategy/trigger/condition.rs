@@ -104,7 +104,8 @@ impl Condition {
             Self::TurnsEvery(turns) => present.turns >= *turns,
             Self::Typed => cx.has_typed,
             Self::ImagesOver(limit) => present.images > *limit,
-            Self::WindowOver(_) | Self::WindowUnder(_) => !self.excludes(cx.window),
+            Self::WindowOver(limit) => cx.window.tokens > *limit,
+            Self::WindowUnder(limit) => cx.window.tokens < *limit,
             Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
             Self::Marker => cx.phase_ended || cx.was_asked,
             Self::Manual => cx.was_asked,
@@ -154,20 +155,19 @@ impl Condition {
     pub(crate) fn too_large_reserve(&self, window: Window) -> Option<Tokens> {
         match self {
             Self::ReserveTokens(reserve) => (*reserve >= window.effective()).then_some(*reserve),
-            Self::All(inner) if inner.iter().any(|one| one.excludes(window)) => None,
-            Self::All(inner) | Self::Any(inner) => {
-                inner.iter().find_map(|one| one.too_large_reserve(window))
+            Self::Any(inner) => inner.iter().find_map(|one| one.too_large_reserve(window)),
+            Self::All(inner) => {
+                let reserve = inner.iter().find_map(|one| one.too_large_reserve(window))?;
+                // What else must hold says when it fires, or leaves small windows out.
+                let is_idle = |one: &Self| match one {
+                    Self::Always => true,
+                    Self::WindowOver(limit) => *limit < reserve && window.tokens > *limit,
+                    Self::WindowUnder(limit) => window.tokens < *limit,
+                    other => other.too_large_reserve(window).is_some(),
+                };
+                inner.iter().all(is_idle).then_some(reserve)
             }
             _ => None,
-        }
-    }
-
-    /// Whether it never holds in this window.
-    fn excludes(&self, window: Window) -> bool {
-        match self {
-            Self::WindowOver(limit) => window.tokens <= *limit,
-            Self::WindowUnder(limit) => window.tokens >= *limit,
-            _ => false,
         }
     }
 

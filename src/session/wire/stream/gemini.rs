@@ -61,7 +61,8 @@ fn add_candidate(whole: &mut Value, candidate: Value) {
             known[key] = value;
             continue;
         }
-        let Value::Array(parts) = value["parts"].take() else {
+        let parts = value.get_mut("parts").map(Value::take);
+        let Some(Value::Array(parts)) = parts else {
             continue;
         };
         if let Some(said) = known["content"]["parts"].as_array_mut() {
@@ -152,6 +153,16 @@ mod tests {
         assert_eq!(answer(&lines(&wrapped), true), Ok(expected));
         assert_eq!(answer(&lines(&events[..3]), true), Err(Problem::BrokeOff));
         assert!(answer(&list[..list.len() - 9], false).is_err());
+        for odd in [
+            r#"{"content":"hi"}"#,
+            r#"{"content":[]}"#,
+            "7",
+            r#"{"content":{"parts":[7,{"text":1}]}}"#,
+        ] {
+            let stream =
+                format!(r#"data: {{"candidates":[{odd}],"usageMetadata":1,"promptFeedback":7}}"#);
+            assert_eq!(answer(&stream, true), Err(Problem::BrokeOff), "{odd}");
+        }
         let failed = r#"data: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}"#;
         assert!(matches!(answer(failed, true), Err(Problem::Reported(_))));
     }

@@ -43,18 +43,27 @@ impl Overlap {
         }
     }
 
-    /// The entries with those turns in front of the first that stands as it was said.
-    pub(super) fn in_front_of(&self, mut shown: Vec<Entry>) -> Vec<Entry> {
+    /// The entries with those turns in front of the first that stands as it was said; of `standing` none, which are
+    /// in front of them anyway.
+    pub(super) fn in_front_of(&self, covered: &[Entry], standing: &[Entry]) -> Vec<Entry> {
+        let mut shown = covered.to_vec();
         let said_at = |entry: &Entry| entry.origin.message();
         let Some(at) = shown.iter().position(|entry| said_at(entry).is_some()) else {
             return shown;
         };
         let first = said_at(&shown[at]);
         let end = self.said.partition_point(|entry| said_at(entry) < first);
-        let earlier = &self.said[..end];
+        let begin = standing.iter().filter_map(said_at).max();
+        let begin = begin.map_or(0, |last| {
+            self.said
+                .partition_point(|entry| said_at(entry) <= Some(last))
+        });
+        let earlier = &self.said[begin.min(end)..end];
         let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-        let starts = (0..end).rev().filter(|at| is_typed(&earlier[*at]));
-        let start = starts.take(self.turns).last().unwrap_or(end);
+        let starts = (0..earlier.len())
+            .rev()
+            .filter(|at| is_typed(&earlier[*at]));
+        let start = starts.take(self.turns).last().unwrap_or(earlier.len());
         shown.splice(at..at, earlier[start..].iter().cloned());
         shown
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::overlap::Overlap;
 use super::select::Selection;
 use crate::context::Entry;
 use crate::model::Request;
@@ -105,16 +106,22 @@ impl Prompt {
     }
 
     /// The entries that are shown, of the whole context.
-    pub(super) fn shown(&self, entries: &[Entry], selected: &Selection) -> Vec<Entry> {
+    pub(super) fn shown(
+        &self,
+        entries: &[Entry],
+        selected: &Selection,
+        overlap: &Overlap,
+    ) -> Vec<Entry> {
         let covered = match self.mode {
             Mode::Fresh => selected.covered.clone(),
             // The agent's prompt from its beginning on: that is what the cache holds.
             Mode::Append | Mode::AppendWithoutTools => 0..selected.covered.end,
         };
-        let shown = &entries[covered];
+        let (standing, rest) = entries.split_at(covered.start);
+        let shown = overlap.in_front_of(&rest[..covered.len()], standing);
         let from = match self.input_last_tokens {
             Tokens::ZERO => 0,
-            limit => cut::newest_within(shown, limit).min(shown.len() - 1),
+            limit => cut::newest_within(&shown, limit).min(shown.len() - 1),
         };
         shown[from..].to_vec()
     }
