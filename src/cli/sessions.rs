@@ -101,7 +101,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     files.sort();
     let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
     while !rest.is_empty() && !is_enough(&mut found, args.limit, rest) {
-        let (batch, others) = rest.split_at(rest.len().min(args.limit));
+        let wanted = args.limit.saturating_sub(found.len()).max(1);
+        let (batch, others) = rest.split_at(rest.len().min(wanted));
         rest = others;
         let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
         passed_over += looked.iter().filter(|it| it.is_empty()).count();
