@@ -66,6 +66,8 @@ pub(super) struct Tally {
     messages: usize,
     /// API calls.
     calls: usize,
+    /// Calls without a bill, of sessions that have one of other calls: an answer that was cut, for one.
+    unbilled_calls: usize,
     /// Uses of tools.
     tool_uses: usize,
     /// Answers of tools.
@@ -144,6 +146,12 @@ impl Tally {
         }
         self.messages += session.messages().len();
         self.calls += session.calls().len();
+        let calls = session.calls().iter();
+        let unbilled = calls.filter(|at| session.message(**at).usage.is_none());
+        let unbilled = unbilled.count();
+        if unbilled < session.calls().len() {
+            self.unbilled_calls += unbilled;
+        }
         self.compactions += session.compactions().len();
         self.tokens += tokens;
         for (all, some) in [
