@@ -169,6 +169,19 @@ fn outline(session: &Session) -> String {
 }
 
 /// What the Claude Code importer makes of these lines: the outlines of all sessions.
+/// The sessions of a fixture, whose outlines are these, and which come back from the native format as they were.
+#[track_caller]
+fn check_fixture(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
+    let sessions = import::load(&fixture(name)).expect("a good file");
+    let got: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(got, expected);
+    for session in &sessions {
+        assert_eq!(session.source().format, format);
+        round_trip(session);
+    }
+    sessions
+}
+
 #[track_caller]
 fn check(lines: &[&str], expected: &[&str]) {
     let sessions = match read("claude-code", (lines.join("\n") + "\n").as_bytes()) {

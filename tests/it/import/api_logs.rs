@@ -4,20 +4,8 @@ use proctor::session::import::{self, ImportError};
 use proctor::session::{CompactedTo, Session, Tag};
 use proctor::units::{Timestamp, Tokens};
 
-use super::{catalogue, fixture, outline, read, round_trip};
+use super::{catalogue, check_fixture as check, fixture, outline, read, round_trip};
 use crate::shared;
-
-#[track_caller]
-fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
-    let sessions = import::load(&fixture(name)).expect("a good file");
-    let got: Vec<String> = sessions.iter().map(outline).collect();
-    assert_eq!(got, expected);
-    for session in &sessions {
-        assert_eq!(session.source().format, format);
-        round_trip(session);
-    }
-    sessions
-}
 
 #[test]
 fn the_oldest_mini_swe_agent_wrote_its_messages_alone() {

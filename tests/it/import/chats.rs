@@ -1,21 +1,6 @@
 //! Exports of chats with assistants: many conversations in one file, each with its branches.
 
-use proctor::session::Session;
-use proctor::session::import;
-
-use super::{fixture, outline, read, round_trip};
-
-#[track_caller]
-fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
-    let sessions = import::load(&fixture(name)).expect("a good file");
-    let got: Vec<String> = sessions.iter().map(outline).collect();
-    assert_eq!(got, expected);
-    for session in &sessions {
-        assert_eq!(session.source().format, format);
-        round_trip(session);
-    }
-    sessions
-}
+use super::{check_fixture as check, outline, read, round_trip};
 
 #[test]
 fn an_export_of_chatgpt_is_read_along_the_current_branch() {

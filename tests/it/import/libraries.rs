@@ -9,20 +9,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 
-use super::{fixture, outline, read, round_trip};
+use super::{check_fixture as check, fixture, outline, read, round_trip};
 use crate::shared;
-
-#[track_caller]
-fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
-    let sessions = import::load(&fixture(name)).expect("a good file");
-    let got: Vec<String> = sessions.iter().map(outline).collect();
-    assert_eq!(got, expected);
-    for session in &sessions {
-        assert_eq!(session.source().format, format);
-        round_trip(session);
-    }
-    sessions
-}
 
 #[test]
 fn dumps_of_langchain_count_each_call_once() {

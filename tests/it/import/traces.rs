@@ -1,21 +1,8 @@
 //! Traces that observability tools keep: each call of a model with its context.
 
-use proctor::session::Session;
 use proctor::session::import::{self, ImportError};
 
-use super::{fixture, outline, read, round_trip};
-
-#[track_caller]
-fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
-    let sessions = import::load(&fixture(name)).expect("a good file");
-    let got: Vec<String> = sessions.iter().map(outline).collect();
-    assert_eq!(got, expected);
-    for session in &sessions {
-        assert_eq!(session.source().format, format);
-        round_trip(session);
-    }
-    sessions
-}
+use super::{check_fixture as check, outline, read, round_trip};
 
 #[test]
 fn spans_of_opentelemetry_are_requests_and_show_a_compaction() {
