@@ -14,6 +14,7 @@
 
 use serde_json::json;
 
+use super::conversations;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
@@ -29,29 +30,16 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut sessions = Vec::new();
-    for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let mut conversation = Object::read(raw).unwrap_or_default();
-            let Some(mapping) = conversation.take_object("mapping") else {
-                source.not_understood("value that is no conversation");
-                continue;
-            };
-            let mut reading = Reading::default();
-            let current = conversation.take_text("current_node");
-            for raw in branch(mapping, current.as_deref(), &mut reading.assembler) {
-                reading.message(raw);
-            }
-            reading.flush();
-            if reading.assembler.is_empty() {
-                source.skip("conversation without messages");
-            }
-            let session = reading.assembler.finish(file.id.clone(), &file.path)?;
-            sessions.extend(session);
+    conversations::exported(file, source, |mut conversation| {
+        let mapping = conversation.take_object("mapping")?;
+        let mut reading = Reading::default();
+        let current = conversation.take_text("current_node");
+        for raw in branch(mapping, current.as_deref(), &mut reading.assembler) {
+            reading.message(raw);
         }
-    }
-    Ok(sessions)
+        reading.flush();
+        Some(reading.assembler)
+    })
 }
 
 #[derive(Default)]

@@ -11,6 +11,7 @@
 //! - The text of an attachment was part of the prompt. Other files are only named, and counted.
 //! - There is no bill, no system prompt, and in an export no model.
 
+use super::conversations;
 use super::prelude::*;
 use std::collections::VecDeque;
 
@@ -25,30 +26,17 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut sessions = Vec::new();
-    for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let mut conversation = Object::read(raw).unwrap_or_default();
-            let Some(messages) = conversation.take_list("chat_messages") else {
-                source.not_understood("value that is no conversation");
-                continue;
-            };
-            let mut reading = Reading::default();
-            let model = conversation.take_text("model");
-            reading.assembler.header.model = model.map(|it| it.to_string());
-            let leaf = conversation.take_text("current_leaf_message_uuid");
-            for raw in branch(messages, leaf, &mut reading.assembler) {
-                reading.message(raw);
-            }
-            if reading.assembler.is_empty() {
-                source.skip("conversation without messages");
-            }
-            let session = reading.assembler.finish(file.id.clone(), &file.path)?;
-            sessions.extend(session);
+    conversations::exported(file, source, |mut conversation| {
+        let messages = conversation.take_list("chat_messages")?;
+        let mut reading = Reading::default();
+        let model = conversation.take_text("model");
+        reading.assembler.header.model = model.map(|it| it.to_string());
+        let leaf = conversation.take_text("current_leaf_message_uuid");
+        for raw in branch(messages, leaf, &mut reading.assembler) {
+            reading.message(raw);
         }
-    }
-    Ok(sessions)
+        Some(reading.assembler)
+    })
 }
 
 /// The messages of the current branch; all of them where they form no whole tree.

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::ImportError;
 use super::assemble::Assembler;
 use super::bodies;
+use super::common::items;
 
 use super::content;
 use super::file::{Line, SourceText};
@@ -126,6 +127,30 @@ pub(super) fn sessions(
     problem
         .filter(|_| sessions.is_empty())
         .map_or(Ok(sessions), Err)
+}
+
+/// Reads a file with one conversation, or with a list of them, as chat products export; `read` reads one, and returns
+/// `None` for any other object.
+pub(super) fn exported(
+    file: &SourceText,
+    source: &mut Source,
+    read: impl Fn(Object<'_>) -> Option<Assembler>,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            let Some(assembler) = read(Object::read(raw).unwrap_or_default()) else {
+                source.not_understood(NO_CONVERSATION);
+                continue;
+            };
+            if assembler.is_empty() {
+                source.skip("conversation without messages");
+            }
+            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
 }
 
 /// The conversations of a file so far.
