@@ -9,7 +9,7 @@ use std::path::Path;
 pub enum Readers {
     /// Its owner: it holds text of sessions.
     Owner,
-    /// Whoever may read the process's other files: a report, a baseline, a page of the manual.
+    /// Everyone, as far as the process's umask allows: reports, baselines, manual pages.
     Everyone,
 }
 
@@ -80,7 +80,8 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.create(true).open(path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};

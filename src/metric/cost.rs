@@ -60,8 +60,7 @@ pub struct SchemeCost {
     /// The tokens that C and C⁰ are computed from; in sums over cells none.
     #[serde(skip)]
     pub billed: BilledTokens,
-    /// What the agent may have waited for though it was asked for in the background; in sums over cells
-    /// none.
+    /// Compactions that were requested in the background, for their waiting time; empty in sums over cells.
     #[serde(skip)]
     pub prepared: Vec<PreparedWork>,
     /// The prices that they are computed at.

@@ -15,7 +15,7 @@ pub struct UnscoredItems {
     pub asked: usize,
     /// Items without a score, by the reason of their first answer.
     pub unscored: BTreeMap<Unscored, usize>,
-    /// What the provider said where it first refused one.
+    /// The provider's message for the first refused request.
     pub refusal: Option<String>,
 }
 

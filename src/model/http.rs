@@ -351,7 +351,7 @@ impl Live {
                     ..Refusals::default()
                 };
             }
-            // What is wrong with one prompt says nothing about another.
+            // The content of one prompt was refused: other prompts may be answered.
             Err(CallFailure::Rejected(why)) if is_about_content(why) => {}
             Err(CallFailure::Rejected(why)) => {
                 let why = in_general(why);

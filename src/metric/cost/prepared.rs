@@ -1,4 +1,4 @@
-//! What was asked for in the background, and how long the agent waits for it.
+//! Compactions requested in the background, and how long the agent waits for them.
 
 use crate::model::price::Latency;
 use crate::units::Usage;

@@ -54,7 +54,7 @@ pub enum Retry {
     Never,
     /// The failure passes.
     Soon,
-    /// Nobody is there. Where nobody has ever answered, that hardly passes.
+    /// The server cannot be reached. If it has never answered, more retries are of little use.
     Unreachable,
     /// The provider wants to be asked less, perhaps not before this time has passed.
     Limited(Option<Duration>),
