@@ -300,6 +300,12 @@ pub enum CallFailure {
     /// No answer came in time.
     #[error("timed out")]
     Timeout,
+    /// The run was stopped before an answer began. A request that was sent may be billed.
+    #[error("the run was stopped before an answer began")]
+    Stopped {
+        /// Whether the request was sent.
+        was_sent: bool,
+    },
     /// The model cannot do this kind of task.
     #[error("this model does not do that")]
     Unsupported,
@@ -350,6 +356,7 @@ impl CallFailure {
             Self::RateLimited
                 | Self::Server(_)
                 | Self::Timeout
+                | Self::Stopped { .. }
                 | Self::Network(_)
                 | Self::Cut
                 | Self::Unreadable

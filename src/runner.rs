@@ -302,7 +302,8 @@ pub trait Progress: Sync {
 pub struct Workers<'a> {
     /// Threads.
     pub threads: usize,
-    /// Once set, no new cell is begun; those under way are finished and written.
+    /// Once set, no new cell is begun; those under way are finished and written. One that waits for a
+    /// language model is given up: no request is sent again, or waited for whose answer has not begun.
     pub stop: &'a AtomicBool,
 }
 
@@ -394,11 +395,18 @@ pub fn run(
             }
         }
     };
-    std::thread::scope(|scope| {
-        for _ in 0..workers.threads.max(1) {
-            scope.spawn(work);
-        }
-    });
+    let work_all = || {
+        std::thread::scope(|scope| {
+            for _ in 0..workers.threads.max(1) {
+                scope.spawn(work);
+            }
+        });
+    };
+    let is_over = || workers.stop.load(Ordering::Relaxed) || limits.is_late();
+    match plan.models() {
+        Some(models) => models.servers.until(&is_over, work_all),
+        None => work_all(),
+    }
     let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     let synced = sink.journal.sync();
     sink.failure.map_or(synced, Err)?;

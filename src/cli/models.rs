@@ -76,7 +76,8 @@ pub(super) struct ModelOptions {
     /// Begin no session once this many tokens are spent
     #[arg(long, value_name = "TOKENS")]
     token_limit: Option<u64>,
-    /// Begin no session once this many minutes have passed
+    /// End the run after this many minutes: no session is begun, and no answer is waited for that has
+    /// not begun
     #[arg(long, value_name = "MINUTES")]
     time_limit: Option<u64>,
 }
@@ -357,8 +358,14 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
         (Usd(0), _) => "at unknown prices".to_owned(),
         (money, _) => format!("{money} and more, some prices are unknown"),
     };
+    let disbelieved = match spent.disbelieved {
+        0 => String::new(),
+        count => format!(
+            "; the usage that the provider told for {count} of them cannot be, and was counted here"
+        ),
+    };
     Some(format!(
-        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before",
+        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before{disbelieved}",
         spent.calls,
         spent.tokens + spent.batched_tokens
     ))

@@ -238,7 +238,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     consent.to_run(&plan, journal.done(), args.batch)?;
     stop_on_interrupt(
         &STOP,
-        "interrupted: finishing the cells under way; once more to leave at once",
+        "interrupted: finishing what is under way; once more to leave at once",
     );
     let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));

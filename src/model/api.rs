@@ -20,7 +20,7 @@ mod anthropic;
 mod events;
 mod openai;
 
-pub use events::{IncomingAnswer, read};
+pub use events::{IncomingAnswer, longest_bytes, read};
 
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.
 pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"type":"string"},"verdict":{"type":"string","enum":["right","incomplete","stale","another's","invented","abstained"]}},"required":["reason","verdict"],"additionalProperties":false}"#;
@@ -107,10 +107,15 @@ impl Dialect {
         }
     }
 
+    /// Tokens that an answer has at most, thoughts included.
+    pub fn longest(&self, request: &Request) -> Tokens {
+        request.max_output + self.thinking
+    }
+
     /// How a request begins in both APIs; `limit` names the limit of the output.
     fn head(&self, request: &Request, limit: &str) -> String {
         let model = Value::from(self.model.as_str());
-        let most = request.max_output + self.thinking;
+        let most = self.longest(request);
         let temperature = self.temperature.map(Value::from);
         let temperature = temperature.map(|value| format!(",\"temperature\":{value}"));
         let temperature = temperature.unwrap_or_default();

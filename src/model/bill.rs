@@ -5,25 +5,46 @@ use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
 
 /// The cost of an answer. A prompt of 0 tokens means that the provider did not say: llama.cpp reports its
-/// usage when it begins to write, and 0 where that is half a character.
+/// usage when it begins to write, and 0 where that is half a character. A usage that cannot be
+/// ([`is_possible`]) says nothing either.
 pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -> Usage {
     let usage = response.usage;
-    if usage.prompt() > Tokens::ZERO {
+    let possible = is_possible(request, response, counts);
+    if possible && usage.prompt() > Tokens::ZERO {
         return usage;
     }
     let output = match usage.output {
-        Tokens::ZERO => counts.size(&response.text).tokens,
-        told => told,
+        told if possible && told > Tokens::ZERO => told,
+        _ => counts.size(&response.text).tokens,
     };
     Usage::uncached(input(request, counts), output)
 }
 
-/// The cost of an attempt without an answer. One that timed out, failed on the server or broke off
-/// has been read: its input is billed. One that was refused, or never sent, costs nothing.
+/// Tokens that every prompt and every answer may have, whatever its text: templates, images, thoughts
+/// that are not shown.
+const UNSEEN: Tokens = Tokens(1_000_000);
+
+/// Whether a usage can be: beyond [`UNSEEN`], a model has at most eight tokens for each that is counted
+/// here, and an answer at most eight for each that it was allowed.
+pub fn is_possible(request: &Request, response: &Response, counts: &CountedTexts) -> bool {
+    let usage = response.usage;
+    let within = |told: Tokens, counted: &dyn Fn() -> Tokens| {
+        told <= UNSEEN || told.0 <= UNSEEN.0.saturating_add(counted().0.saturating_mul(8))
+    };
+    let output = || request.max_output + counts.size(&response.text).tokens;
+    within(usage.prompt(), &|| input(request, counts)) && within(usage.output, &output)
+}
+
+/// The cost of an attempt without an answer. One that timed out, failed on the server, broke off or was
+/// not waited for has been read: its input is billed. One that was refused, or never sent, costs nothing.
 pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
     let was_read = matches!(
         failure,
-        CallFailure::Timeout | CallFailure::Server(_) | CallFailure::Cut | CallFailure::Unreadable
+        CallFailure::Timeout
+            | CallFailure::Stopped { was_sent: true }
+            | CallFailure::Server(_)
+            | CallFailure::Cut
+            | CallFailure::Unreadable
     );
     if was_read {
         Usage::uncached(input(request, counts), Tokens::ZERO)

@@ -396,6 +396,9 @@ impl CassetteModel {
             }
         }
         if let Ok(response) = &mut answered.answer {
+            if !bill::is_possible(request, response, counts) {
+                self.spending.disbelieve();
+            }
             // The same figure is kept, recorded and billed.
             response.usage = bill::answered(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
@@ -433,7 +436,7 @@ impl Model for CassetteModel {
     }
 
     fn longest(&self, request: &Request) -> Tokens {
-        request.max_output + self.dialect.thinking
+        self.dialect.longest(request)
     }
 
     fn at_once(&self) -> usize {

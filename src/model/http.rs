@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Client, Url};
+use tokio::sync::watch;
 
 use super::api::Dialect;
 use super::secret::Secret;
@@ -57,6 +58,8 @@ pub struct Connection {
     pub whole: Duration,
     /// Hears of failed requests.
     pub notice: Option<Notice>,
+    /// Ends its waits.
+    pub waits: Waits,
 }
 
 impl Connection {
@@ -79,6 +82,7 @@ impl Connection {
             between: Duration::from_mins(2),
             whole: Duration::from_mins(30),
             notice: None,
+            waits: Waits::default(),
         }
     }
 }
@@ -165,6 +169,29 @@ pub struct Notice(pub Arc<dyn Fn(&str) + Send + Sync>);
 impl fmt::Debug for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Notice")
+    }
+}
+
+/// Whether models may be waited for: all that share it stop waiting together.
+///
+/// An answer that has begun is read to its end: it is paid for.
+#[derive(Debug, Clone, Default)]
+pub struct Waits(Arc<watch::Sender<bool>>);
+
+impl Waits {
+    /// Whether waits end at once from now on.
+    pub fn set_ended(&self, is_ended: bool) {
+        self.0.send_replace(is_ended);
+    }
+
+    /// Waits for `future`; `None` where waits are ended first.
+    async fn on<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut told = self.0.subscribe();
+        tokio::select! {
+            biased;
+            _ = told.wait_for(|is_ended| *is_ended) => None,
+            output = future => Some(output),
+        }
     }
 }
 

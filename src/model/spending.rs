@@ -43,6 +43,8 @@ pub struct SpendingTotals {
     pub batched_tokens: Tokens,
     /// Answers of models whose price is unknown.
     pub unpriced: u64,
+    /// Answers whose usage, as the provider told it, cannot be: it was counted here.
+    pub disbelieved: u64,
 }
 
 impl Spending {
@@ -80,6 +82,11 @@ impl Spending {
             }
             None => spent.unpriced += 1,
         }
+    }
+
+    /// Takes note of a usage that cannot be.
+    pub fn disbelieve(&self) {
+        self.spent().disbelieved += 1;
     }
 
     fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {

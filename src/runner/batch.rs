@@ -135,7 +135,10 @@ impl Plan {
                 let Some(live) = models.servers.live.iter().find(is_own) else {
                     continue;
                 };
-                match live.batch(&sent.id) {
+                let is_over = || stop.load(Ordering::Relaxed);
+                let asked = models.servers.until(&is_over, || live.batch(&sent.id));
+                match asked {
+                    Err(_) if is_over() => return Ok(BatchWait::Stopped),
                     Ok(Batch::UnderWay) => under_way.push(sent),
                     Ok(Batch::Ended(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);

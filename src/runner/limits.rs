@@ -21,14 +21,24 @@ impl<'a> Limits<'a> {
         }
     }
 
+    /// The minutes of the budget, where they are over.
+    fn minutes(&self) -> Option<u64> {
+        let minutes = self.models?.budget.minutes?;
+        let limit = Duration::from_secs(minutes.saturating_mul(60));
+        (self.started.elapsed() >= limit).then_some(minutes)
+    }
+
+    /// Whether the time of the budget is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.minutes().is_some()
+    }
+
     /// Whether another session may be begun.
     pub(super) fn allow(&self) -> bool {
         let mut first = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(models)) = (&*first, self.models) {
-            let minutes = models.budget.minutes.filter(|minutes| {
-                self.started.elapsed() >= Duration::from_secs(minutes.saturating_mul(60))
-            });
-            *first = minutes
+            *first = self
+                .minutes()
                 .map(|minutes| format!("{minutes} minutes are over"))
                 .or_else(|| models.spending.reached(&models.budget));
         }

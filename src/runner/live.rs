@@ -2,21 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use super::{Access, PlanError, read_named};
 use crate::model::Model;
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
-use crate::model::http::{Connection, Engine, Live};
+use crate::model::http::{Connection, Engine, Live, Waits};
 use crate::model::secret::Secret;
 use crate::scenario::{LiveSetting, Pace};
 use crate::session::wire::Provider;
 
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
 pub(super) struct Servers {
+    pace: Pace,
     setting: PaceSetting,
+    waits: Waits,
     engine: Option<Arc<Engine>>,
     pacers: BTreeMap<String, Arc<Pacer>>,
     pub(super) live: Vec<Arc<Live>>,
@@ -25,6 +31,8 @@ pub(super) struct Servers {
 impl Servers {
     pub(super) fn new(pace: Pace, seed: u64) -> Self {
         Self {
+            pace,
+            waits: Waits::default(),
             setting: PaceSetting {
                 at_once: pace.at_once,
                 tokens_per_minute: pace.tokens_per_minute,
@@ -50,7 +58,11 @@ impl Servers {
             place: live.place.clone(),
             cause,
         };
-        let connection = connection(live, access)?;
+        let mut connection = connection(live, access)?;
+        connection.whole = Duration::from_secs(self.pace.timeout_seconds);
+        let first = Duration::from_secs(self.pace.first_byte_seconds);
+        connection.first_byte = first.min(connection.whole);
+        connection.waits = self.waits.clone();
         let engine = match &self.engine {
             Some(engine) => engine.clone(),
             None => self.engine.insert(Engine::start().map_err(http)?).clone(),
@@ -62,6 +74,31 @@ impl Servers {
         let made = Arc::new(made);
         self.live.push(made.clone());
         Ok(made)
+    }
+
+    /// Does `work`. Once `is_over`, no model is waited for any more.
+    pub(super) fn until<T>(
+        &self,
+        is_over: &(dyn Fn() -> bool + Sync),
+        work: impl FnOnce() -> T,
+    ) -> T {
+        if self.live.is_empty() {
+            return work();
+        }
+        self.waits.set_ended(false);
+        let (working, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    if is_over() {
+                        return self.waits.set_ended(true);
+                    }
+                }
+            });
+            let done = work();
+            drop(working);
+            done
+        })
     }
 
     /// Models whose server refused a JSON schema for verdicts, with what it said.

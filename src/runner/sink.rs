@@ -46,6 +46,10 @@ impl Sink<'_> {
                 self.outcome.missed = true;
                 self.has_stopped = true;
             }
+            Some(Unanswered::Unreached {
+                failure: CallFailure::Stopped { .. },
+                ..
+            }) => self.has_stopped = true,
             Some(Unanswered::Unreached { model, failure }) => {
                 let why = format!("{model}: {failure}");
                 self.outcome.unreached.push((key, why));

@@ -114,6 +114,10 @@ pub struct Pace {
     pub retries: u32,
     /// A provider that asks to be left alone for more seconds than this is given up.
     pub longest_wait_seconds: u64,
+    /// Seconds until the first byte of an answer, at most.
+    pub first_byte_seconds: u64,
+    /// Seconds until the whole answer, at most.
+    pub timeout_seconds: u64,
 }
 
 impl ModelsSetting {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor::model::api::Dialect;
+use proctor::model::api::{Dialect, longest_bytes};
 use proctor::model::http::pace::{PaceSetting, Pacer};
-use proctor::model::http::{Connection, Engine, Live};
+use proctor::model::http::{Connection, Engine, Live, Notice, Waits};
 use proctor::model::secret::Secret;
 use proctor::model::{AnswerFormat, CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use proctor::session::wire::Provider;
@@ -333,6 +333,68 @@ fn an_answer_that_never_stops_coming_is_given_up_when_its_time_is_over() {
     );
     let by_default = Connection::public(Provider::OpenAi).whole;
     assert_eq!(by_default, Duration::from_mins(30));
+}
+
+/// What came of a request that is no longer waited for once it has failed, or `pause` after it was sent.
+fn stopped(first: Reply, pause: Option<Duration>) -> Result<String, CallFailure> {
+    let waits = Waits::default();
+    let (told, asked) = (waits.clone(), waits.clone());
+    let server = Server::answering(move |_| {
+        if let Some(pause) = pause {
+            let asked = asked.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(pause);
+                asked.set_ended(true);
+            });
+        }
+        first.clone()
+    });
+    let mut connection = Connection::to(server.base_url());
+    connection.notice = Some(Notice(Arc::new(move |_| told.set_ended(true))));
+    connection.waits = waits;
+    let pace = PaceSetting {
+        pause: Duration::from_mins(10),
+        longest_pause: Duration::from_mins(10),
+        ..quick()
+    };
+    let dialect = Dialect::new(Provider::OpenAi, "test-model");
+    let pacer = Arc::new(Pacer::new(pace));
+    let model = Live::new(dialect, connection, Engine::start().unwrap(), pacer).unwrap();
+    let answer = model.respond(&question("Which port?"));
+    // Later requests are not sent.
+    let unsent = CallFailure::Stopped { was_sent: false };
+    assert_eq!(model.respond(&question("Which?")), Err(unsent));
+    assert_eq!(server.requests().len(), 1);
+    answer.map(|response| response.text.to_string())
+}
+
+#[test]
+fn a_stop_ends_what_has_not_begun_and_an_answer_that_has_is_read_to_its_end() {
+    let answer = || Reply::openai("48213", 100, 5);
+    // Nothing comes for five minutes.
+    let unbegun = Err(CallFailure::Stopped { was_sent: true });
+    let at_once = Some(Duration::ZERO);
+    assert_eq!(stopped(answer().stalled_after(0), at_once), unbegun);
+    // The next attempt would be in ten minutes.
+    let failed = Err(CallFailure::Server("HTTP 500".to_owned()));
+    assert_eq!(stopped(Reply::status(500, ""), None), failed);
+    // It begins at once, and takes two seconds.
+    let slow = answer().dribbling(20, Duration::from_millis(50));
+    let later = Some(Duration::from_secs(1));
+    assert_eq!(stopped(slow, later), Ok("48213".to_owned()));
+}
+
+#[test]
+fn an_answer_is_no_longer_than_what_was_asked_for() {
+    let words = |bytes: usize| Reply::openai(&"word ".repeat(bytes / 5), 100, 64);
+    let most = longest_bytes(Tokens(64));
+    let server = Server::playing(vec![words(most - 4_096), words(most + 1), words(10)]);
+    let model = live(&server, Provider::OpenAi, quick());
+    assert!(model.respond(&question("x")).is_ok());
+    let failure = model.respond(&question("x")).unwrap_err().to_string();
+    assert!(failure.contains("more than was asked for"), "{failure}");
+    // It is not asked again: it would be paid again.
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[test]

@@ -569,3 +569,73 @@ fn a_server_that_is_not_there_is_named_and_soon_given_up() {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
+
+/// A server whose answers never begin once it has given `answered`.
+fn going_silent(answered: usize) -> Server {
+    let asked = AtomicUsize::new(0);
+    Server::answering(move |body| {
+        let is_silent = asked.fetch_add(1, Ordering::Relaxed) >= answered;
+        if is_silent {
+            reply(body).stalled_after(0)
+        } else {
+            reply(body)
+        }
+    })
+}
+
+#[test]
+fn an_interrupted_run_does_not_wait_for_a_silent_server() {
+    let server = going_silent(12);
+    let folder = scenario(&server, "");
+    let mut child = command(folder.path(), &[])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.requests().len() <= 12 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let told = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(told.success());
+    // Without the signal this would be five minutes, for each of nine attempts.
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    for words in ["stopped before an answer began", "the same command goes on"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let kept = cassette::read(&folder.path().join("out/cassette.jsonl"));
+    assert!(!kept.unwrap().entries.is_empty());
+}
+
+#[test]
+fn a_request_takes_no_longer_than_the_scenario_says() {
+    for limit in ["first_byte_seconds = 1", "timeout_seconds = 1"] {
+        let server = going_silent(0);
+        let pace = format!("[models.pace]\nretries = 0\n{limit}");
+        let folder = scenario(&server, &pace);
+        let said = run(folder.path(), &[], 5).stderr;
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            said.contains("reader-x: timed out; given up after 1"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_usage_that_cannot_be_is_counted_here_and_told() {
+    let server = Server::answering(|body| match body.contains("judge-x") {
+        true => reply(body),
+        false => Reply::openai("an answer", u64::MAX, u64::MAX),
+    });
+    let folder = scenario(&server, "");
+    let said = String::from_utf8(run(folder.path(), &[], 0).stderr).unwrap();
+    assert!(said.contains("cannot be, and was counted here"), "{said}");
+    let kept = recorded(&folder.path().join("out/cassette.jsonl"));
+    assert!(kept[&Purpose::Probe] < Tokens(1_000_000), "{kept:?}");
+}

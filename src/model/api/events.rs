@@ -6,16 +6,24 @@ use super::{Read, anthropic, openai, without_thoughts};
 use crate::model::{CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
 use crate::session::wire::stream::{Api, Assembly, Problem};
-use crate::units::Usage;
+use crate::units::{Tokens, Usage};
 
-/// No answer of a model is longer than this: a server that sends more is broken.
-const LONGEST_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of an answer of so many tokens at most: a server that sends more is broken. In a stream each
+/// token may come as an event of its own, of some hundred bytes.
+pub fn longest_bytes(tokens: Tokens) -> usize {
+    const ANY: u64 = 256 * 1024;
+    const TOKEN: u64 = 2 * 1024;
+    const MOST: u64 = 64 * 1024 * 1024;
+    let bytes = ANY + tokens.0.saturating_mul(TOKEN);
+    usize::try_from(bytes.min(MOST)).unwrap_or(usize::MAX)
+}
 
 /// An answer as it comes in.
 #[derive(Debug)]
 pub struct IncomingAnswer {
     provider: Provider,
     is_stream: bool,
+    longest: usize,
     received: usize,
     assembly: Assembly,
 }
@@ -31,8 +39,8 @@ pub(super) struct Answer<'a> {
 }
 
 impl IncomingAnswer {
-    /// An answer of that provider, streamed as server-sent events or not.
-    pub fn new(provider: Provider, is_stream: bool) -> Self {
+    /// An answer of that provider, streamed as server-sent events or not, of at most `longest` bytes.
+    pub fn new(provider: Provider, is_stream: bool, longest: usize) -> Self {
         let api = match provider {
             Provider::Anthropic => Api::Messages,
             Provider::OpenAi => Api::ChatCompletions,
@@ -40,6 +48,7 @@ impl IncomingAnswer {
         Self {
             provider,
             is_stream,
+            longest,
             received: 0,
             assembly: Assembly::new(api, is_stream),
         }
@@ -47,18 +56,23 @@ impl IncomingAnswer {
 
     /// Whether the rest is not worth waiting for: it holds an error or is longer than any answer.
     pub fn is_broken(&self) -> bool {
-        self.received > LONGEST_BYTES || self.assembly.has_failed()
+        self.is_too_long() || self.assembly.has_failed()
+    }
+
+    /// Whether it is longer than it may be.
+    pub fn is_too_long(&self) -> bool {
+        self.received > self.longest
     }
 
     /// Takes the next bytes, cut anywhere. Returns whether the model wrote any of them.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         self.received += bytes.len();
-        self.received <= LONGEST_BYTES && self.assembly.push(bytes)
+        !self.is_too_long() && self.assembly.push(bytes)
     }
 
     /// The whole answer; a failure where it did not come to its end.
     pub fn finish(self) -> Read {
-        if self.received > LONGEST_BYTES {
+        if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
         let (whole, problem) = self.assembly.so_far();

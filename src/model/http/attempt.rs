@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::pace::Retry;
 use super::{CallTime, Wire};
-use crate::model::api::{Dialect, IncomingAnswer};
+use crate::model::api::{self, Dialect, IncomingAnswer};
 use crate::model::{CallFailure, Reply, Request, Response, overflow};
 use crate::units::{ContentHash, Tokens};
 
@@ -42,12 +42,19 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     let expected = Tokens(body.len() as u64 / 4) + request.max_output;
     let place = ContentHash::of(&body);
     let body = Bytes::from(body);
+    let longest = api::longest_bytes(dialect.longest(request));
+    let waits = &wire.connection.waits;
     let answer = loop {
         let arrived = Instant::now();
-        let pass = wire.pacer.enter(expected).await;
+        let pass = waits.on(wire.pacer.enter(expected)).await;
         time.waited += arrived.elapsed();
+        let Some(pass) = pass else {
+            let unsent = CallFailure::Stopped { was_sent: false };
+            break Err(failed.pop().unwrap_or(unsent));
+        };
         let begun = Instant::now();
-        let came = timeout(wire.connection.whole, once(wire, body.clone(), begun)).await;
+        let sent = once(wire, body.clone(), begun, longest);
+        let came = timeout(wire.connection.whole, sent).await;
         time.took = begun.elapsed();
         time.attempts += 1;
         let AttemptFailure(failure, retry) = match came {
@@ -65,24 +72,31 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         let Some(pause) = pause else {
             break Err(failure);
         };
+        if waits.on(tokio::time::sleep(pause)).await.is_none() {
+            break Err(failure);
+        }
         failed.push(failure);
-        tokio::time::sleep(pause).await;
         time.waited += pause;
     };
     let once = Reply::once(answer);
     (Reply { failed, ..once }, time)
 }
 
-/// One attempt; the caller limits its duration.
+/// One attempt; the caller limits its duration. An answer has at most `longest` bytes.
 async fn once(
     wire: &Wire,
     body: Bytes,
     begun: Instant,
+    longest: usize,
 ) -> Result<(Response, Option<Duration>), AttemptFailure> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
     let timed_out = |_| soon(CallFailure::Timeout);
-    let sent = timeout(wire.connection.first_byte, sent).await;
+    let sent = timeout(wire.connection.first_byte, sent);
+    let Some(sent) = wire.connection.waits.on(sent).await else {
+        let failure = CallFailure::Stopped { was_sent: true };
+        return Err(AttemptFailure(failure, Retry::Never));
+    };
     let mut answer = sent.map_err(timed_out)?.map_err(|error| {
         if error.is_timeout() {
             return soon(CallFailure::Timeout);
@@ -114,7 +128,7 @@ async fn once(
     let kind = answer.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok());
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let mut incoming = IncomingAnswer::new(wire.provider, is_stream);
+    let mut incoming = IncomingAnswer::new(wire.provider, is_stream, longest);
     let mut first_token = None;
     while !incoming.is_broken() {
         let piece = timeout(wire.connection.between, answer.chunk()).await;
@@ -125,6 +139,12 @@ async fn once(
         if incoming.push(&bytes) && first_token.is_none() {
             first_token = Some(begun.elapsed());
         }
+    }
+    if incoming.is_too_long() {
+        let failure = CallFailure::Server(format!(
+            "the answer is longer than {longest} bytes, more than was asked for"
+        ));
+        return Err(AttemptFailure(failure, Retry::Never));
     }
     match incoming.finish() {
         Ok(response) => Ok((response, first_token)),

@@ -11,13 +11,16 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Live, Wire};
+use super::{Live, Waits, Wire};
 use crate::model::{CallFailure, Response, api};
 use crate::session::wire::Provider;
 use crate::units::ContentHash;
 
 /// Separates the parts of an upload. No request holds it: the bytes are checked.
 const BOUNDARY: &str = "proctor-batch-5f2c8a61d0e94b37";
+
+/// Bytes of an answer about a batch, at most: providers take batches of 256 MB.
+const MOST_BYTES: usize = 1 << 30;
 
 /// How often a call about a batch is made, where it fails for a reason that passes.
 const ATTEMPTS: u32 = 6;
@@ -172,11 +175,15 @@ impl Live {
             408 | 409 | 425 | 500..=599 => is_safe,
             _ => false,
         };
+        let waits = &wire.connection.waits;
         let called = async {
             let mut failed = String::new();
             for attempt in 0..ATTEMPTS {
                 if attempt > 0 {
-                    tokio::time::sleep(wire.pacer.pause(attempt, ContentHash::of(&url))).await;
+                    let pause = wire.pacer.pause(attempt, ContentHash::of(&url));
+                    if waits.on(tokio::time::sleep(pause)).await.is_none() {
+                        break;
+                    }
                 }
                 match once(wire, method.clone(), &url, body.cloned()).await {
                     Ok((200..=299, bytes)) => return Ok(bytes),
@@ -210,6 +217,11 @@ async fn once(
     body: Option<(Bytes, String)>,
 ) -> Result<(u16, Vec<u8>), &'static str> {
     let mut headers = wire.headers.clone();
+    // What is sent is confirmed: a stop does not leave a batch of which nobody knows.
+    let waits = match body {
+        Some(_) => Waits::default(),
+        None => wire.connection.waits.clone(),
+    };
     let mut request = wire.client.request(method, url);
     match body {
         Some((body, kind)) => {
@@ -220,7 +232,8 @@ async fn once(
         None => drop(headers.remove(CONTENT_TYPE)),
     }
     let timed_out = |_| "timed out";
-    let sent = timeout(wire.connection.whole, request.headers(headers).send()).await;
+    let sent = timeout(wire.connection.whole, request.headers(headers).send());
+    let sent = waits.on(sent).await.ok_or("the run was stopped")?;
     let mut answer = sent.map_err(timed_out)?.map_err(|_| "no connection")?;
     let status = answer.status().as_u16();
     let between = wire.connection.between.max(Duration::from_secs(1));
@@ -228,6 +241,9 @@ async fn once(
     loop {
         let piece = timeout(between, answer.chunk()).await.map_err(timed_out)?;
         match piece.map_err(|_| "the answer broke off")? {
+            Some(piece) if bytes.len() + piece.len() > MOST_BYTES => {
+                return Err("its answer is longer than 1 GiB");
+            }
             Some(piece) => bytes.extend_from_slice(&piece),
             None => return Ok((status, bytes)),
         }

@@ -201,6 +201,8 @@ impl Pass {
         if let Some(bucket) = &mut state.bucket
             && billed > Tokens::ZERO
         {
+            // A figure that cannot be does not keep all others waiting.
+            let billed = billed.min(Tokens(self.expected.0.saturating_mul(10)));
             bucket.tokens += self.expected.0 as f64 - billed.0 as f64;
         }
     }

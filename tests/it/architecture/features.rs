@@ -230,7 +230,7 @@ const FEATURES: &[Feature] = &[
         has_proper_names: true,
         named_in: &[
             // Fields of other files and output.
-            ("*", "max_output"),
+            ("*", "max_output timeout_seconds"),
             // Set by flags.
             (
                 "cli/inputs",
