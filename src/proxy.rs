@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
+use hyper::header::{HOST, HeaderMap};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -106,7 +107,7 @@ impl Proxy {
             let listen = self.address;
             let listener = TcpListener::from_std(self.listener)
                 .map_err(|source| ProxyError::Listen { listen, source })?;
-            let pass = pass::Pass::new(client, self.upstream, now, log);
+            let pass = pass::Pass::new(client, self.address, self.upstream, now, log);
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();
@@ -132,6 +133,19 @@ impl Proxy {
             pass.finish()
         })
     }
+}
+
+/// Whether a request that came to this address of loopback names it. A page of a foreign site could
+/// otherwise have its own name point here.
+fn is_named(address: SocketAddr, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let port = address.port();
+    let own = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+    let host = host.as_bytes();
+    host == address.to_string().as_bytes() || own.iter().any(|own| host == own.as_bytes())
 }
 
 /// Listens at an address; returns the one that was given, where the port was 0.

@@ -147,14 +147,27 @@ mod with_http {
                 say(&format!("nothing was recorded; {failed} requests failed"));
                 return Ok(Exit::NothingSelected);
             }
-            let mut sessions = Vec::new();
+            let (mut sessions, mut unread) = (Vec::new(), Vec::new());
             for (api, path, _) in &self.files {
                 let (_, format) = names(api.unwrap_or(Api::Messages));
                 // The API is known, so that the format need not be found out.
-                sessions.extend(match import::importer(format) {
-                    Some(importer) => import::load_as(path, importer)?,
-                    None => import::load(path)?,
-                });
+                let read = match import::importer(format) {
+                    Some(importer) => import::load_as(path, importer),
+                    None => import::load(path),
+                };
+                match read {
+                    Ok(read) => sessions.extend(read),
+                    Err(error) => unread.push(error),
+                }
+            }
+            if sessions.is_empty()
+                && let Some(error) = unread.pop()
+            {
+                return Err(error.into());
+            }
+            for error in unread {
+                let why = crate::cli::chain(&error.into());
+                say(&format!("warning: a log is in no session: {why}"));
             }
             for session in &sessions {
                 let path = write_session(&self.folder, session, false)?;

@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::TcpListener;
 
-use super::{LOOK, ProxyError, connections};
+use super::{LOOK, ProxyError, connections, is_named};
 
 /// Makes the page, with this session first where one is asked for, or says why it cannot.
 pub type Render = dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync;
@@ -42,14 +42,14 @@ impl PageServer {
 
     /// Serves until `stop` is set.
     pub fn serve(self, render: Arc<Render>, stop: &AtomicBool) -> Result<(), ProxyError> {
-        let port = self.address.port();
+        let address = self.address;
         super::runtime()?.block_on(async move {
-            let listen = self.address;
+            let listen = address;
             let listener = TcpListener::from_std(self.listener)
                 .map_err(|source| ProxyError::Listen { listen, source })?;
             let answer = move |request| {
                 let render = render.clone();
-                async move { Ok::<_, Infallible>(answer(port, &request, render).await) }
+                async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
             };
             let mut look = tokio::time::interval(LOOK);
             let stopped = async {
@@ -67,11 +67,11 @@ impl PageServer {
 }
 
 async fn answer(
-    port: u16,
+    address: SocketAddr,
     request: &Request<Incoming>,
     render: Arc<Render>,
 ) -> Response<Full<Bytes>> {
-    if let Err((status, words)) = check(port, request) {
+    if let Err((status, words)) = check(address, request) {
         return response(status, "text/plain; charset=utf-8", words.to_owned());
     }
     let query = request.uri().query().unwrap_or_default();
@@ -91,12 +91,11 @@ fn failed(problem: String) -> Response<Full<Bytes>> {
 }
 
 /// Refuses what is not a request of the one page by its own name.
-fn check(port: u16, request: &Request<Incoming>) -> Result<(), (StatusCode, &'static str)> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next().map(HeaderValue::as_bytes);
-    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-    let is_own = own.iter().any(|own| host == Some(own.as_bytes())) && hosts.next().is_none();
-    if !is_own {
+fn check(
+    address: SocketAddr,
+    request: &Request<Incoming>,
+) -> Result<(), (StatusCode, &'static str)> {
+    if !is_named(address, request.headers()) {
         return Err((StatusCode::MISDIRECTED_REQUEST, "another host is meant\n"));
     }
     if request.uri().path() != "/" {

@@ -1,18 +1,22 @@
 //! One request through the proxy: passed on as it came, answered as it was answered, kept.
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use http_body_util::channel::Channel;
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use reqwest::{Client, Url};
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
-use super::{Exchange, Log, ProxyError};
+use super::{Exchange, Log, ProxyError, is_named};
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
 
@@ -33,6 +37,12 @@ const NOT_PASSED_ON: [&str; 10] = [
 
 /// Why an answer is not whole.
 const BROKE_OFF: &str = "the answer broke off";
+
+/// Bytes of a request at most. Providers take 32 MB, with files in it 100 MB.
+const LONGEST_REQUEST: usize = 128 << 20;
+
+/// Bytes of an answer that are kept at most; a longer one is passed on all the same.
+const LONGEST_ANSWER: usize = 64 << 20;
 
 /// Pieces of an answer that wait for a slow client.
 const PIECES: usize = 64;
@@ -60,6 +70,7 @@ pub(super) fn client() -> Result<Client, ProxyError> {
 #[derive(Debug)]
 pub(super) struct Pass<L> {
     client: Client,
+    address: SocketAddr,
     upstream: Url,
     now: fn() -> Timestamp,
     log: Mutex<L>,
@@ -70,9 +81,16 @@ pub(super) struct Pass<L> {
 }
 
 impl<L: Log + 'static> Pass<L> {
-    pub(super) fn new(client: Client, upstream: Url, now: fn() -> Timestamp, log: L) -> Arc<Self> {
+    pub(super) fn new(
+        client: Client,
+        address: SocketAddr,
+        upstream: Url,
+        now: fn() -> Timestamp,
+        log: L,
+    ) -> Arc<Self> {
         Arc::new(Self {
             client,
+            address,
             upstream,
             now,
             log: Mutex::new(log),
@@ -104,18 +122,20 @@ impl<L: Log + 'static> Pass<L> {
         let busy = self.busy.clone();
         let at = (self.now)();
         let (parts, body) = request.into_parts();
-        let Ok(body) = body.collect().await else {
-            self.keep(|log| log.failed(at, "the request broke off"))
-                .await;
-            return refused(StatusCode::BAD_REQUEST, "the request broke off");
+        let url = check(self.address, &parts).and_then(|()| below(&self.upstream, &parts.uri));
+        let read = match url {
+            Ok(url) => body_of(body).await.map(|body| (url, body)),
+            Err(refusal) => Err(refusal),
         };
-        let body = body.to_bytes();
+        let (url, body) = match read {
+            Ok(read) => read,
+            Err((status, why)) => {
+                self.keep(|log| log.failed(at, why)).await;
+                return refused(status, why);
+            }
+        };
         let api = Api::of_path(parts.uri.path()).filter(|_| parts.method == Method::POST);
         let asked: Option<Box<RawValue>> = api.and_then(|_| serde_json::from_slice(&body).ok());
-        let mut url = self.upstream.clone();
-        let base = self.upstream.path().trim_end_matches('/');
-        url.set_path(&format!("{base}{}", parts.uri.path()));
-        url.set_query(parts.uri.query());
         let is_packed_request = is_packed(&parts.headers);
         let mut headers = passed_on(&parts.headers);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -153,10 +173,14 @@ impl<L: Log + 'static> Pass<L> {
         let pass = self;
         tokio::spawn(async move {
             let mut assembly = api.map(|api| (api, Assembly::new(api, is_stream)));
+            let mut received = 0;
             let ended = loop {
                 match answer.chunk().await {
                     Ok(Some(piece)) => {
-                        if let Some((_, assembly)) = &mut assembly {
+                        received += piece.len();
+                        if let Some((_, assembly)) = &mut assembly
+                            && received <= LONGEST_ANSWER
+                        {
                             assembly.push(&piece);
                         }
                         if pipe.send_data(piece).await.is_err() {
@@ -170,6 +194,9 @@ impl<L: Log + 'static> Pass<L> {
             // The client hears of the end only when it is kept: who stops the proxy then loses
             // nothing.
             let kept = assembly.map(|(api, assembly)| match asked {
+                Some(_) if received > LONGEST_ANSWER => {
+                    Err("the answer is longer than 64 MiB".to_owned())
+                }
                 Some(_) if status.is_success() && is_packed_answer => {
                     Err("the answer is packed, though it was asked for as it is".to_owned())
                 }
@@ -212,6 +239,62 @@ impl<L: Log + 'static> Pass<L> {
         if let Err(error) = write(&mut log) {
             self.error.get_or_init(|| error);
         }
+    }
+}
+
+/// Why a request is not passed on.
+type Refusal = (StatusCode, &'static str);
+
+/// Refuses what a web page sends: it could write into the log, and read what the API says to the agent.
+fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
+    const ANOTHER_HOST: &str =
+        "the request is for another host: let the agent use the address as it was printed";
+    const WEB_PAGE: &str = "it comes from a page of the web, which may not use this address";
+    if address.ip().is_loopback() && !is_named(address, &parts.headers) {
+        return Err((StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST));
+    }
+    let is_of_this_machine = |origin: &HeaderValue| {
+        let origin = origin.to_str().ok().and_then(|it| Url::parse(it).ok());
+        origin.is_some_and(|origin| match origin.host_str() {
+            Some("localhost" | "[::1]") => true,
+            Some(host) => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
+            None => false,
+        })
+    };
+    if parts.headers.get_all(ORIGIN).iter().all(is_of_this_machine) {
+        Ok(())
+    } else {
+        Err((StatusCode::FORBIDDEN, WEB_PAGE))
+    }
+}
+
+/// The address that a request is passed on to: below the base URL, so that no path leaves it.
+fn below(upstream: &Url, uri: &Uri) -> Result<Url, Refusal> {
+    let path = uri.path();
+    let plain = path.to_ascii_lowercase().replace("%2e", ".");
+    let plain = plain.replace("%2f", "/").replace("%5c", "/");
+    if plain.split(['/', '\\']).any(|part| part == "..") {
+        return Err((StatusCode::BAD_REQUEST, "a path with `..` is not passed on"));
+    }
+    let mut url = upstream.clone();
+    let base = upstream.path().trim_end_matches('/');
+    url.set_path(&format!("{base}{path}"));
+    url.set_query(uri.query());
+    Ok(url)
+}
+
+async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
+    const TOO_LONG: Refusal = (
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the request is longer than 128 MiB",
+    );
+    if body.size_hint().lower() > LONGEST_REQUEST as u64 {
+        return Err(TOO_LONG);
+    }
+    match Limited::new(body, LONGEST_REQUEST).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(TOO_LONG),
+        Err(_) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
     }
 }
 

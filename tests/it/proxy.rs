@@ -71,6 +71,7 @@ fn post(path: &str, body: &str) -> String {
 
 fn ask(proxy: SocketAddr, request: &str) -> String {
     let mut socket = TcpStream::connect(proxy).unwrap();
+    let request = request.replacen("host: x", &format!("host: {proxy}"), 1);
     socket.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).unwrap();
@@ -309,14 +310,54 @@ fn a_client_that_goes_away_ends_its_request() {
     let server = api(endless);
     let (kept, failed) = through(&format!("http://{server}"), |proxy| {
         let mut socket = TcpStream::connect(proxy).unwrap();
-        socket
-            .write_all(post("/v1/messages", &said("hello")).as_bytes())
-            .unwrap();
+        let request = post("/v1/messages", &said("hello"));
+        let request = request.replacen("host: x", &format!("host: {proxy}"), 1);
+        socket.write_all(request.as_bytes()).unwrap();
         let mut some = [0; 100];
         socket.read_exact(&mut some).unwrap();
     });
     assert_eq!(kept, []);
     assert_eq!(failed, ["the client went away"]);
+}
+
+#[test]
+fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
+    let server = api(Arc::new(|request: &str| {
+        let path = request.split(' ').nth(1).unwrap();
+        let length = path.len();
+        vec![format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{path}").into_bytes()]
+    }));
+    let (kept, failed) = through(&format!("http://{server}/base/"), |proxy| {
+        let check = |path: &str, headers: &str, expected: &str| {
+            let request = post(path, "{}").replacen("x-api-key", &format!("{headers}x-api-key"), 1);
+            let heard = ask(proxy, &request);
+            assert!(heard.starts_with(expected), "{path} {headers}: {heard}");
+            heard
+        };
+        let page = "origin: https://page.example\r\n";
+        check("/v1/models", page, "HTTP/1.1 403");
+        check("/v1/models", "origin: null\r\n", "HTTP/1.1 403");
+        check(
+            "/v1/models",
+            "origin: http://localhost:3000\r\n",
+            "HTTP/1.1 200",
+        );
+        check("/v1/models", "host: rebound.example\r\n", "HTTP/1.1 421");
+        for path in [
+            "/../admin",
+            "/v1/%2E%2e/../admin",
+            "/v1/..%2fadmin",
+            "/a\\..\\b",
+        ] {
+            check(path, "", "HTTP/1.1 400");
+        }
+        let heard = check("//elsewhere/v1/models", "", "HTTP/1.1 200");
+        assert!(heard.ends_with("/base//elsewhere/v1/models"), "{heard}");
+        // Refused before a byte of it has come.
+        let huge = post("/v1/messages", "").replacen("length: 0", "length: 1000000000", 1);
+        assert!(ask(proxy, &huge).starts_with("HTTP/1.1 413"));
+    });
+    assert_eq!((kept.len(), failed.len()), (0, 8), "{failed:?}");
 }
 
 #[test]
@@ -370,7 +411,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
                 b"0\r\n\r\n".to_vec(),
             ];
         }
-        if !request.starts_with("POST /v1/chat/completions") {
+        if request.starts_with("POST /v1/messages") {
             return echo(request);
         }
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
@@ -401,6 +442,8 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         {"parts": [{"text": "three"}]}, {"role": "model", "parts": [{"text": "four"}]}, {"parts": [{"text": "five"}]}]});
     let path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse";
     ask(proxy, &post(path, &contents.to_string()));
+    // A log that no session can be made of costs no other its own.
+    ask(proxy, &post("/v1/responses", "{}"));
     let interrupted = Command::new("kill")
         .args(["-INT", &program.id().to_string()])
         .status()
@@ -411,7 +454,12 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     program.stderr.unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(end.code(), Some(0), "{said}");
     assert!(
-        said.contains("4 requests in 3 sessions; 0 failed"),
+        said.contains("5 requests in 3 sessions; 0 failed"),
+        "{said}"
+    );
+    let odd = "warning: a log is in no session: ";
+    assert!(
+        said.contains(odd) && said.contains(".responses.jsonl"),
         "{said}"
     );
     let mut files: Vec<_> = std::fs::read_dir(out.path())
@@ -419,7 +467,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         .map(|file| file.unwrap().path())
         .collect();
     files.sort();
-    assert_eq!(files.len(), 6);
+    assert_eq!(files.len(), 7);
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(!text.contains(KEY), "{}", file.display());
