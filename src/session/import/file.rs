@@ -6,6 +6,7 @@
 //! [`SourceFile::text`] mends these flaws and counts them, and a few lines that are no JSON are left
 //! out. The rest is refused with its place in the file.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +27,8 @@ use crate::units::to_valid_id;
 /// The largest file that is read, and the most that a folder or an archive may hold.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
-/// The longest line that is read: room for a hundred large images.
-const MAX_LINE: u64 = 256 << 20;
+/// The longest text that is read: room for a hundred large images.
+pub(super) const MAX_TEXT: usize = 256 << 20;
 
 /// How deep JSON may be nested in a recording; `serde_json` itself allows as much.
 pub(super) const MAX_NESTING: usize = 128;
@@ -50,15 +51,20 @@ pub(crate) struct SourceFile {
 }
 
 impl SourceFile {
-    /// Reads all of `input`, which may hold `limit` bytes.
-    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
-        let mut bytes = Vec::new();
-        let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|source| ImportError::Io(path.to_owned(), source))?;
-        let length = bytes.len() as u64;
-        if length > limit {
+    /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, ImportError> {
+        let io = |source| ImportError::Io(path.to_owned(), source);
+        let mut file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() > limit {
             return Err(ImportError::TooLarge(path.to_owned(), limit));
         }
+        Self::read(path, &mut file, limit)
+    }
+
+    /// Reads all of `input`, which may hold `limit` bytes.
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+        let mut bytes = limited(path, input, limit, MAX_TEXT)?;
+        let length = bytes.len() as u64;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let id = session_id(&stem, Sha256::new().chain_update(&bytes));
         bytes.drain(..bytes.len() - strip_bom(&bytes).len());
@@ -117,6 +123,46 @@ impl SourceFile {
     }
 }
 
+/// All bytes of `input`. Reading ends as soon as there are more than `limit`, or more than
+/// `max_text` in one text: between two quotation marks, or on a line without any.
+fn limited(
+    path: &Path,
+    input: &mut dyn Read,
+    limit: u64,
+    max_text: usize,
+) -> Result<Vec<u8>, ImportError> {
+    /// So much is read before it is looked at.
+    const PIECE: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    let (mut line, mut text_start, mut escaped) = (1, 0, None);
+    loop {
+        let seen = bytes.len();
+        let read = (&mut *input).take(PIECE).read_to_end(&mut bytes);
+        if read.map_err(|source| ImportError::Io(path.to_owned(), source))? == 0 {
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 > limit {
+            return Err(ImportError::TooLarge(path.to_owned(), limit));
+        }
+        let marks = memchr::memchr3_iter(b'"', b'\\', b'\n', &bytes[seen..]);
+        for at in marks.map(|at| seen + at).chain([bytes.len()]) {
+            if at - text_start > max_text {
+                let place = format!("line {line}");
+                return Err(ImportError::LongText(path.to_owned(), place, max_text));
+            }
+            match bytes.get(at) {
+                _ if escaped == Some(at) => {}
+                Some(b'\\') => escaped = Some(at + 1),
+                Some(byte) => {
+                    line += u64::from(*byte == b'\n');
+                    text_start = at + 1;
+                }
+                None => {}
+            }
+        }
+    }
+}
+
 /// The text of a file.
 #[derive(Debug)]
 pub(crate) struct SourceText {
@@ -148,7 +194,6 @@ impl SourceText {
             rest: Some(&self.text),
             joined: "",
             number: 0,
-            max_line: MAX_LINE,
             read: 0,
             unreadable: Unreadable::default(),
             source,
@@ -285,7 +330,6 @@ pub(crate) struct Lines<'t, 's> {
     /// The rest of the line behind the last value.
     joined: &'t str,
     number: u64,
-    max_line: u64,
     read: usize,
     unreadable: Unreadable,
     /// The flaws that were mended so far.
@@ -350,10 +394,6 @@ impl<'t> Lines<'t, '_> {
                 .strip_suffix('\r')
                 .filter(|_| rest.is_some())
                 .unwrap_or(line);
-            if line.len() as u64 > self.max_line {
-                let path = file.path.clone();
-                return Err(ImportError::LongLine(path, self.number, self.max_line));
-            }
             if line.trim_ascii().is_empty() {
                 continue;
             }
@@ -489,7 +529,6 @@ mod tests {
             };
             let mut source = Source::default();
             let mut lines = text.lines(&mut source);
-            lines.max_line = 600;
             let mut got = Vec::new();
             while let Some(line) = lines.next()? {
                 got.push(shown(&line));
@@ -526,11 +565,6 @@ mod tests {
         lines(b"{}\n\"\xff\"\n", strict, place);
         let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
         lines(b"\xef\xbb\xbf\"\xff\"\n", strict, place);
-        lines(
-            &[b'1'; 601],
-            recording,
-            Err("line 1 is longer than 600 bytes"),
-        );
         lines(&[b'['; 200], recording, Ok(&[]));
         lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
         lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
@@ -539,6 +573,59 @@ mod tests {
         let cut = br#""\ud83d\ude00 \\ud83d \uD83D""#;
         lines(cut, recording, Ok(&[r#"1:"\ud83d\ude00 \\ud83d \ufffd""#]));
         lines(br#""[[\"[""#, recording, Ok(&[r#"1:"[[\"[""#]));
+    }
+
+    /// Says how much of what it holds was taken.
+    struct Counted<'b>(&'b [u8], usize);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(into)?;
+            self.1 += read;
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused_before_the_rest_is_read() {
+        const MIB: usize = 1 << 20;
+        let refused = |bytes: &[u8], limit: usize, max_text: usize, expected: Option<&str>| {
+            let mut input = Counted(bytes, 0);
+            let read = limited(Path::new("a"), &mut input, limit as u64, max_text);
+            let error = read.as_ref().err().map(ToString::to_string);
+            assert_eq!(error.as_deref(), expected);
+            let is_long = expected.is_some_and(|it| it.contains("text"));
+            let most = if is_long { max_text } else { limit } + 2 * MIB;
+            assert!(input.1 <= most, "{} bytes were taken", input.1);
+        };
+        let [small, long] = [MIB / 2, 8 * MIB];
+        let long_text = |line: u64, limit: usize| {
+            format!("`a`: line {line}: a text is longer than {limit} bytes")
+        };
+        let text = |begin: &str, length: usize, end: &str| {
+            [begin.as_bytes(), &vec![b'x'; length], end.as_bytes()].concat()
+        };
+        let one = long_text(1, small);
+        for begin in ["", "{\"k\":\"", "\"\\\"", " \\\\"] {
+            refused(&text(begin, long, "\"}"), long * 2, small, Some(&one));
+        }
+        refused(
+            &text("{}\n\n\"", long, "\""),
+            long * 2,
+            small,
+            Some(&long_text(3, small)),
+        );
+        refused(&text("\"", small, "\""), long, small, None);
+        refused(&text("\"", small + 1, "\""), long, small, Some(&one));
+        refused(&text("\"\\\"", small - 1, "\""), long, small, Some(&one));
+        refused(&text("\"\\\\\"", small, "\""), long, small, None);
+        refused(&b"\n".repeat(long), long, small, None);
+        refused(
+            &b"\n".repeat(long * 2),
+            long,
+            small,
+            Some("`a` is larger than 8388608 bytes"),
+        );
     }
 
     #[test]
