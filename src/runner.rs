@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
+use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ use crate::units::ContentHash;
 
 #[cfg(feature = "http")]
 pub mod batch;
+mod call_progress;
 mod calibrations;
 mod dependencies;
 mod error;
@@ -55,6 +57,7 @@ mod session_store;
 mod sink;
 mod variant;
 
+use call_progress::CallProgress;
 use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
@@ -290,7 +293,9 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
 }
 
 /// Follows a run from outside.
-pub trait Progress: Sync {
+pub trait Progress: Debug + Sync {
+    /// A long cell has made this many of its calls.
+    fn calls(&self, _cell: &CellKey, _done: usize, _planned: usize) {}
     /// A cell is done.
     fn cell(&self, record: &CellRecord);
     /// All cells of a session are done.
@@ -371,7 +376,7 @@ pub fn run(
                 break;
             };
             // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-            let run = || run_cell(plan, &shared, arm, &followed);
+            let run = || run_cell(plan, &shared, arm, &followed, progress);
             let replay = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(done)) => Ok(Some(done)),
                 // The cell that it follows is outstanding itself, and says why.
@@ -445,6 +450,7 @@ fn run_cell<'a>(
     shared: &'a SessionState,
     arm: ArmIndex,
     followed: &Dependencies,
+    progress: &dyn Progress,
 ) -> Result<Replay, CellError<'a>> {
     let session = shared.session;
     let loaded = &plan.sessions[session];
@@ -455,7 +461,15 @@ fn run_cell<'a>(
         Ok((prepared, models.for_session(&loaded.counts)))
     });
     let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
-    replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
+    let counter = Box::new(CallProgress::of(plan.key(session, arm), progress));
+    replay_arm(
+        plan,
+        (session, prepared),
+        arm,
+        followed,
+        models,
+        vec![counter],
+    )
 }
 
 /// Replays one cell, watched by `more` observers in addition to the usual ones.

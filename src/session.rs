@@ -108,9 +108,10 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     role: Role,
-    content: Vec<ContentBlock>,
-    texts: Vec<Arc<str>>,
-    pictures: Vec<Vec<Picture>>,
+    content: Box<[ContentBlock]>,
+    texts: Box<[Arc<str>]>,
+    /// Those of each block; empty if there are none.
+    pictures: Box<[Vec<Picture>]>,
     /// When it was sent or received.
     pub timestamp: Option<Timestamp>,
     /// The API call whose response this is: assistant messages only.
@@ -136,10 +137,12 @@ impl Message {
     /// A message without timestamp, call, usage or tags.
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         let texts = content.iter().map(ContentBlock::render).collect();
-        let pictures = content.iter().map(ContentBlock::pictures).collect();
+        let has_pictures = content.iter().any(|block| block.images() > 0);
+        let pictures = content.iter().map(ContentBlock::pictures);
+        let pictures = pictures.take_while(|_| has_pictures).collect();
         Self {
             role,
-            content,
+            content: content.into(),
             texts,
             pictures,
             timestamp: None,
@@ -180,8 +183,10 @@ impl Message {
 
     /// The blocks as counters see them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
-        let blocks = self.content.iter().zip(&self.texts).zip(&self.pictures);
-        blocks.map(|((content, text), pictures)| content.counted_with(text, pictures))
+        let blocks = self.content.iter().zip(&self.texts).enumerate();
+        blocks.map(|(at, (content, text))| {
+            content.counted_with(text, self.pictures.get(at).map_or(&[], Vec::as_slice))
+        })
     }
 
     /// The message with its tags replaced; they are sorted and repetitions removed.
@@ -250,7 +255,12 @@ impl Message {
             }),
         };
         edited.texts[block] = slot.render();
-        edited.pictures[block] = slot.pictures();
+        if let Some(pictures) = edited.pictures.get_mut(block) {
+            pictures.clear();
+        }
+        if edited.pictures.iter().all(Vec::is_empty) {
+            edited.pictures = Box::default();
+        }
         edited
     }
 }

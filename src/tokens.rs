@@ -305,18 +305,23 @@ impl CountedTexts {
 
     /// Counts all of `texts` in parallel.
     pub fn preload<'a>(&self, texts: impl IntoIterator<Item = &'a Arc<str>>) {
-        let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
-        let texts = texts.into_iter();
-        let new = texts.filter(|text| !known.contains_key(*text)).cloned();
-        let new: HashSet<Arc<str>, RandomState> = new.collect();
-        drop(known);
-        let counted = new.into_par_iter().map(|text| {
-            let size = self.measure(&text);
-            (text, size)
-        });
-        let counted: Vec<(Arc<str>, Size)> = counted.collect();
-        let mut sizes = self.sizes.write().unwrap_or_else(PoisonError::into_inner);
-        sizes.extend(counted);
+        /// So many are counted before they are kept: enough for all threads.
+        const AT_ONCE: usize = 1 << 14;
+        let mut texts = texts.into_iter();
+        loop {
+            let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
+            let new = texts.by_ref().filter(|text| !known.contains_key(*text));
+            let new: HashSet<&Arc<str>, RandomState> = new.take(AT_ONCE).collect();
+            drop(known);
+            if new.is_empty() {
+                return;
+            }
+            let counted = new.into_par_iter();
+            let counted = counted.map(|text| (text.clone(), self.measure(text)));
+            let counted: Vec<(Arc<str>, Size)> = counted.collect();
+            let mut sizes = self.sizes.write().unwrap_or_else(PoisonError::into_inner);
+            sizes.extend(counted);
+        }
     }
 
     fn measure(&self, text: &str) -> Size {

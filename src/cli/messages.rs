@@ -99,6 +99,7 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
 }
 
 /// Sends a line for each cell and session.
+#[derive(Debug)]
 pub(super) struct Lines;
 
 impl Progress for Lines {

@@ -1,4 +1,4 @@
-//! Progress of a run: a bar on a terminal, else a line per finished session.
+//! Progress of a run: a bar on a terminal, else a line per finished session; in long cells, the calls.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{environment, say};
-use crate::record::{CellRecord, End};
+use crate::record::{CellKey, CellRecord, End};
 use crate::report::escape::plain;
 use crate::runner::Progress;
 
 /// Shows progress on standard error.
+#[derive(Debug)]
 pub(super) struct ProgressDisplay {
     bar: Option<ProgressBar>,
     sessions: usize,
@@ -50,6 +51,14 @@ impl ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
+    fn calls(&self, cell: &CellKey, done: usize, planned: usize) {
+        let line = plain(&format!("{cell}: {done} of {planned} calls"));
+        match &self.bar {
+            Some(bar) => bar.set_message(line),
+            None => say(&line),
+        }
+    }
+
     fn cell(&self, record: &CellRecord) {
         let key = record.key();
         let line = match &record.end {

@@ -169,6 +169,7 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
     struct Silent;
 
     impl Progress for Silent {

@@ -65,6 +65,7 @@ mod langchain;
 mod langfuse;
 mod langsmith;
 mod lenient;
+mod limited_read;
 mod locomo;
 mod longmemeval;
 mod mini_swe_agent;

@@ -195,6 +195,7 @@ pub(crate) fn scenario(text: &str, folder: &Path) -> Scenario {
     Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
+#[derive(Debug)]
 struct Silent;
 
 impl Progress for Silent {

@@ -89,23 +89,32 @@ impl<'s> SnapshotObserver<'s> {
             patches: Vec::new(),
         }
     }
+}
 
-    /// The representation that is nearest to the original.
-    fn representation(&self, message: usize) -> Representation {
-        let stands = self.entries.iter().filter(|it| {
-            let mut ranges = messages_of(it).into_iter();
-            ranges.any(|range| range.contains(&message))
-        });
-        let found = stands.map(|entry| match &entry.origin {
-            Origin::Verbatim(_) => Representation::Verbatim,
-            Origin::Edited { blocks, .. } => Representation::Edited(blocks.clone()),
-            Origin::Restored(_) => Representation::Restored,
-            Origin::Derived(_) | Origin::Authored => Representation::Derived,
-        });
-        found
-            .min_by_key(Representation::rank)
-            .unwrap_or(Representation::Gone)
+/// How these entries represent each of these messages: the representation nearest to the original.
+fn representations(
+    entries: &[Entry],
+    messages: &BTreeSet<usize>,
+) -> BTreeMap<usize, Representation> {
+    let gone = messages.iter().map(|at| (*at, Representation::Gone));
+    let mut nearest: BTreeMap<usize, Representation> = gone.collect();
+    for entry in entries {
+        for message in messages_of(entry).into_iter().flatten() {
+            let Some(known) = nearest.get_mut(&message) else {
+                continue;
+            };
+            let found = match &entry.origin {
+                Origin::Verbatim(_) => Representation::Verbatim,
+                Origin::Edited { blocks, .. } => Representation::Edited(blocks.clone()),
+                Origin::Restored(_) => Representation::Restored,
+                Origin::Derived(_) | Origin::Authored => Representation::Derived,
+            };
+            if found.rank() < known.rank() {
+                *known = found;
+            }
+        }
     }
+    nearest
 }
 
 impl Representation {
@@ -144,17 +153,19 @@ impl Observer for SnapshotObserver<'_> {
             return;
         }
         self.entries.push(entry.clone());
-        let at = self.fates.len();
-        let fate = self.representation(at);
+        // No earlier entry stands for this message.
+        let at = BTreeSet::from([self.fates.len()]);
+        let fates = representations(std::slice::from_ref(entry), &at);
         // Write-time stages have changed the entry before anybody saw it.
-        self.fates.push(MessageFate {
-            decided: (fate != Representation::Verbatim).then(|| Decision {
-                call: self.now,
-                stage: "on append".into(),
-                reason: "changed as it was appended".to_owned(),
-            }),
-            fate,
-        });
+        self.fates
+            .extend(fates.into_values().map(|fate| MessageFate {
+                decided: (fate != Representation::Verbatim).then(|| Decision {
+                    call: self.now,
+                    stage: "on append".into(),
+                    reason: "changed as it was appended".to_owned(),
+                }),
+                fate,
+            }));
     }
 
     fn patched(&mut self, applied: &Applied) {
@@ -172,8 +183,7 @@ impl Observer for SnapshotObserver<'_> {
             let messages = removed.iter().chain(&edit.with).flat_map(messages_of);
             touched.extend(messages.flatten());
         }
-        for message in touched {
-            let fate = self.representation(message);
+        for (message, fate) in representations(&self.entries, &touched) {
             if let Some(known) = self.fates.get_mut(message)
                 && (known.fate != fate || fate == Representation::Derived)
             {

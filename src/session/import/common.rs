@@ -1,7 +1,6 @@
 //! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
 //! file.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -318,11 +317,6 @@ impl Source {
     pub(super) fn not_understood(&mut self, what: &str) {
         count(&mut self.unknown, what);
     }
-}
-
-/// The error that the file at `path` cannot be read.
-pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> ImportError {
-    move |source| ImportError::Io(path.to_owned(), source)
 }
 
 /// A block that is kept without being understood, and counted by its kind alone.

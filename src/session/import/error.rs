@@ -66,9 +66,9 @@ pub enum ImportError {
     /// The file ends within this line.
     #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
     TornLine(PathBuf, u64),
-    /// A line has more bytes than the limit: it is longer than any message can be.
-    #[error("`{}`: line {} is longer than {} bytes", .0.display(), .1, .2)]
-    LongLine(PathBuf, u64, u64),
+    /// A text, at this place, has more bytes than the limit: it is longer than any message can be.
+    #[error("`{}`: {}: a text is longer than {} bytes", .0.display(), .1, .2)]
+    LongText(PathBuf, String, usize),
     /// The file has more bytes than the limit.
     #[error("`{}` is larger than {} bytes", .0.display(), .1)]
     TooLarge(PathBuf, u64),
@@ -181,7 +181,7 @@ impl ImportError {
             }
             Self::Archive(..) => "get the file again; it was cut or changed",
             Self::TooLarge(..) => "split the file: one conversation per file",
-            Self::LongLine(..) => "check that the file is one JSON object per line",
+            Self::LongText(..) => "shorten the text; no model reads one of this length",
             Self::Nesting(..) => "delete the line: no product nests its records so deep",
             Self::Utf8 { .. } => "the file is damaged at that byte: make it again",
             Self::Version(..) => "update Proctor",

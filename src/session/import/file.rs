@@ -6,6 +6,7 @@
 //! [`SourceFile::text`] mends these flaws and counts them, and a few lines that are no JSON are left
 //! out. The rest is refused with its place in the file.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use super::ImportError;
 use super::assemble::add_counts;
 use super::head::Head;
 use super::json_bytes::{mend_surrogates, nesting};
+use super::limited_read::limited;
 
 use crate::session::Source;
 use crate::units::to_valid_id;
@@ -26,8 +28,8 @@ use crate::units::to_valid_id;
 /// The largest file that is read, and the most that a folder or an archive may hold.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
-/// The longest line that is read: room for a hundred large images.
-const MAX_LINE: u64 = 256 << 20;
+/// The longest text that is read: room for a hundred large images.
+pub(super) const MAX_TEXT: usize = 256 << 20;
 
 /// How deep JSON may be nested in a recording; `serde_json` itself allows as much.
 pub(super) const MAX_NESTING: usize = 128;
@@ -50,15 +52,20 @@ pub(crate) struct SourceFile {
 }
 
 impl SourceFile {
-    /// Reads all of `input`, which may hold `limit` bytes.
-    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
-        let mut bytes = Vec::new();
-        let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|source| ImportError::Io(path.to_owned(), source))?;
-        let length = bytes.len() as u64;
-        if length > limit {
+    /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, ImportError> {
+        let io = |source| ImportError::Io(path.to_owned(), source);
+        let mut file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() > limit {
             return Err(ImportError::TooLarge(path.to_owned(), limit));
         }
+        Self::read(path, &mut file, limit)
+    }
+
+    /// Reads all of `input`, which may hold `limit` bytes.
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+        let mut bytes = limited(path, input, limit, MAX_TEXT)?;
+        let length = bytes.len() as u64;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let id = session_id(&stem, Sha256::new().chain_update(&bytes));
         bytes.drain(..bytes.len() - strip_bom(&bytes).len());
@@ -148,7 +155,6 @@ impl SourceText {
             rest: Some(&self.text),
             joined: "",
             number: 0,
-            max_line: MAX_LINE,
             read: 0,
             unreadable: Unreadable::default(),
             source,
@@ -285,7 +291,6 @@ pub(crate) struct Lines<'t, 's> {
     /// The rest of the line behind the last value.
     joined: &'t str,
     number: u64,
-    max_line: u64,
     read: usize,
     unreadable: Unreadable,
     /// The flaws that were mended so far.
@@ -350,10 +355,6 @@ impl<'t> Lines<'t, '_> {
                 .strip_suffix('\r')
                 .filter(|_| rest.is_some())
                 .unwrap_or(line);
-            if line.len() as u64 > self.max_line {
-                let path = file.path.clone();
-                return Err(ImportError::LongLine(path, self.number, self.max_line));
-            }
             if line.trim_ascii().is_empty() {
                 continue;
             }
@@ -489,7 +490,6 @@ mod tests {
             };
             let mut source = Source::default();
             let mut lines = text.lines(&mut source);
-            lines.max_line = 600;
             let mut got = Vec::new();
             while let Some(line) = lines.next()? {
                 got.push(shown(&line));
@@ -526,11 +526,6 @@ mod tests {
         lines(b"{}\n\"\xff\"\n", strict, place);
         let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
         lines(b"\xef\xbb\xbf\"\xff\"\n", strict, place);
-        lines(
-            &[b'1'; 601],
-            recording,
-            Err("line 1 is longer than 600 bytes"),
-        );
         lines(&[b'['; 200], recording, Ok(&[]));
         lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
         lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));

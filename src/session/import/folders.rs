@@ -3,8 +3,6 @@
 //! A [`Folder`] is recognised by the names of its files and folders. Its files are read by those
 //! names only, never by a path that a recording holds, and links to other folders are not followed.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -82,8 +80,7 @@ impl SessionFiles {
 
     /// Reads one file.
     pub(super) fn read(&mut self, path: &Path) -> Result<SourceText, ImportError> {
-        let file = File::open(path).map_err(|source| ImportError::Io(path.to_owned(), source))?;
-        let file = SourceFile::read(path, &mut BufReader::new(file), self.left)?;
+        let file = SourceFile::open(path, self.left)?;
         self.left = self.left.saturating_sub(file.length);
         self.hasher.update(file.id.as_bytes());
         Ok(file.text())

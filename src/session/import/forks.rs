@@ -6,7 +6,9 @@
 //! after it: the repeated messages count as loaded, as in a session that was resumed. An import
 //! only reports them: it does not know which sessions will be run together.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::kept_context;
 use super::requests::Look;
@@ -25,7 +27,7 @@ const GENERATED: &str = "synthetic";
 #[derive(Debug, Default)]
 pub struct ForkIndex {
     /// Every beginning, by the hash of its messages: the first session that had it.
-    begun: BTreeMap<ContentHash, String>,
+    begun: BTreeMap<ContentHash, Arc<str>>,
     /// Marks that only one recording has: two that merely say the same have none in common.
     marks: BTreeSet<ContentHash>,
 }
@@ -60,29 +62,28 @@ impl ForkIndex {
             return None;
         }
         let mut chain = ContentHash::of([]);
-        let mut shared: Option<(usize, String)> = None;
+        let id: Arc<str> = session.id().into();
+        let mut shared: Option<(usize, Arc<str>)> = None;
         let mut is_marked = false;
-        let mut own = Vec::new();
         for (at, message) in session.messages().iter().enumerate() {
             let look = Look::of(message);
             chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
             let marks = marks(message, chain);
-            if let Some(earlier) = self.begun.get(&chain) {
-                is_marked |= marks.iter().any(|mark| self.marks.contains(mark));
-                shared = Some((at + 1, earlier.clone()));
+            // No two beginnings of one session are alike, and a mark depends on its beginning.
+            match self.begun.entry(chain) {
+                Entry::Vacant(place) => _ = place.insert(id.clone()),
+                Entry::Occupied(earlier) => {
+                    is_marked |= marks.iter().any(|mark| self.marks.contains(mark));
+                    shared = Some((at + 1, earlier.get().clone()));
+                }
             }
-            own.push((chain, marks));
-        }
-        for (chain, marks) in own {
-            let first = || session.id().to_owned();
-            self.begun.entry(chain).or_insert_with(first);
             self.marks.extend(marks);
         }
         let (messages, of) = shared.filter(|(count, _)| is_marked && *count > session.loaded())?;
         Some(SharedPrefix {
             messages,
             is_all: messages == session.messages().len(),
-            of,
+            of: of.to_string(),
         })
     }
 }

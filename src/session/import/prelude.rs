@@ -2,8 +2,7 @@
 
 pub(super) use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 pub(super) use super::common::{
-    cannot_read, counted, flat_call, input, input_or_empty, items, joined_texts, time_or_local,
-    value,
+    counted, flat_call, input, input_or_empty, items, joined_texts, time_or_local, value,
 };
 pub(super) use super::content::Speaker;
 pub(super) use super::conversations::{keep_unread, system_text, unknown_record};

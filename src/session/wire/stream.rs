@@ -62,18 +62,18 @@ impl Assembly {
     /// Takes the next bytes, which may be cut anywhere. Returns whether they hold something that
     /// the model wrote.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
-        self.bytes.extend_from_slice(bytes);
         if !self.is_stream {
+            self.bytes.extend_from_slice(bytes);
             return !bytes.is_empty();
         }
-        let received = std::mem::take(&mut self.bytes);
-        let mut rest = &received[..];
         let mut has_text = false;
-        while let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
-            has_text |= self.line(&rest[..length]);
-            rest = &rest[length + 1..];
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        self.bytes
+            .extend_from_slice(lines.next().unwrap_or_default());
+        for next in lines {
+            let line = std::mem::replace(&mut self.bytes, next.to_vec());
+            has_text |= self.line(&line);
         }
-        self.bytes = rest.to_vec();
         has_text
     }
 
@@ -402,6 +402,16 @@ mod tests {
             assert_eq!(feed(size), at_once, "pieces of {size} bytes");
         }
         at_once.map(|text| serde_json::from_str(&text).unwrap())
+    }
+
+    /// Searched again from its start at each piece, this stream would take hours.
+    #[test]
+    fn a_stream_without_line_feeds_is_searched_once() {
+        let mut assembly = Assembly::new(Api::Messages, true);
+        for _ in 0..4 << 20 {
+            assert!(!assembly.push(b"x"));
+        }
+        assert_eq!(assembly.bytes.len(), 4 << 20);
     }
 
     #[test]

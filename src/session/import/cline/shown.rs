@@ -1,9 +1,6 @@
 //! Reads what Cline and Roo showed the user: the bill of each call, and when the history was
 //! condensed or cut.
 
-use std::fs::File;
-use std::io::BufReader;
-
 use super::super::file::MAX_FILE;
 use super::super::prelude::*;
 use super::hidden::Marks;
@@ -59,8 +56,7 @@ impl Counters {
 impl Shown {
     /// Reads the file at `path`, a list of records.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
-        let file = File::open(path).map_err(cannot_read(path))?;
-        let text = SourceFile::read(path, &mut BufReader::new(file), MAX_FILE)?.text();
+        let text = SourceFile::open(path, MAX_FILE)?.text();
         let values = text.values(&mut Source::default())?;
         let mut shown = Self::default();
         for value in &values {

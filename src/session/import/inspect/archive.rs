@@ -3,7 +3,7 @@
 //! An archive may unpack to far more than it is: what is read of it may be as large as a file that
 //! is read whole, whatever its directory says.
 
-use std::io::{BufReader, Cursor};
+use std::io::Cursor;
 
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
@@ -60,15 +60,18 @@ fn member(
     let at = archive.index_for_name(name);
     let at = at.ok_or_else(|| damaged(&ZipError::FileNotFound))?;
     let raw = archive.by_index_raw(at).map_err(|error| damaged(&error))?;
+    if raw.size() > left {
+        return Err(ImportError::TooLarge(inside.to_owned(), left));
+    }
     if raw.compression() == CompressionMethod::ZSTD {
         let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
-        let unpacked = unpacked.map_err(|error| damaged(&error))?;
-        let file = SourceFile::read(inside, &mut BufReader::new(unpacked), left)?;
+        let mut unpacked = unpacked.map_err(|error| damaged(&error))?;
+        let file = SourceFile::read(inside, &mut unpacked, left)?;
         return Ok(file.text());
     }
     drop(raw);
-    let file = archive.by_index(at).map_err(|error| damaged(&error))?;
-    SourceFile::read(inside, &mut BufReader::new(file), left).map(SourceFile::text)
+    let mut file = archive.by_index(at).map_err(|error| damaged(&error))?;
+    SourceFile::read(inside, &mut file, left).map(SourceFile::text)
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {

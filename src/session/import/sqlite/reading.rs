@@ -1,15 +1,18 @@
 //! Opens a database, and reads rows of any content.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use crate::session::Session;
 use crate::session::import::assemble::Assembler;
-use crate::session::import::{ImportError, MAX_FILE, crush, goose, opencode};
+use crate::session::import::file::{MAX_FILE, MAX_TEXT};
+use crate::session::import::{ImportError, crush, goose, opencode};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
@@ -73,6 +76,8 @@ pub(crate) struct Database {
     tables: BTreeSet<Arc<str>>,
     /// Whether there is a log beside the database that cannot be read with it.
     has_log: bool,
+    /// Bytes that may still be read: a damaged database may hold the same page in many rows.
+    left: Cell<u64>,
 }
 
 impl Database {
@@ -99,11 +104,16 @@ impl Database {
         connection
             .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
             .map_err(failed)?;
+        let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
+        connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)
+            .map_err(failed)?;
         let mut database = Self {
             path: path.to_owned(),
             connection,
             tables: BTreeSet::new(),
             has_log,
+            left: Cell::new(MAX_FILE),
         };
         // Views and virtual tables could run anything.
         let plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
@@ -145,7 +155,12 @@ impl Database {
         let mut rows = statement.query(parameters).map_err(failed)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
-            found.push(std::array::from_fn(|column| text(row, column)));
+            let texts: [_; N] = std::array::from_fn(|column| text(row, column));
+            let length: usize = texts.iter().flatten().map(|text| text.len()).sum();
+            let left = self.left.get().checked_sub(length as u64);
+            let too_large = || ImportError::TooLarge(self.path.clone(), MAX_FILE);
+            self.left.set(left.ok_or_else(too_large)?);
+            found.push(texts);
         }
         Ok(found)
     }
@@ -162,6 +177,9 @@ fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
 }
 
 fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
+    if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
+        return ImportError::LongText(path.to_owned(), "a row".to_owned(), MAX_TEXT);
+    }
     ImportError::DamagedDatabase(path.to_owned(), error.to_string())
 }
 

@@ -1,0 +1,84 @@
+//! Says how far a cell of many calls has come.
+
+use super::Progress;
+use crate::record::{CellKey, CellRecord};
+use crate::replay::observe::{CallView, Observer};
+
+/// Counts the calls of a cell.
+#[derive(Debug)]
+pub(super) struct CallProgress<'p> {
+    cell: CellKey,
+    every: usize,
+    progress: &'p dyn Progress,
+}
+
+impl<'p> CallProgress<'p> {
+    /// Tells `progress` of every 10,000th call of this cell: some seconds of work.
+    pub(super) fn of(cell: CellKey, progress: &'p dyn Progress) -> Self {
+        let every = 10_000;
+        Self {
+            cell,
+            every,
+            progress,
+        }
+    }
+}
+
+impl Observer for CallProgress<'_> {
+    fn called(&mut self, view: &CallView<'_>) {
+        let (done, planned) = (view.call + 1, view.session.calls().len());
+        if done.is_multiple_of(self.every) {
+            self.progress.calls(&self.cell, done, planned);
+        }
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_watched};
+    use crate::session::{Message, Role, Session, SessionParts};
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    #[derive(Debug, Default)]
+    struct Heard(Mutex<Vec<(usize, usize)>>);
+
+    impl Progress for Heard {
+        fn calls(&self, _: &CellKey, done: usize, planned: usize) {
+            self.0.lock().unwrap().push((done, planned));
+        }
+        fn cell(&self, _: &CellRecord) {}
+        fn session(&self, _: &str, _: usize) {}
+    }
+
+    #[test]
+    fn a_long_cell_says_how_far_it_is() {
+        let message =
+            |at: usize| Arc::new(Message::text([Role::User, Role::Assistant][at % 2], "more"));
+        let parts = SessionParts {
+            id: "long".to_owned(),
+            messages: (0..14).map(message).collect(),
+            ..SessionParts::default()
+        };
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let session = Arc::new(Session::new(parts).unwrap());
+        let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
+        let heard = Heard::default();
+        let name = CellName {
+            strategy: "full".to_owned(),
+            repeat: 0,
+        };
+        let counter = CallProgress {
+            every: 3,
+            ..CallProgress::of(CellRecord::default().key(), &heard)
+        };
+        let models = Models::offline(&counts);
+        let more: Vec<Box<dyn Observer + '_>> = vec![Box::new(counter)];
+        replay_watched(&prepared, name, Replayed::Full, &models, &NoClock, more);
+        assert_eq!(*heard.0.lock().unwrap(), [(3, 7), (6, 7)]);
+    }
+}
