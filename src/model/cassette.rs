@@ -5,7 +5,7 @@
 //! not found differs. Failures, refusals and verdicts that cannot be read are
 //! never kept: they are asked again.
 //!
-//! Each answer is written at once, in one piece, so that a process that is killed loses nothing that
+//! Each line has a checksum. Each answer is written at once, in one piece, so that a process that is killed loses nothing that
 //! was answered. Closing sorts the file: the same answers are the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::api::Dialect;
 use super::spending::Spending;
 use super::{AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
+use crate::files::checked::Damage;
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens};
 
@@ -27,7 +28,7 @@ mod shape;
 
 use deferred::Deferral;
 pub use deferred::Deferred;
-pub use file::{Contents, canonical, read, write_sorted};
+pub use file::{Contents, canonical, read, renew, write_sorted};
 use shape::Shape;
 
 /// The value of `format` in a cassette's first line.
@@ -35,8 +36,8 @@ pub const FORMAT: &str = "proctor-cassette";
 
 /// Version of the file.
 ///
-/// 1: the first.
-pub const VERSION: u32 = 1;
+/// 1: the first. 2: each line has a checksum.
+pub const VERSION: u32 = 2;
 
 /// How recorded answers are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -481,8 +482,8 @@ pub enum CassetteError {
         /// The file.
         path: PathBuf,
     },
-    /// A line is not an entry.
-    #[error("line {line} of cassette `{path}` is not a recorded answer")]
+    /// A line is not what was written.
+    #[error("line {line} of cassette `{path}` is damaged")]
     BadLine {
         /// The file.
         path: PathBuf,
@@ -490,8 +491,31 @@ pub enum CassetteError {
         line: usize,
         /// Why.
         #[source]
-        source: serde_json::Error,
+        source: Damage,
     },
+}
+
+impl CassetteError {
+    /// How it is mended.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => {
+                Some("`--replay auto` asks the models, and keeps their answers there".to_owned())
+            }
+            Self::BadLine {
+                path,
+                source: Damage::NoChecksum,
+                ..
+            } => Some(format!(
+                "an earlier version wrote it, or it was edited: `proctor cache renew {}` adds the checksums",
+                path.display()
+            )),
+            Self::BadLine { line, .. } => Some(format!(
+                "delete line {line}: its answer is asked for again, and the others are kept"
+            )),
+            Self::Io { .. } | Self::NoCassette { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use proctor::files::checked;
 use proctor::model::ModelKind;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
@@ -299,11 +300,14 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     let rubric = settings["judge rubric"].as_str().unwrap();
     assert_eq!(settings["judged answers"], "all");
     run(path, &["compare", "main", "out"], 0);
-    fs::write(
-        path.join("other.json"),
-        baseline.replace(rubric, "0123456789ab"),
-    )
-    .unwrap();
+    let (content, _) = baseline.rsplit_once(',').unwrap();
+    let with = |old: &str, new: &str| {
+        let mut other = content.replace(old, new) + "}";
+        assert!(!baseline.starts_with(other.trim_end_matches('}')));
+        checked::sign(&mut other, checked::DOCUMENT);
+        other
+    };
+    fs::write(path.join("other.json"), with(rubric, "0123456789ab")).unwrap();
     let said = shown(&run(path, &["compare", "other.json", "out"], 106).stderr);
     assert!(
         said.contains("setting judge rubric: 0123456789ab in the baseline"),
@@ -319,9 +323,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     assert!(!shown(&output.stdout).contains("accuracy"), "{said}");
     // The same rubric in another layout is another prompt.
     let prompt = settings["judge prompt"].as_str().unwrap();
-    let relaid = baseline.replace(prompt, "v0 0123456789ab");
-    assert_ne!(relaid, baseline);
-    fs::write(path.join("relaid.json"), relaid).unwrap();
+    fs::write(path.join("relaid.json"), with(prompt, "v0 0123456789ab")).unwrap();
     let said = shown(&run(path, &["compare", "relaid.json", "out"], 106).stderr);
     assert!(
         said.contains("setting judge prompt: v0 0123456789ab in the baseline"),
@@ -824,7 +826,7 @@ fn a_cassette_is_listed_verified_and_cleared() {
     let whole = fs::read(path.join("c.jsonl")).unwrap();
     fs::write(path.join("c.jsonl"), &whole[..whole.len() - 30]).unwrap();
     let said = shown(&run(path, &["cache", "verify", "c.jsonl"], 3).stdout);
-    assert!(said.contains("1 lines were cut off"), "{said}");
+    assert!(said.contains("last line was cut off"), "{said}");
     fs::write(path.join("c.jsonl"), &whole).unwrap();
     let clear = ["cache", "clear", "c.jsonl", "--model", "scripted-judge"];
     let said = shown(&run(path, &clear, 2).stderr);
