@@ -246,7 +246,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         Some((Exit::Invalid, hint))
     } else if let Some(error) = cause.downcast_ref::<JournalError>() {
         let exit = match error {
-            JournalError::Io { .. } => Exit::NotWritten,
+            JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
             _ => Exit::Invalid,
         };
         Some((exit, error.hint()))

@@ -118,6 +118,9 @@ impl Journal {
         let key = record.key();
         let line = lines::of(std::slice::from_ref(record), &key.to_string())?;
         let path = self.folder.join(CELLS);
+        if !files::is_at(&self.cells, &path).map_err(unwritable(&path))? {
+            return Err(JournalError::Gone(self.folder.clone()));
+        }
         files::lines::add(&mut self.cells, &line).map_err(unwritable(&path))?;
         self.order.push(key.clone());
         self.done.insert(key);
@@ -280,6 +283,9 @@ pub enum JournalError {
     /// The manifest is not what was written.
     #[error("`{}` is damaged", .0.display())]
     Damaged(PathBuf, #[source] Damage),
+    /// What was written is in a folder that has no name any more.
+    #[error("the run folder `{}` was removed or replaced while the run went on", .0.display())]
+    Gone(PathBuf),
     /// The folder is in use.
     #[error("another process is running in `{}`", .0.display())]
     Locked(PathBuf),
@@ -437,6 +443,25 @@ mod tests {
         fs::rename(&elsewhere, folder.path()).unwrap();
         journal.append(&cell("y")).unwrap();
         assert_eq!(written(), "baczy");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_folder_that_was_removed_or_replaced_takes_no_further_cell() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        for is_replaced in [false, true] {
+            let mut journal = Journal::open(&folder, &manifest("a")).unwrap();
+            journal.append(&cell("one")).unwrap();
+            fs::remove_dir_all(&folder).unwrap();
+            if is_replaced {
+                drop(Journal::open(&folder, &manifest("a")).unwrap());
+            }
+            let gone = journal.append(&cell("two")).unwrap_err();
+            assert!(matches!(gone, JournalError::Gone(_)), "{gone:?}");
+            assert_eq!(folder.exists(), is_replaced);
+        }
+        assert_eq!(Run::read(&folder).unwrap().cells, []);
     }
 
     #[test]
