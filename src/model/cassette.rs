@@ -106,8 +106,8 @@ struct State {
     fresh: BTreeSet<String>,
     /// Keys that are being asked for; other workers wait for the answer.
     under_way: BTreeSet<String>,
-    /// Whether an answer was written.
-    has_appended: bool,
+    /// Whether an answer was written, by this process or by one that was killed.
+    is_unsorted: bool,
     /// Why nothing can be kept any more.
     failure: Option<String>,
     /// The first request that was wanted and not recorded, in words.
@@ -125,21 +125,26 @@ pub type KeepFilter = fn(&Request, &Response) -> bool;
 impl Cassette {
     /// Reads a cassette; one that is not there yet is empty.
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Arc<Self>, CassetteError> {
-        let entries = match mode {
-            ReplayMode::Off => Vec::new(),
+        let contents = match mode {
+            ReplayMode::Off => None,
             ReplayMode::Strict if !path.exists() => {
                 return Err(CassetteError::Missing {
                     path: path.to_owned(),
                 });
             }
-            ReplayMode::Auto | ReplayMode::Record | ReplayMode::Strict => read(path)?.entries,
+            ReplayMode::Auto | ReplayMode::Record | ReplayMode::Strict => Some(read(path)?),
         };
-        let entries = entries.into_iter().map(|entry| (entry.key.clone(), entry));
+        let is_unsorted = contents
+            .as_ref()
+            .is_some_and(|it| !it.is_in_order || it.is_torn);
+        let entries = contents.into_iter().flat_map(|it| it.entries);
+        let entries = entries.map(|entry| (entry.key.clone(), entry));
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
             state: Mutex::new(State {
                 entries: entries.collect(),
+                is_unsorted: is_unsorted && mode != ReplayMode::Strict,
                 ..State::default()
             }),
             answered: Condvar::new(),
@@ -174,14 +179,14 @@ impl Cassette {
         self.state().failure.clone()
     }
 
-    /// Puts the file into its canonical form, if anything was kept in it. What another process has
+    /// Puts the file into its canonical form, if it is not. What another process has
     /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
         if let Some(shared) = &state.shared {
             shared.close()?;
         }
-        if !std::mem::take(&mut state.has_appended) {
+        if !std::mem::take(&mut state.is_unsorted) {
             return Ok(());
         }
         file::sort(&self.path)
@@ -244,7 +249,7 @@ impl Cassette {
     fn keep(&self, state: &mut State, entry: Entry) {
         if self.mode != ReplayMode::Off {
             match file::append(&self.path, &entry) {
-                Ok(()) => state.has_appended = true,
+                Ok(()) => state.is_unsorted = true,
                 Err(error) => {
                     state.failure.get_or_insert(error.to_string());
                 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{CassetteError, Entry, FORMAT, VERSION};
 use crate::files::lines::{self, LineError, Lines};
 use crate::files::{self, Readers};
+use crate::model::Purpose;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -70,6 +71,8 @@ pub struct Contents {
     pub entries: Vec<Entry>,
     /// Whether the last line was cut off by a crash. It is left out.
     pub is_torn: bool,
+    /// Whether its lines are in the order of the canonical form. A process that was killed did not close it.
+    pub is_in_order: bool,
 }
 
 /// Reads a cassette; one that is not there is empty.
@@ -81,6 +84,7 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
     let mut contents = Contents {
         entries: Vec::new(),
         is_torn: false,
+        is_in_order: true,
     };
     let Some(mut lines) = Lines::open(path).map_err(at(path))? else {
         return Ok(contents);
@@ -110,7 +114,11 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
         Ok(_) | Err(LineError::Damaged(..)) => return Err(no_cassette()),
     }
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut last = None;
     while let Some(entry) = lines.read::<Entry>().map_err(bad)? {
+        let place = Some(place(&entry));
+        contents.is_in_order &= last < place;
+        last = place;
         entries.insert(entry.key.clone(), entry);
     }
     contents.entries = entries.into_values().collect();
@@ -150,12 +158,17 @@ pub fn canonical<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let mut ordered: Vec<&Entry> = entries.into_iter().collect();
-    ordered.sort_by_cached_key(|entry| (entry.model.clone(), entry.purpose, entry.key.clone()));
+    ordered.sort_by_cached_key(|entry| place(entry));
     let mut bytes = head()?;
     for entry in ordered {
         bytes.append(&mut lines::of(&[sorted(entry)?])?);
     }
     Ok(bytes)
+}
+
+/// What the canonical form is sorted by.
+fn place(entry: &Entry) -> (String, Purpose, String) {
+    (entry.model.clone(), entry.purpose, entry.key.clone())
 }
 
 /// An entry with the keys of its objects sorted.

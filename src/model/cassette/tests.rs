@@ -108,6 +108,15 @@ fn what_was_answered_is_asked_once_for_each_repeat_and_found_again() {
     assert_eq!(contents.entries.len(), 2);
     write_sorted(&path, &contents.entries).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), sorted);
+    // A process that was killed left them in another order: the next one sorts, though it keeps nothing.
+    let mut lines: Vec<&[u8]> = sorted.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.swap(1, 2);
+    std::fs::write(&path, lines.concat()).unwrap();
+    let close = |mode| Cassette::open(&path, mode).unwrap().close().unwrap();
+    close(ReplayMode::Strict);
+    assert_eq!(std::fs::read(&path).unwrap(), lines.concat());
+    close(ReplayMode::Auto);
+    assert_eq!(std::fs::read(&path).unwrap(), sorted);
 }
 
 #[test]
