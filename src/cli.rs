@@ -229,10 +229,10 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         Some((Exit::Invalid, error.hint().map(str::to_owned)))
     } else if let Some(error) = cause.downcast_ref::<PlanError>() {
         let hint = match error {
-            PlanError::Cassette(CassetteError::Missing { .. }) => {
-                let hint = "`--replay auto` asks the models, and keeps their answers there";
-                return Some((Exit::ReplayMiss, Some(hint.to_owned())));
+            PlanError::Cassette(error @ CassetteError::Missing { .. }) => {
+                return explain_cause(error);
             }
+            PlanError::Cassette(error) => error.hint(),
             PlanError::NoKey { variable, .. } => Some(format!(
                 "set `{variable}`, or give the model `key`, the name of another variable"
             )),
@@ -245,19 +245,18 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         };
         Some((Exit::Invalid, hint))
     } else if let Some(error) = cause.downcast_ref::<JournalError>() {
-        let hint = "a run folder is what `proctor run` names when it is done";
-        Some(match error {
-            JournalError::Io { .. } => (Exit::NotWritten, None),
-            JournalError::Unreadable { .. } => (Exit::Invalid, Some(hint.to_owned())),
-            _ => (Exit::Invalid, None),
-        })
+        let exit = match error {
+            JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
+            _ => Exit::Invalid,
+        };
+        Some((exit, error.hint()))
     } else if let Some(error) = cause.downcast_ref::<CassetteError>() {
         let exit = match error {
             CassetteError::Io { .. } => Exit::NotWritten,
             CassetteError::Missing { .. } => Exit::ReplayMiss,
             _ => Exit::Invalid,
         };
-        Some((exit, None))
+        Some((exit, error.hint()))
     } else {
         let error = cause.downcast_ref::<PatternsError>();
         error.map(|_| (Exit::Invalid, None))

@@ -46,8 +46,8 @@ pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAto
 
 /// Version of the run folder's files.
 ///
-/// 1: the first.
-pub const FORMAT_VERSION: u32 = 1;
+/// 1: the first. 2: the manifest and each line have a checksum.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A JSON Schema (draft 2020-12) of `run.json`, or of a line of `cells.jsonl` or `verdicts.jsonl`.
 pub fn schema() -> serde_json::Value {
@@ -59,13 +59,27 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<verdicts::GivenVerdict>(),
         generator.subschema_for::<JudgeCalibration>(),
     ];
+    let mut definitions = generator.take_definitions(true);
+    for definition in files.iter().filter_map(|it| it.as_value()["$ref"].as_str()) {
+        let name = definition.rsplit('/').next().unwrap_or_default();
+        definitions.get_mut(name).map(with_checksum);
+    }
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
         "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl` or `calibrations.jsonl`.",
         "oneOf": files,
-        "$defs": generator.take_definitions(true),
+        "$defs": definitions,
     })
+}
+
+/// Adds the checksum to the schema of an object that is kept with one.
+pub(crate) fn with_checksum(schema: &mut serde_json::Value) {
+    schema["properties"]["check"] = serde_json::json!({
+        "description": "The checksum of the bytes before it: the first digits of their SHA-256.",
+        "type": "string",
+        "pattern": "^[0-9a-f]{8}$",
+    });
 }
 
 /// A JSON Schema (draft 2020-12) of what is written of a type.

@@ -42,6 +42,13 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         run: Option<PathBuf>,
     },
+    /// Write a cassette without checksums, of an earlier version or edited, with them
+    ///
+    /// A line whose checksum is wrong is refused all the same. To edit a line, take its `check` away.
+    Renew {
+        /// The cassette
+        cassette: PathBuf,
+    },
     /// Delete the answers of a model, or all
     Clear {
         /// The cassette
@@ -59,6 +66,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::List { cassettes } => list(cassettes, args.json),
         Command::Verify { cassettes, run } => verify(cassettes, run.as_deref(), args.json),
+        Command::Renew { cassette } => renew(cassette, args.json),
         Command::Clear {
             cassette,
             model,
@@ -69,13 +77,26 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// Reads a cassette that must be there.
 fn read(path: &Path) -> anyhow::Result<cassette::Contents> {
+    check_exists(path)?;
+    Ok(cassette::read(path)?)
+}
+
+fn check_exists(path: &Path) -> anyhow::Result<()> {
     if !path.exists() {
         let problem = format!("there is no cassette `{}`", path.display());
         let hint = "a run keeps its answers in `cassette.jsonl` in its folder, or where \
                     `models.cassette` says";
         return stop_with(Exit::Invalid, problem, hint);
     }
-    Ok(cassette::read(path)?)
+    Ok(())
+}
+
+fn renew(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+    check_exists(path)?;
+    let answers = cassette::renew(path)?;
+    let facts = json!({ "file": path.display().to_string(), "answers": answers });
+    let template = "{{ file }}: {{ answers }} answers, each with a checksum\n";
+    show(as_json, "proctor-cassette-renewed", facts, template)
 }
 
 /// A number of answers, and their tokens.
@@ -155,15 +176,16 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
 
 /// The faults of a cassette: it is to be whole, canonical and to hold every answer once.
 fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
-    let (entries, torn) = (&contents.entries, contents.torn);
-    let text = std::fs::read_to_string(path)?;
-    let lines = text.lines().count().saturating_sub(1 + torn);
+    let entries = &contents.entries;
+    let bytes = std::fs::read(path)?;
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let lines = lines.saturating_sub(1);
     let twice = lines.saturating_sub(entries.len());
     let is_digit = |byte: u8| byte.is_ascii_hexdigit();
     let is_key = |key: &str| key.len() == 64 && key.bytes().all(is_digit);
     let mut problems = Vec::new();
-    if torn > 0 {
-        problems.push(format!("{torn} lines were cut off by a crash"));
+    if contents.is_torn {
+        problems.push("its last line was cut off by a crash".to_owned());
     }
     if twice > 0 {
         problems.push(format!(
@@ -173,7 +195,7 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
     if let Some(entry) = entries.iter().find(|entry| !is_key(&entry.key)) {
         problems.push(format!("`{}` is not a key", escape::short(&entry.key, 80)));
     }
-    if problems.is_empty() && cassette::canonical(entries)? != text {
+    if problems.is_empty() && cassette::canonical(entries)? != bytes {
         problems.push("it is not in its canonical form".to_owned());
     }
     Ok(problems)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::PrintedTables;
 use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with};
+use crate::compare::baseline::BaselineError;
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
@@ -185,17 +186,25 @@ pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Source> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let bytes = std::fs::read(&path).map_err(|error| {
         CliError::new(
             Exit::Baseline,
             format!("cannot read baseline `{shown}`: {error}"),
         )
         .with_hint(format!("`proctor baseline save RUN {name}` writes one"))
     })?;
+    let text = String::from_utf8_lossy(&bytes);
     Source::parse(&text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
-        CliError::new(Exit::Baseline, problem).into()
+        let refused = CliError::new(Exit::Baseline, problem);
+        match error {
+            BaselineError::Damaged(_) => refused.with_hint(format!(
+                "bring the committed file back, or write it anew from a run of the same: `proctor baseline save RUN {name}`"
+            )),
+            _ => refused,
+        }
+        .into()
     })
 }
 

@@ -251,7 +251,9 @@ fn own_strategy(
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
     let begins_as_one = || matches!(file_info(path), Ok(_) | Err(ImportError::Empty(_)));
-    path.is_dir() || !is_toml(path) && begins_as_one()
+    // What is there and no file is refused as a recording: to look into a pipe waits for its writer.
+    let is_no_file = path.exists() && !path.is_file();
+    is_no_file || !is_toml(path) && begins_as_one()
 }
 
 fn is_toml(path: &Path) -> bool {

@@ -362,7 +362,7 @@ fn run_cells(
             .then(|| ProgressDisplay::new(planned, already, plan.manifest().sessions.len()));
         let progress = bar.as_ref().map_or(&Lines as &dyn Progress, |bar| bar);
         let outcome = runner::run(plan, journal, &workers, progress)
-            .map_err(|error| unwritten(error, &folder))?;
+            .map_err(|error| unwritten(error, &folder, plan))?;
         bar.iter().for_each(ProgressDisplay::finish);
         anyhow::Ok(outcome)
     };
@@ -377,15 +377,24 @@ fn run_cells(
     Ok(outcome)
 }
 
-/// Says that finished cells are kept where a file could not be written.
-fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
-    if !matches!(error, JournalError::Io { .. }) {
-        return error.into();
-    }
-    let hint = format!(
-        "finished cells are kept in `{}`: once it can be written to, the same command goes on",
-        folder.display()
-    );
+/// Says what is kept where a file could not be written.
+fn unwritten(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
+    let hint = match &error {
+        JournalError::Io { .. } => format!(
+            "finished cells are kept in `{}`: once it can be written to, the same command goes on",
+            folder.display()
+        ),
+        JournalError::Gone(_) => {
+            let cassette = plan.models().and_then(|models| models.cassette.as_ref());
+            let cassette = cassette.map(|it| it.path()).filter(|path| path.exists());
+            let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
+            format!(
+                "the same command runs its cells again{}",
+                kept.unwrap_or_default()
+            )
+        }
+        _ => return error.into(),
+    };
     let problem = super::chain(&error.into());
     CliError::new(Exit::NotWritten, problem)
         .with_hint(hint)

@@ -1,12 +1,13 @@
 //! Baselines: what a run scored, as a file that is made for git.
 //!
 //! A baseline is canonical JSON: sorted keys, no time, no path, one line per probe item. Two runs of
-//! the same thing give the same bytes, and a probe that changed is one changed line.
+//! the same thing give the same bytes, and a probe that changed is one changed line. Its last line is its checksum.
 
 use std::collections::BTreeMap;
 
 use super::{Chance, Comparison, Sample, Settings, Source, canonical};
-use crate::record::schema_of;
+use crate::files::checked::{self, DOCUMENT, Damage};
+use crate::record::{schema_of, with_checksum};
 use crate::stats::gate::Target;
 
 /// The value of `format`.
@@ -14,8 +15,8 @@ pub const FORMAT: &str = "proctor-baseline";
 
 /// Version of the format.
 ///
-/// 1: the first.
-pub const VERSION: u32 = 1;
+/// 1: the first. 2: the file has a checksum.
+pub const VERSION: u32 = 2;
 
 /// Why a file cannot be used as a baseline.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum BaselineError {
     /// It is not JSON of this shape.
     #[error("not a baseline")]
     Json(#[source] serde_json::Error),
+    /// It is not what was written.
+    #[error("it is damaged: {0}")]
+    Damaged(Damage),
     /// It says that it is something else.
     #[error("`format` is `{0}`, not `{FORMAT}`")]
     Format(String),
@@ -34,7 +38,9 @@ pub enum BaselineError {
 
 /// A JSON Schema (draft 2020-12) of the file.
 pub fn schema() -> serde_json::Value {
-    schema_of::<Source>()
+    let mut schema = schema_of::<Source>();
+    with_checksum(&mut schema);
+    schema
 }
 
 impl Source {
@@ -49,9 +55,11 @@ impl Source {
         }
     }
 
-    /// Reads a file.
+    /// Reads a file. Git may have given its lines other ends.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
-        let value: serde_json::Value = serde_json::from_str(text).map_err(BaselineError::Json)?;
+        let text = text.replace("\r\n", "\n");
+        let read = checked::document(text.into_bytes());
+        let (value, is_signed) = read.map_err(BaselineError::Damaged)?;
         let format = value.get("format").and_then(serde_json::Value::as_str);
         if format != Some(FORMAT) {
             return Err(BaselineError::Format(format.unwrap_or("").to_owned()));
@@ -60,6 +68,9 @@ impl Source {
         match version.and_then(|version| u32::try_from(version).ok()) {
             Some(version) if version > VERSION => Err(BaselineError::Newer(version)),
             _ => {
+                if !is_signed {
+                    return Err(BaselineError::Damaged(Damage::NoChecksum));
+                }
                 let found: Result<Self, _> = serde_json::from_value(value);
                 let mut found = found.map_err(BaselineError::Json)?;
                 for (name, sample) in &mut found.strategies {
@@ -75,13 +86,15 @@ impl Source {
     pub fn to_text(&self) -> Result<String, BaselineError> {
         let value = serde_json::to_value(self).map_err(BaselineError::Json)?;
         // strategies / NAME / sessions / ID / probes / ITEM: an item takes one line.
-        Ok(canonical::write(&value, &|path| {
+        let mut text = canonical::write(&value, &|path| {
             path.len() >= 6
                 || matches!(
                     path,
                     ["conditions", "prices", _] | ["rates", _] | [.., "billed"]
                 )
-        }))
+        });
+        checked::sign(&mut text, DOCUMENT);
+        Ok(text)
     }
 
     /// The noise of a metric of a strategy; 0 where none was measured.

@@ -5,7 +5,7 @@
 //! not found differs. Failures, refusals and verdicts that cannot be read are
 //! never kept: they are asked again.
 //!
-//! Each answer is written at once, in one piece, so that a process that is killed loses nothing that
+//! Each line has a checksum. Each answer is written at once, in one piece, so that a process that is killed loses nothing that
 //! was answered. Closing sorts the file: the same answers are the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::api::Dialect;
 use super::spending::Spending;
 use super::{AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
+use crate::files::checked::Damage;
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens};
 
@@ -27,7 +28,7 @@ mod shape;
 
 use deferred::Deferral;
 pub use deferred::Deferred;
-pub use file::{Contents, canonical, read, write_sorted};
+pub use file::{Contents, canonical, read, renew, write_sorted};
 use shape::Shape;
 
 /// The value of `format` in a cassette's first line.
@@ -35,8 +36,8 @@ pub const FORMAT: &str = "proctor-cassette";
 
 /// Version of the file.
 ///
-/// 1: the first.
-pub const VERSION: u32 = 1;
+/// 1: the first. 2: each line has a checksum.
+pub const VERSION: u32 = 2;
 
 /// How recorded answers are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -105,8 +106,8 @@ struct State {
     fresh: BTreeSet<String>,
     /// Keys that are being asked for; other workers wait for the answer.
     under_way: BTreeSet<String>,
-    /// Whether an answer was written.
-    has_appended: bool,
+    /// Whether an answer was written, by this process or by one that was killed.
+    is_unsorted: bool,
     /// Why nothing can be kept any more.
     failure: Option<String>,
     /// The first request that was wanted and not recorded, in words.
@@ -124,21 +125,26 @@ pub type KeepFilter = fn(&Request, &Response) -> bool;
 impl Cassette {
     /// Reads a cassette; one that is not there yet is empty.
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Arc<Self>, CassetteError> {
-        let entries = match mode {
-            ReplayMode::Off => Vec::new(),
+        let contents = match mode {
+            ReplayMode::Off => None,
             ReplayMode::Strict if !path.exists() => {
                 return Err(CassetteError::Missing {
                     path: path.to_owned(),
                 });
             }
-            ReplayMode::Auto | ReplayMode::Record | ReplayMode::Strict => read(path)?.entries,
+            ReplayMode::Auto | ReplayMode::Record | ReplayMode::Strict => Some(read(path)?),
         };
-        let entries = entries.into_iter().map(|entry| (entry.key.clone(), entry));
+        let is_unsorted = contents
+            .as_ref()
+            .is_some_and(|it| !it.is_in_order || it.is_torn);
+        let entries = contents.into_iter().flat_map(|it| it.entries);
+        let entries = entries.map(|entry| (entry.key.clone(), entry));
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
             state: Mutex::new(State {
                 entries: entries.collect(),
+                is_unsorted: is_unsorted && mode != ReplayMode::Strict,
                 ..State::default()
             }),
             answered: Condvar::new(),
@@ -173,14 +179,14 @@ impl Cassette {
         self.state().failure.clone()
     }
 
-    /// Puts the file into its canonical form, if anything was kept in it. What another process has
+    /// Puts the file into its canonical form, if it is not. What another process has
     /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
         if let Some(shared) = &state.shared {
             shared.close()?;
         }
-        if !std::mem::take(&mut state.has_appended) {
+        if !std::mem::take(&mut state.is_unsorted) {
             return Ok(());
         }
         file::sort(&self.path)
@@ -243,7 +249,7 @@ impl Cassette {
     fn keep(&self, state: &mut State, entry: Entry) {
         if self.mode != ReplayMode::Off {
             match file::append(&self.path, &entry) {
-                Ok(()) => state.has_appended = true,
+                Ok(()) => state.is_unsorted = true,
                 Err(error) => {
                     state.failure.get_or_insert(error.to_string());
                 }
@@ -484,8 +490,8 @@ pub enum CassetteError {
         /// The file.
         path: PathBuf,
     },
-    /// A line is not an entry.
-    #[error("line {line} of cassette `{path}` is not a recorded answer")]
+    /// A line is not what was written.
+    #[error("line {line} of cassette `{path}` is damaged")]
     BadLine {
         /// The file.
         path: PathBuf,
@@ -493,8 +499,31 @@ pub enum CassetteError {
         line: usize,
         /// Why.
         #[source]
-        source: serde_json::Error,
+        source: Damage,
     },
+}
+
+impl CassetteError {
+    /// How it is mended.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => {
+                Some("`--replay auto` asks the models, and keeps their answers there".to_owned())
+            }
+            Self::BadLine {
+                path,
+                source: Damage::NoChecksum,
+                ..
+            } => Some(format!(
+                "an earlier version wrote it, or it was edited: `proctor cache renew {}` adds the checksums",
+                path.display()
+            )),
+            Self::BadLine { line, .. } => Some(format!(
+                "delete line {line}: its answer is asked for again, and the others are kept"
+            )),
+            Self::Io { .. } | Self::NoCassette { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

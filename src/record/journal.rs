@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::files::checked::{self, DOCUMENT, Damage};
 use crate::files::{self, Readers};
 
 use super::calibration::{self, JudgeCalibration};
@@ -45,8 +46,6 @@ pub struct Journal {
     done: BTreeSet<CellKey>,
     /// The cells in the order of their lines.
     order: Vec<CellKey>,
-    /// Bytes of whole lines.
-    length: u64,
     _lock: File,
 }
 
@@ -83,9 +82,9 @@ impl Journal {
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, &manifest_path, manifest)?;
         if !manifest_path.exists() {
-            let mut json = serde_json::to_vec_pretty(manifest).map_err(no_json(MANIFEST))?;
-            json.push(b'\n');
-            write_private(&manifest_path, &mut |out| out.write_all(&json))?;
+            let mut json = serde_json::to_string_pretty(manifest).map_err(no_json(MANIFEST))?;
+            checked::sign(&mut json, DOCUMENT);
+            write_private(&manifest_path, &mut |out| out.write_all(json.as_bytes()))?;
         }
         let path = folder.join(CELLS);
         let read: Vec<CellRecord> = lines::read(&path)?;
@@ -97,7 +96,6 @@ impl Journal {
         let order: Vec<CellKey> = read.iter().map(CellRecord::key).collect();
         Ok(Self {
             folder: folder.to_owned(),
-            length: cells.metadata().map_err(unwritable(&path))?.len(),
             cells,
             done: order.iter().cloned().collect(),
             order,
@@ -119,12 +117,11 @@ impl Journal {
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
         let key = record.key();
         let line = lines::of(std::slice::from_ref(record), &key.to_string())?;
-        if let Err(source) = self.cells.write_all(&line) {
-            // A line that could not be written whole is taken back: nothing follows half a line.
-            let source = self.cells.set_len(self.length).err().unwrap_or(source);
-            return Err(unwritable(&self.folder.join(CELLS))(source));
+        let path = self.folder.join(CELLS);
+        if !files::is_at(&self.cells, &path).map_err(unwritable(&path))? {
+            return Err(JournalError::Gone(self.folder.clone()));
         }
-        self.length += line.len() as u64;
+        files::lines::add(&mut self.cells, &line).map_err(unwritable(&path))?;
         self.order.push(key.clone());
         self.done.insert(key);
         Ok(())
@@ -158,7 +155,7 @@ impl Journal {
     pub fn time<T: Serialize>(&mut self, file: &str, time: &T) -> Result<(), JournalError> {
         let path = self.folder.join(file);
         let line = lines::of(std::slice::from_ref(time), file)?;
-        let written = lines::open(&path)?.write_all(&line);
+        let written = files::lines::add(&mut lines::open(&path)?, &line);
         written.map_err(unwritable(&path))
     }
 
@@ -228,8 +225,9 @@ fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
-    let text = fs::read_to_string(path).map_err(unreadable(path))?;
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged(path, 1))?;
+    let damaged = |damage| JournalError::Damaged(path.to_owned(), damage);
+    let bytes = fs::read(path).map_err(unreadable(path))?;
+    let (value, is_signed) = checked::document(bytes).map_err(damaged)?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
         return Err(JournalError::NoRun(path.to_owned()));
     }
@@ -237,7 +235,10 @@ fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
     if version.is_none_or(|version| version > u64::from(FORMAT_VERSION)) {
         return Err(JournalError::Newer(path.to_owned(), version));
     }
-    serde_json::from_value(value).map_err(damaged(path, 1))
+    if !is_signed {
+        return Err(damaged(Damage::NoChecksum));
+    }
+    serde_json::from_value(value).map_err(|error| damaged(error.into()))
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {
@@ -246,10 +247,6 @@ fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {
 
 fn unwritable(path: &Path) -> impl Fn(io::Error) -> JournalError {
     move |source| JournalError::Io(path.to_owned(), source)
-}
-
-fn damaged(path: &Path, line: usize) -> impl Fn(serde_json::Error) -> JournalError {
-    move |source| JournalError::BadLine(path.to_owned(), line, source)
 }
 
 fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
@@ -280,9 +277,15 @@ pub enum JournalError {
     /// A file cannot be written.
     #[error("cannot write `{}`", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// A line, counted from 1, is not what this build writes.
+    /// A line, counted from 1, is not what was written.
     #[error("`{}`: line {} is damaged", .0.display(), .1)]
-    BadLine(PathBuf, usize, #[source] serde_json::Error),
+    BadLine(PathBuf, usize, #[source] Damage),
+    /// The manifest is not what was written.
+    #[error("`{}` is damaged", .0.display())]
+    Damaged(PathBuf, #[source] Damage),
+    /// What was written is in a folder that has no name any more.
+    #[error("the run folder `{}` was removed or replaced while the run went on", .0.display())]
+    Gone(PathBuf),
     /// The folder is in use.
     #[error("another process is running in `{}`", .0.display())]
     Locked(PathBuf),
@@ -309,6 +312,29 @@ pub enum JournalError {
     /// A record, named by its cell or file, cannot be written as JSON.
     #[error("cannot write `{0}` as JSON")]
     Unwritable(String, #[source] serde_json::Error),
+}
+
+impl JournalError {
+    /// How it is mended.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::BadLine(_, _, Damage::NoChecksum) | Self::Damaged(_, Damage::NoChecksum) => Some(
+                "an earlier version wrote it, or it was edited: the same command with another `--out` makes it again, \
+                 and a copy of `cassette.jsonl` beside it saves asking for answers again"
+                    .to_owned(),
+            ),
+            Self::BadLine(_, line, _) => Some(format!(
+                "delete line {line}: the command that wrote it makes it again"
+            )),
+            Self::Damaged(..) => {
+                Some("delete it: the same `proctor run` writes it again, and keeps the cells".to_owned())
+            }
+            Self::Unreadable(..) => {
+                Some("a run folder is what `proctor run` names when it is done".to_owned())
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -387,7 +413,8 @@ mod tests {
         let written = || {
             let text = fs::read_to_string(&path).unwrap();
             let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
-            let ids: Vec<String> = records.map(|cell: CellRecord| cell.session).collect();
+            let session = |cell: serde_json::Value| cell["session"].as_str().unwrap().to_owned();
+            let ids: Vec<String> = records.map(session).collect();
             ids.concat()
         };
         let mut journal = Journal::open(folder.path(), &manifest("x")).unwrap();
@@ -419,6 +446,25 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn a_folder_that_was_removed_or_replaced_takes_no_further_cell() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        for is_replaced in [false, true] {
+            let mut journal = Journal::open(&folder, &manifest("a")).unwrap();
+            journal.append(&cell("one")).unwrap();
+            fs::remove_dir_all(&folder).unwrap();
+            if is_replaced {
+                drop(Journal::open(&folder, &manifest("a")).unwrap());
+            }
+            let gone = journal.append(&cell("two")).unwrap_err();
+            assert!(matches!(gone, JournalError::Gone(_)), "{gone:?}");
+            assert_eq!(folder.exists(), is_replaced);
+        }
+        assert_eq!(Run::read(&folder).unwrap().cells, []);
+    }
+
+    #[test]
     fn half_a_line_of_measured_times_damages_nothing_behind_it() {
         let folder = tempfile::tempdir().unwrap();
         let timing = Timing {
@@ -439,7 +485,7 @@ mod tests {
         journal.time(CALL_TIMES, &call).unwrap();
         assert_eq!(timings(folder.path()).unwrap(), [timing]);
         let calls = fs::read_to_string(folder.path().join(CALL_TIMES)).unwrap();
-        assert_eq!(calls, format!("{call}\n"));
+        assert!(calls.starts_with("{\"milliseconds\":5,\"check\":") && calls.ends_with("\"}\n"));
     }
 
     #[test]
@@ -456,12 +502,26 @@ mod tests {
             fs::read_to_string(folder.path().join(CELLS)).unwrap(),
             "{}\n"
         );
-        let newer = fs::read_to_string(folder.path().join(MANIFEST)).unwrap();
-        fs::write(
-            folder.path().join(MANIFEST),
-            newer.replace("\"version\": 1", "\"version\": 99"),
-        )
-        .unwrap();
+        fs::remove_file(folder.path().join(CELLS)).unwrap();
+        let path = folder.path().join(MANIFEST);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.replace("\"seed\": 1", "\"seed\": 3")).unwrap();
+        let damaged = open("a").unwrap_err();
+        assert!(matches!(
+            damaged,
+            JournalError::Damaged(_, Damage::WrongChecksum)
+        ));
+        let (content, _) = whole.rsplit_once(',').unwrap();
+        fs::write(&path, format!("{content}}}")).unwrap();
+        let unsigned = open("a").unwrap_err();
+        assert!(matches!(
+            unsigned,
+            JournalError::Damaged(_, Damage::NoChecksum)
+        ));
+        assert!(unsigned.hint().unwrap().contains("--out"));
+        let mut newer = content.replace("\"version\": 2", "\"version\": 99") + "}";
+        checked::sign(&mut newer, DOCUMENT);
+        fs::write(&path, newer).unwrap();
         assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99)))));
     }
 }

@@ -392,10 +392,15 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
         io::ErrorKind::IsADirectory => ImportError::Directory(path.to_owned()),
         _ => ImportError::Io(path.to_owned(), source),
     };
-    let mut file = File::open(path).map_err(failed)?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    // Before it is opened: to open a pipe waits for its writer.
+    let metadata = path.metadata().map_err(failed)?;
+    if metadata.is_dir() {
         return Err(ImportError::Directory(path.to_owned()));
     }
+    if !metadata.is_file() {
+        return Err(ImportError::NoFile(path.to_owned()));
+    }
+    let mut file = File::open(path).map_err(failed)?;
     let mut head = Vec::new();
     let read = (&mut file).take(READ as u64).read_to_end(&mut head);
     read.map_err(failed)?;

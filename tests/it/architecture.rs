@@ -19,7 +19,7 @@ use scan::{Source, Token};
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
-    ("files", &[]),
+    ("files", &["units"]),
     ("script", &[]),
     ("settings", &["units"]),
     ("window", &["units", "settings"]),
@@ -89,7 +89,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "compare",
-        &["units", "model", "probe", "record", "metric", "stats"],
+        &[
+            "units", "files", "model", "probe", "record", "metric", "stats",
+        ],
     ),
     (
         "report",

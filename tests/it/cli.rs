@@ -853,3 +853,22 @@ fn prompts_are_checked_by_the_rules_of_the_scenarios_provider() {
         assert_eq!(cells.contains("first_not_user"), provider == "anthropic");
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_as_a_recording_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.jsonl");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for command in [&["import", "pipe.jsonl"][..], &["run", "pipe.jsonl"]] {
+        let mut refused = proctor();
+        let refused = refused.current_dir(folder.path()).args(command).output();
+        let said = stderr(&refused.unwrap());
+        assert!(
+            said.contains("is a pipe or a device, and no file"),
+            "{said}"
+        );
+        assert!(said.contains("write what it gives to a file"), "{said}");
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
+use proctor::files::checked;
 use tempfile::TempDir;
 
 /// Ten sessions with some forty facts in all, each asked several times.
@@ -615,14 +616,19 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
         })
         .unwrap();
     let probe = line.trim_start().split('"').nth(1).unwrap();
-    bench.write(
-        "changed.json",
-        &first.replacen(
-            line,
-            &line.replace("\"survival\": [1]", "\"survival\": [0]"),
-            1,
-        ),
+    let lost = line.replace("\"survival\": [1]", "\"survival\": [0]");
+    let damaged = first.replacen(line, &lost, 1);
+    bench.write("damaged.json", &damaged);
+    bench.check(
+        &["compare", "main", "damaged.json"],
+        106,
+        &[
+            "`damaged.json`: it is damaged: its checksum is that of another text",
+            "baseline save",
+        ],
     );
+    let (content, _) = damaged.rsplit_once(',').unwrap();
+    bench.write("changed.json", &signed(&format!("{content}}}")));
     let changed = bench.read("changed.json");
     assert_eq!(
         first
@@ -630,7 +636,8 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
             .zip(changed.lines())
             .filter(|(old, new)| old != new)
             .count(),
-        1
+        2,
+        "the probe and the checksum"
     );
     let said = bench.check(
         &["compare", "main", "changed.json"],
@@ -1369,12 +1376,20 @@ fn a_run_alone_is_written_for_build_servers_too() {
     );
 }
 
+/// A document with the checksum of what it says.
+fn signed(json: &str) -> String {
+    let mut json = json.to_owned();
+    checked::sign(&mut json, checked::DOCUMENT);
+    json
+}
+
 /// The baseline `main` of a bench, altered as an older build might have written it.
 fn age(bench: &Bench, alter: impl Fn(&mut serde_json::Value)) {
     let mut file: serde_json::Value =
         serde_json::from_str(&bench.read("baselines/main.json")).unwrap();
     alter(&mut file);
-    bench.write("baselines/main.json", &file.to_string());
+    file.as_object_mut().unwrap().remove("check");
+    bench.write("baselines/main.json", &signed(&file.to_string()));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn thoughts_in_front_of_an_answer_are_left_out() {
 #[track_caller]
 fn check(provider: Provider, is_stream: bool, bytes: &str, expected: &Read) {
     for size in [1, 7, bytes.len().max(1)] {
-        let mut incoming = IncomingAnswer::new(provider, is_stream);
+        let mut incoming = IncomingAnswer::new(provider, is_stream, 1 << 20);
         for part in bytes.as_bytes().chunks(size) {
             incoming.push(part);
         }

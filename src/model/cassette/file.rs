@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{CassetteError, Entry, FORMAT, VERSION};
+use crate::files::lines::{self, LineError, Lines};
 use crate::files::{self, Readers};
+use crate::model::Purpose;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -18,8 +20,7 @@ struct Head {
 
 /// Writes one answer at once. A first line says what the file is.
 pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&serde_json::to_value(entry)?)?;
-    line.push(b'\n');
+    let line = lines::of(&[sorted(entry)?])?;
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -27,13 +28,11 @@ pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     let mut file = locked(path)?;
+    lines::drop_half_a_line(&mut file)?;
     if file.metadata()?.len() == 0 {
-        file.write_all(head().as_bytes())?;
-    } else if !ends_whole(&mut file)? {
-        // A line that broke off stays by itself, and is dropped when it is read.
-        file.write_all(b"\n")?;
+        lines::add(&mut file, &head()?)?;
     }
-    file.write_all(&line)
+    lines::add(&mut file, &line)
 }
 
 /// Where a cassette truly is: one that is shared may be named by a link.
@@ -47,39 +46,15 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
     loop {
         let file = files::open_own(path, OpenOptions::new().read(true).append(true))?;
         file.lock()?;
-        if is_at(&file, path)? {
+        if files::is_at(&file, path)? {
             return Ok(file);
         }
     }
 }
 
-/// Whether the path still leads to this file: the previous holder of the lock may have replaced it.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt as _;
-    let id = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    match std::fs::metadata(path) {
-        Ok(now) => Ok(id(now) == id(file.metadata()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// A file that is open cannot be replaced here.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
-}
-
-fn ends_whole(file: &mut File) -> io::Result<bool> {
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
-}
-
-fn head() -> String {
-    format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}\n")
+fn head() -> Result<Vec<u8>, serde_json::Error> {
+    let (format, version) = (FORMAT.to_owned(), VERSION);
+    lines::of(&[Head { format, version }])
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
@@ -94,48 +69,70 @@ fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
 pub struct Contents {
     /// The answers, in the order of the file; of a key that is there twice, the last.
     pub entries: Vec<Entry>,
-    /// Lines that are not entries: cut off by a crash.
-    pub torn: usize,
+    /// Whether the last line was cut off by a crash. It is left out.
+    pub is_torn: bool,
+    /// Whether its lines are in the order of the canonical form. A process that was killed did not close it.
+    pub is_in_order: bool,
 }
 
 /// Reads a cassette; one that is not there is empty.
 pub fn read(path: &Path) -> Result<Contents, CassetteError> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        read => read.map_err(at(path))?,
+    read_lines(path, false)
+}
+
+fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteError> {
+    let mut contents = Contents {
+        entries: Vec::new(),
+        is_torn: false,
+        is_in_order: true,
     };
-    // A line may have broken off in the middle of a character.
-    let text = String::from_utf8_lossy(&bytes);
-    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-    let mut torn = 0;
-    for (line_at, line) in text.lines().enumerate() {
-        if line_at == 0 {
-            let head: Option<Head> = serde_json::from_str(line).ok();
-            if head.is_some_and(|head| head.format == FORMAT && head.version <= VERSION) {
-                continue;
-            }
-            let path = path.to_owned();
-            return Err(CassetteError::NoCassette { path });
+    let Some(mut lines) = Lines::open(path).map_err(at(path))? else {
+        return Ok(contents);
+    };
+    lines.accepts_unsigned = accepts_unsigned;
+    let no_cassette = || CassetteError::NoCassette {
+        path: path.to_owned(),
+    };
+    let bad = |error| match error {
+        LineError::Io(source) => at(path)(source),
+        LineError::Damaged(line, source) => CassetteError::BadLine {
+            path: path.to_owned(),
+            line,
+            source,
+        },
+    };
+    let first: Result<Option<Head>, _> = lines.read();
+    let begins = |text: &[u8]| head().is_ok_and(|head| head.starts_with(text));
+    match first {
+        Ok(Some(head)) if head.format == FORMAT && head.version <= VERSION => {}
+        // Nothing was kept before the crash.
+        Ok(None) if begins(lines.bytes()) => {}
+        Err(error) if String::from_utf8_lossy(lines.bytes()).contains(FORMAT) => {
+            return Err(bad(error));
         }
-        match serde_json::from_str::<Entry>(line) {
-            Ok(entry) => {
-                entries.insert(entry.key.clone(), entry);
-            }
-            // Half a line is not JSON; a whole line that is not an entry is a mistake.
-            Err(error) if error.is_eof() || line.is_empty() => torn += 1,
-            Err(source) => {
-                return Err(CassetteError::BadLine {
-                    path: path.to_owned(),
-                    line: line_at + 1,
-                    source,
-                });
-            }
-        }
+        Err(LineError::Io(error)) => return Err(at(path)(error)),
+        Ok(_) | Err(LineError::Damaged(..)) => return Err(no_cassette()),
     }
-    Ok(Contents {
-        entries: entries.into_values().collect(),
-        torn,
-    })
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut last = None;
+    while let Some(entry) = lines.read::<Entry>().map_err(bad)? {
+        let place = Some(place(&entry));
+        contents.is_in_order &= last < place;
+        last = place;
+        entries.insert(entry.key.clone(), entry);
+    }
+    contents.entries = entries.into_values().collect();
+    contents.is_torn = !lines.bytes().is_empty();
+    Ok(contents)
+}
+
+/// Writes a cassette again, in its canonical form, whose lines may have no checksums: an earlier version wrote
+/// them, or somebody edited them. Says how many answers it holds.
+pub fn renew(path: &Path) -> Result<usize, CassetteError> {
+    let _lock = locked(path).map_err(at(path))?;
+    let entries = read_lines(path, true)?.entries;
+    write_sorted(path, &entries)?;
+    Ok(entries.len())
 }
 
 /// Puts a cassette into its canonical form. What another process has kept there meanwhile stays.
@@ -151,23 +148,32 @@ pub fn write_sorted<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<(), CassetteError> {
     let at = at(path);
-    let text = canonical(entries).map_err(|error| at(error.into()))?;
-    let mut write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
+    let bytes = canonical(entries).map_err(|error| at(error.into()))?;
+    let mut write = |out: &mut dyn io::Write| out.write_all(&bytes);
     files::replace(&target(path), Readers::Owner, &mut write).map_err(at)
 }
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.
 pub fn canonical<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
-) -> Result<String, serde_json::Error> {
-    let mut sorted: Vec<&Entry> = entries.into_iter().collect();
-    sorted.sort_by_cached_key(|entry| (entry.model.clone(), entry.purpose, entry.key.clone()));
-    let mut text = head();
-    for entry in sorted {
-        let mut value = serde_json::to_value(entry)?;
-        value.sort_all_objects();
-        text.push_str(&value.to_string());
-        text.push('\n');
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut ordered: Vec<&Entry> = entries.into_iter().collect();
+    ordered.sort_by_cached_key(|entry| place(entry));
+    let mut bytes = head()?;
+    for entry in ordered {
+        bytes.append(&mut lines::of(&[sorted(entry)?])?);
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// What the canonical form is sorted by.
+fn place(entry: &Entry) -> (String, Purpose, String) {
+    (entry.model.clone(), entry.purpose, entry.key.clone())
+}
+
+/// An entry with the keys of its objects sorted.
+fn sorted(entry: &Entry) -> Result<serde_json::Value, serde_json::Error> {
+    let mut value = serde_json::to_value(entry)?;
+    value.sort_all_objects();
+    Ok(value)
 }

@@ -108,6 +108,15 @@ fn what_was_answered_is_asked_once_for_each_repeat_and_found_again() {
     assert_eq!(contents.entries.len(), 2);
     write_sorted(&path, &contents.entries).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), sorted);
+    // A process that was killed left them in another order: the next one sorts, though it keeps nothing.
+    let mut lines: Vec<&[u8]> = sorted.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.swap(1, 2);
+    std::fs::write(&path, lines.concat()).unwrap();
+    let close = |mode| Cassette::open(&path, mode).unwrap().close().unwrap();
+    close(ReplayMode::Strict);
+    assert_eq!(std::fs::read(&path).unwrap(), lines.concat());
+    close(ReplayMode::Auto);
+    assert_eq!(std::fs::read(&path).unwrap(), sorted);
 }
 
 #[test]
@@ -141,7 +150,7 @@ fn an_answer_that_could_not_be_kept_spoils_no_other() {
     std::fs::write(&path, &bytes).unwrap();
     text(&tape, "b", 0).unwrap();
     let contents = read(&path).unwrap();
-    assert_eq!((contents.entries.len(), contents.torn), (2, 1));
+    assert_eq!((contents.entries.len(), contents.is_torn), (2, false));
 }
 
 #[test]
@@ -160,7 +169,42 @@ fn a_line_that_was_cut_off_is_dropped_and_others_follow_it() {
     assert_eq!(text(&tape, "b", 0).unwrap(), "answer 3");
     assert_eq!(*asked.lock().unwrap(), 3);
     let contents = read(&path).unwrap();
-    assert_eq!((contents.entries.len(), contents.torn), (2, 1));
+    assert_eq!((contents.entries.len(), contents.is_torn), (2, false));
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_cassette_is_refused_and_one_without_checksums_is_renewed() {
+    let (_folder, path) = file();
+    let (model, _) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    text(&tape, "a", 0).unwrap();
+    text(&tape, "b", 0).unwrap();
+    cassette.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        let in_line = 1 + whole[..at].iter().filter(|byte| **byte == b'\n').count();
+        match read(&path) {
+            Err(CassetteError::BadLine { line, .. }) => assert_eq!(line, in_line, "byte {at}"),
+            // Within the name of the format.
+            Err(CassetteError::NoCassette { .. }) if in_line == 1 => {}
+            Ok(Contents { is_torn: true, .. }) if at + 1 == whole.len() => {}
+            other => panic!("byte {at}: {other:?}"),
+        }
+    }
+    let unsigned = String::from_utf8(whole.clone()).unwrap();
+    let unsigned = unsigned.lines().map(|line| {
+        let (text, _) = line.split_once(",\"check\"").unwrap();
+        format!("{text}}}\n")
+    });
+    std::fs::write(&path, unsigned.collect::<String>()).unwrap();
+    let refused = read(&path).unwrap_err();
+    assert!(refused.hint().unwrap().contains("proctor cache renew"));
+    assert_eq!(renew(&path).unwrap(), 2);
+    assert_eq!(std::fs::read(&path).unwrap(), whole);
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub enum ImportError {
     /// The path names a folder.
     #[error("`{}` is a folder, not a session", .0.display())]
     Directory(PathBuf),
+    /// A pipe, a socket or a device: it may never end, and cannot be read twice.
+    #[error("`{}` is a pipe or a device, and no file", .0.display())]
+    NoFile(PathBuf),
     /// The operating system refuses.
     #[error("cannot read `{}`", .0.display())]
     Io(PathBuf, #[source] io::Error),
@@ -142,6 +145,7 @@ impl ImportError {
                 "check the path; patterns are expanded by the shell alone, \
                  and a folder stands for all recordings in it"
             }
+            Self::NoFile(_) => "write what it gives to a file, and name that",
             Self::Directory(_) => {
                 "name a session in it; `proctor import --list FOLDER` says which there are"
             }

@@ -1,0 +1,129 @@
+"""What the campaigns share: a mock model, ways to run the program, and tables of what came of it."""
+
+import argparse
+import hashlib
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+SESSIONS = '[[sessions]]\nsynthetic = {{ family = "code-review", rounds = {rounds}, seed = 1 }}\ncount = {count}\n'
+OURS = '[[strategies]]\npreset = "observation-masking"\nset = {{ clear_results.keep_last = 1 }}\n'
+PLAIN = 'name = "plain"\n[window]\ntokens = 30_000\n' + SESSIONS + OURS
+PAID = (
+    'name = "paid"\n[models]\nreader = {{ kind = "{kind}", model = "m", base_url = "http://127.0.0.1:{port}{base}" }}\n'
+    'cassette = "{cassette}"\n[models.pace]\nat_once = 4\n' + SESSIONS + OURS
+)
+# Bytes that measure time may differ between two runs of the same.
+TIMES = {"timings.jsonl", "call-times.jsonl", "lock"}
+
+
+class Model(http.server.ThreadingHTTPServer):
+    """Answers each question alike, in OpenAI's API and in Anthropic's batches, and counts what it answered whole."""
+
+    daemon_threads = True
+    # More than one process after another connects at once.
+    request_queue_size = 128
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answered = 0
+        self.batches = {}
+        self.lock = threading.Lock()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        """A client that was killed is what a campaign is for."""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, body, kind="application/json"):
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def do_GET(self):
+        with self.server.lock:
+            if not self.path.endswith("/results"):
+                return self.reply(b'{"processing_status":"ended"}')
+            names = self.server.batches[self.path.split("/")[-2]]
+        usage = {"input_tokens": 100, "output_tokens": 3}
+        message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+        message |= {"content": [{"type": "text", "text": "not in context"}], "usage": usage}
+        lines = [{"custom_id": name, "result": {"type": "succeeded", "message": message}} for name in names]
+        self.reply("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path.endswith("/batches"):
+            names = [request["custom_id"] for request in json.loads(body)["requests"]]
+            name = "b" + hashlib.sha256(body).hexdigest()[:12]
+            with self.server.lock:
+                self.server.batches[name] = names
+            self.reply(json.dumps({"id": name}).encode())
+            answers = len(names)
+        else:
+            delta = {"model": "m", "choices": [{"index": 0, "delta": {"content": "not in context"}, "finish_reason": "stop"}]}
+            usage = {"model": "m", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 3}}
+            events = [json.dumps(delta), json.dumps(usage), "[DONE]"]
+            self.reply("".join(f"data: {event}\n\n" for event in events).encode(), "text/event-stream")
+            answers = 1
+        with self.server.lock:
+            self.server.answered += answers
+
+
+def arguments(text, count):
+    """The arguments of a campaign: the program, how often, and the seed."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("proctor", type=lambda path: str(Path(path).resolve()))
+    parser.add_argument("--count", type=int, default=count, help=f"how often in all (default {count})")
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+def run(command, folder, **options):
+    """Runs a command to its end."""
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, **options)
+
+
+def files(folder):
+    """The bytes of every file below a folder, by name, but those that measure time."""
+    found = sorted(path for path in Path(folder).rglob("*") if path.is_file() and path.name not in TIMES)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def fresh(parent, name, inputs):
+    """A new folder that holds these inputs, files by name."""
+    folder = Path(parent) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path, text in inputs.items():
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def finish(rows, columns, seed, problems):
+    """Prints the table and the problems; exits with 1 if there are any."""
+    cells = [columns, *[[str(cell) for cell in row] for row in rows]]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(columns))]
+    for row in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    print(f"seed {seed}: {'all of it held' if not problems else f'{len(problems)} did not hold'}")
+    sys.exit("\n".join(problems[:20]) if problems else 0)
+
+
+def scratch():
+    """A folder for the length of a campaign."""
+    return tempfile.TemporaryDirectory(prefix="campaign-")

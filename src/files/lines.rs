@@ -1,0 +1,161 @@
+//! Files of JSON lines that are added to, each line with its checksum.
+//!
+//! A line is whole once its line feed is there. What follows the last line feed was cut off by a crash: it is
+//! left out when the file is read, and removed before the next line is written.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::checked::{self, Damage, LINE};
+
+/// Why a file of lines cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// This line, counted from 1, is not what was written.
+    #[error("line {0} is damaged")]
+    Damaged(usize, #[source] Damage),
+}
+
+/// The lines of a file, read one by one.
+#[derive(Debug)]
+pub struct Lines {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    number: usize,
+    /// Whether lines without a checksum are read too.
+    pub accepts_unsigned: bool,
+}
+
+impl Lines {
+    /// Opens a file; `None` if it is not there.
+    pub fn open(path: &Path) -> io::Result<Option<Self>> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self {
+                reader: BufReader::new(file),
+                line: Vec::new(),
+                number: 0,
+                accepts_unsigned: false,
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next line; `None` where no whole one follows.
+    pub fn read<T: DeserializeOwned>(&mut self) -> Result<Option<T>, LineError> {
+        self.line.clear();
+        self.reader.read_until(b'\n', &mut self.line)?;
+        if self.line.pop_if(|byte| *byte == b'\n').is_none() {
+            return Ok(None);
+        }
+        self.number += 1;
+        let item = match checked::verify(&mut self.line, LINE) {
+            Err(Damage::NoChecksum) if self.accepts_unsigned => Ok(()),
+            verified => verified,
+        };
+        let item = item.and_then(|()| Ok(serde_json::from_slice(&self.line)?));
+        item.map(Some)
+            .map_err(|damage| LineError::Damaged(self.number, damage))
+    }
+
+    /// The bytes that were read last: half a line, after `None`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// The line that was read last, from 1.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+}
+
+/// A line for each item, an object.
+pub fn of<T: Serialize>(items: &[T]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = Vec::new();
+    for item in items {
+        let mut line = serde_json::to_string(item)?;
+        checked::sign(&mut line, LINE);
+        line.push('\n');
+        bytes.extend_from_slice(line.as_bytes());
+    }
+    Ok(bytes)
+}
+
+/// Adds whole lines to a file that is open for appending, in one `write`. Lines that cannot be written whole are
+/// taken back: nothing follows half a line.
+pub fn add(file: &mut File, lines: &[u8]) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.write_all(lines).map_err(|error| {
+        let taken_back = file.set_len(length);
+        taken_back.err().unwrap_or(error)
+    })
+}
+
+/// Removes half a line at the end of a file that is open for reading and appending.
+pub fn drop_half_a_line(file: &mut File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last == *b"\n" {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    file.set_len(end.map_or(0, |end| end as u64 + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a file of three lines after a change.
+    fn read(bytes: &[u8]) -> Result<usize, LineError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        std::fs::write(&path, bytes).unwrap();
+        let mut lines = Lines::open(&path)?.unwrap();
+        while lines.read::<serde_json::Value>()?.is_some() {}
+        Ok(lines.number())
+    }
+
+    #[test]
+    fn every_flipped_bit_is_refused_with_its_line_and_half_a_line_is_left_out() {
+        let items =
+            ["one", "zwei: J\u{fc}rgen", "3"].map(|it| serde_json::json!({ "a": it, "b": 7 }));
+        let whole = of(&items).unwrap();
+        assert_eq!(read(&whole).unwrap(), 3);
+        for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            let line = 1 + whole[..at].iter().filter(|byte| **byte == b'\n').count();
+            match read(&flipped) {
+                Err(LineError::Damaged(said, _)) => assert_eq!(said, line, "byte {at}, bit {bit}"),
+                // Without its line feed, the last line is half a line.
+                Ok(2) if at + 1 == whole.len() => {}
+                other => panic!("byte {at}, bit {bit}: {other:?}"),
+            }
+        }
+        for end in 0..whole.len() {
+            let lines = whole[..end].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(read(&whole[..end]).unwrap(), lines);
+        }
+        let unsigned = "{\"a\":1}\n".as_bytes();
+        let said = read(&[&whole, unsigned].concat());
+        assert!(matches!(
+            said,
+            Err(LineError::Damaged(4, Damage::NoChecksum))
+        ));
+    }
+}
