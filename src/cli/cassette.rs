@@ -178,8 +178,8 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
 fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
     let entries = &contents.entries;
     let bytes = std::fs::read(path)?;
-    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-    let lines = lines.saturating_sub(1);
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    let lines = lines.saturating_sub(2);
     let twice = lines.saturating_sub(entries.len());
     let is_digit = |byte: u8| byte.is_ascii_hexdigit();
     let is_key = |key: &str| key.len() == 64 && key.bytes().all(is_digit);

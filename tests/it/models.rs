@@ -629,9 +629,11 @@ fn a_request_takes_no_longer_than_the_scenario_says() {
 
 #[test]
 fn a_usage_that_cannot_be_is_counted_here_and_told() {
-    let server = Server::answering(|body| match body.contains("judge-x") {
-        true => reply(body),
-        false => Reply::openai("an answer", u64::MAX, u64::MAX),
+    let server = Server::answering(|body| {
+        if body.contains("judge-x") {
+            return reply(body);
+        }
+        Reply::openai("an answer", u64::MAX, u64::MAX)
     });
     let folder = scenario(&server, "");
     let said = String::from_utf8(run(folder.path(), &[], 0).stderr).unwrap();

@@ -186,7 +186,7 @@ fn a_flipped_bit_anywhere_in_a_cassette_is_refused_and_one_without_checksums_is_
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
         std::fs::write(&path, &flipped).unwrap();
-        let in_line = 1 + whole[..at].iter().filter(|byte| **byte == b'\n').count();
+        let in_line = whole[..at].split(|byte| *byte == b'\n').count();
         match read(&path) {
             Err(CassetteError::BadLine { line, .. }) => assert_eq!(line, in_line, "byte {at}"),
             // Within the name of the format.
