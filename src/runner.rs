@@ -408,10 +408,8 @@ pub fn run(
         });
     };
     let is_over = || workers.stop.load(Ordering::Relaxed) || limits.is_late();
-    match plan.models() {
-        Some(models) => models.servers.until(&is_over, work_all),
-        None => work_all(),
-    }
+    let until_over = |models: &RunModels| models.servers.until(&is_over, work_all);
+    plan.models().map_or_else(work_all, until_over);
     let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     let synced = sink.journal.sync();
     sink.failure.map_or(synced, Err)?;

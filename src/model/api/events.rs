@@ -12,7 +12,7 @@ use crate::units::{Tokens, Usage};
 /// token may come as an event of its own, of some hundred bytes.
 pub fn longest_bytes(tokens: Tokens) -> usize {
     const ANY: u64 = 256 * 1024;
-    const TOKEN: u64 = 2 * 1024;
+    const TOKEN: u64 = 1024;
     const MOST: u64 = 64 * 1024 * 1024;
     let bytes = ANY + tokens.0.saturating_mul(TOKEN);
     usize::try_from(bytes.min(MOST)).unwrap_or(usize::MAX)
