@@ -292,6 +292,69 @@ fn a_run_in_anthropic_batches_goes_on_behind_a_kill_and_pays_what_was_planned() 
     check_batch("anthropic");
 }
 
+/// A run that ends before it knows whether its batch was taken.
+#[track_caller]
+fn check_taken_batch(kind: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Provider::default());
+    let lists = Arc::new(AtomicBool::new(true));
+    let (behind, is_listing) = (provider.clone(), lists.clone());
+    let server = Server::routing(move |head, body| {
+        if head.contains("/batches?") && !is_listing.load(Ordering::SeqCst) {
+            return Reply::status(404, "{}");
+        }
+        behind.answer(head, body)
+    });
+    let text = format!(
+        "counter = 'chars/4'\n{}{}[models]\nreader = {}\ncassette = 'c.jsonl'\n",
+        sessions("code-review", 8_000, 1),
+        strategies(&["tail@3000"]),
+        model(kind, &server)
+    );
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    let run = |out: &str| {
+        let arguments = ["run", "s.toml", "-y", "--batch", "--out", out];
+        let output = command(folder.path(), &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let tape = folder.path().join("c.jsonl");
+    assert_eq!(run("whole").0, Some(0));
+    let cassette = fs::read(&tape).unwrap();
+    let lines = fs::read_to_string(folder.path().join("whole/batches.jsonl")).unwrap();
+    provider.take_anothers();
+    // What a run leaves that was killed while its batch was sent.
+    let killed = |out: &str| {
+        fs::remove_file(&tape).unwrap();
+        fs::create_dir(folder.path().join(out)).unwrap();
+        let intent = lines.split_inclusive('\n').next().unwrap();
+        fs::write(folder.path().join(out).join("batches.jsonl"), intent).unwrap();
+    };
+    killed("found");
+    let (code, said) = run("found");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("waiting for batch batch_0"), "{said}");
+    assert_eq!(provider.batches(), 2, "{said}");
+    assert!(fs::read(&tape).unwrap() == cassette);
+    // Where that cannot be found out, no batch is sent until the user says so.
+    killed("unknown");
+    lists.store(false, Ordering::SeqCst);
+    let (code, said) = run("unknown");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("may have been sent"), "{said}");
+    assert_eq!(provider.batches(), 2, "{said}");
+    fs::write(folder.path().join("unknown/batches.jsonl"), "").unwrap();
+    let (code, said) = run("unknown");
+    assert_eq!((code, provider.batches()), (Some(0), 3), "{said}");
+    assert!(fs::read(&tape).unwrap() == cassette);
+}
+
+#[test]
+fn a_batch_that_was_taken_before_a_kill_is_found_at_its_provider_and_not_sent_again() {
+    check_taken_batch("openai");
+    check_taken_batch("anthropic");
+}
+
 #[test]
 fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let folder = tempfile::tempdir().unwrap();
