@@ -313,8 +313,8 @@ pub enum CallFailure {
     /// model is wrong, or the account is empty.
     #[error("the provider answers nothing asked this way ({0})")]
     Denied(String),
-    /// It was not asked: what it answers is paid for, and could not be kept.
-    #[error("it is not asked, for what is paid for could not be kept in {0}")]
+    /// Its answer could not be kept, or it was not asked because none can be kept any more.
+    #[error("its answers cannot be kept in {0}")]
     NotKept(String),
     /// The provider refuses the request for good; what it says of it.
     #[error("the provider refused the request ({0})")]

@@ -17,7 +17,7 @@ pub(super) fn is_answered(
     use std::sync::atomic::Ordering;
 
     use super::{CliError, Exit, chain, say};
-    use crate::runner::batch::BatchWait;
+    use crate::runner::batch::{BatchFailure, BatchWait, FILE};
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
@@ -29,8 +29,18 @@ pub(super) fn is_answered(
         Ok(BatchWait::Answered) => Ok(true),
         Ok(BatchWait::Stopped) => Ok(false),
         Err(failure) => {
-            let hint = "the same command goes on, and sends no batch twice; without `--batch` requests \
-                        are sent one by one";
+            let hint = match &failure {
+                BatchFailure::MaybeSent { .. } => format!(
+                    "the same command asks again; if the provider has no such batch, delete the last line of \
+                     `{}`, and the same command sends it",
+                    folder.join(FILE).display()
+                ),
+                BatchFailure::Provider { .. } | BatchFailure::File(_) => {
+                    "the same command goes on, and sends no batch twice; without `--batch` requests are \
+                     sent one by one"
+                        .to_owned()
+                }
+            };
             let problem = chain(&failure.into());
             Err(CliError::new(Exit::Outstanding, problem)
                 .with_hint(hint)

@@ -311,7 +311,7 @@ pub(super) fn names(judges: &RunModels) -> String {
     names.join(" + ")
 }
 
-/// Sorts the cassette, and reports answers that could not be kept. If every answer
+/// Sorts the cassette. Answers that could not be kept end the command. If every answer
 /// `must_be_recorded`, a missing one ends the command.
 pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> anyhow::Result<()> {
     let Some(connected) = connected else {
@@ -328,13 +328,14 @@ pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> an
     let Some(cassette) = &connected.cassette else {
         return Ok(());
     };
-    cassette.close()?;
     if let Some(failure) = cassette.failure() {
         let path = cassette.path().display();
-        say(&format!(
-            "warning: answers could not be kept in `{path}`: {failure}"
-        ));
+        let problem = format!("answers could not be kept in `{path}`: {failure}");
+        let hint =
+            "what was finished is kept: once the file can be written to, the same command goes on";
+        return stop_with(Exit::NotWritten, problem, hint);
     }
+    cassette.close()?;
     match cassette.missed() {
         Some((_, first)) if must_be_recorded => {
             let hint =

@@ -571,8 +571,8 @@ impl SweepRun<'_> {
         let progress = ProgressDisplay::new(cells, done, plan.manifest().sessions.len());
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         progress.finish();
-        if outcome.missed {
-            models::close(plan.models(), true)?;
+        if outcome.missed || outcome.outstanding > 0 {
+            models::close(plan.models(), outcome.missed)?;
         }
         if let Some((key, why)) = outcome.broken.first() {
             let problem = format!("proctor itself failed in {key}: {why}");

@@ -216,8 +216,9 @@ impl Cassette {
             }
             if let Some(entry) = state.shared.as_ref().and_then(|it| it.qualifying(key)) {
                 let answer = entry.answer.clone();
-                self.keep(&mut state, entry);
-                return Some(answer);
+                if self.keep(&mut state, entry) {
+                    return Some(answer);
+                }
             }
             if state.under_way.insert(key.to_owned()) {
                 return None;
@@ -229,9 +230,11 @@ impl Cassette {
         }
     }
 
-    /// Gives the right to ask back, with what was answered if it is to be kept.
-    fn settle(&self, key: &str, entry: Option<Entry>) {
+    /// Gives the right to ask back, with what was answered if it is to be kept. Returns false if it could not
+    /// be kept.
+    fn settle(&self, key: &str, entry: Option<Entry>) -> bool {
         let mut state = self.state();
+        let mut is_kept = true;
         state.under_way.remove(key);
         if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
             if let Some(shared) = &state.shared
@@ -240,23 +243,26 @@ impl Cassette {
                 // Where this fails, the next run asks again.
                 shared.keep(&mut shared.state(), entry.clone());
             }
-            self.keep(&mut state, entry);
+            is_kept = self.keep(&mut state, entry);
         }
         drop(state);
         self.answered.notify_all();
+        is_kept
     }
 
-    fn keep(&self, state: &mut State, entry: Entry) {
+    /// Keeps an answer, and returns whether it could be written. One that could not serves no request: a cell
+    /// that used it would be done, and the file would lack it for ever.
+    fn keep(&self, state: &mut State, entry: Entry) -> bool {
         if self.mode != ReplayMode::Off {
-            match file::append(&self.path, &entry) {
-                Ok(()) => state.is_unsorted = true,
-                Err(error) => {
-                    state.failure.get_or_insert(error.to_string());
-                }
+            if let Err(error) = file::append(&self.path, &entry) {
+                state.failure.get_or_insert(error.to_string());
+                return false;
             }
+            state.is_unsorted = true;
         }
         state.fresh.insert(entry.key.clone());
         state.entries.insert(entry.key.clone(), entry);
+        true
     }
 
     /// Shares answers that qualify probes with the other runs that use this file. They are never
@@ -302,12 +308,21 @@ impl Cassette {
 struct AskGuard<'a> {
     cassette: &'a Cassette,
     key: &'a str,
-    kept: Option<Entry>,
+    is_given_back: bool,
+}
+
+impl AskGuard<'_> {
+    fn give_back(mut self, entry: Option<Entry>) -> bool {
+        self.is_given_back = true;
+        self.cassette.settle(self.key, entry)
+    }
 }
 
 impl Drop for AskGuard<'_> {
     fn drop(&mut self) {
-        self.cassette.settle(self.key, self.kept.take());
+        if !self.is_given_back {
+            self.cassette.settle(self.key, None);
+        }
     }
 }
 
@@ -365,10 +380,10 @@ impl CassetteModel {
                 ..Reply::once(Ok(recorded))
             };
         }
-        let mut asking = AskGuard {
+        let asking = AskGuard {
             cassette: &self.cassette,
             key,
-            kept: None,
+            is_given_back: false,
         };
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
@@ -379,10 +394,14 @@ impl CassetteModel {
             return Reply::once(Err(CallFailure::NotRecorded));
         };
         let is_live = self.kind == ModelKind::Live;
-        // Every further answer would be paid for and lost.
-        if let Some(why) = self.cassette.failure().filter(|_| is_live) {
+        let not_kept = || {
+            let why = self.cassette.failure()?;
             let path = self.cassette.path().display();
-            return Reply::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
+            Some(CallFailure::NotKept(format!("`{path}`: {why}")))
+        };
+        // Every further answer would be paid for and lost.
+        if let Some(failure) = not_kept().filter(|_| is_live) {
+            return Reply::once(Err(failure));
         }
         let deferred = || Deferred {
             dialect: self.dialect.clone(),
@@ -401,6 +420,7 @@ impl CassetteModel {
                 self.spending.paid(&self.dialect.model, &usage);
             }
         }
+        let mut entry = None;
         if let Ok(response) = &mut answered.answer {
             if !bill::is_possible(request, response, counts) {
                 self.spending.disbelieve();
@@ -408,14 +428,20 @@ impl CassetteModel {
             // The same figure is kept, recorded and billed.
             response.usage = bill::answered(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
-            asking.kept = (self.keeps)(request, response)
+            entry = (self.keeps)(request, response)
                 .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         }
-        let is_kept = asking.kept.is_some();
+        let is_kept = entry.is_some();
         answered.paid = answered.answer.as_ref().ok().map(|response| AnswerCost {
             usage: response.usage,
             is_kept,
         });
+        if !asking.give_back(entry)
+            && let Some(failure) = not_kept()
+        {
+            answered.answer = Err(failure);
+            answered.paid = None;
+        }
         answered
     }
 }

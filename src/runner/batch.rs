@@ -1,8 +1,9 @@
 //! Batches: requests that a pass deferred are sent to their providers, and the answers kept in the
 //! cassette.
 //!
-//! A batch is written down in the run's folder as soon as its provider has taken it. A run that was
-//! killed finds it there, and waits for its answers instead of sending it twice.
+//! A batch is written down in the run's folder before it is sent, and again with its name once its provider has
+//! taken it. A run that was killed finds it there, asks the provider whether it took one without a name, and
+//! waits for its answers instead of sending it twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,10 +20,10 @@ use crate::model::http::batch::{Batch, BatchError, BatchRequest};
 use crate::model::{CallFailure, Model as _, Response};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::Usage;
+use crate::units::{ContentHash, Usage};
 
 /// The file in the run's folder that says which batches were sent.
-const FILE: &str = "batches.jsonl";
+pub(crate) const FILE: &str = "batches.jsonl";
 
 /// Requests of a batch at most: far below what either provider takes.
 const MOST_REQUESTS: usize = 10_000;
@@ -59,16 +60,32 @@ pub enum BatchFailure {
         #[source]
         cause: BatchError,
     },
+    /// A run ended while it sent a batch, and the provider does not say whether it took it.
+    #[error(
+        "a batch of {requests} requests to `{model}` may have been sent before this run was ended, and its \
+         provider does not say whether it took it"
+    )]
+    MaybeSent {
+        /// The model that is asked.
+        model: String,
+        /// How many requests it has.
+        requests: usize,
+        /// Why it does not say so.
+        #[source]
+        cause: BatchError,
+    },
     /// The file that says which batches were sent cannot be used.
     #[error(transparent)]
     File(#[from] JournalError),
 }
 
-/// A batch that was sent, as it is written down.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A batch as it is written down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct SentBatch {
-    /// Its name at the provider.
-    id: String,
+    /// A hash of its keys. Of lines with the same label the last one counts.
+    label: String,
+    /// Its name at the provider; none until the provider has taken it.
+    id: Option<String>,
     provider: String,
     model: String,
     /// The keys of its requests in the cassette.
@@ -90,20 +107,42 @@ impl Plan {
         else {
             return Ok(BatchWait::Answered);
         };
+        let is_over = || stop.load(Ordering::Relaxed);
         let path = folder.join(FILE);
         let deferred = cassette.deferred();
+        let lines: Vec<SentBatch> = read_lines(&path)?;
+        let mut names: BTreeSet<String> = lines.iter().filter_map(|it| it.id.clone()).collect();
         // The last line of a batch counts: one that is gone is written once more, without keys.
-        let known = read_lines(&path)?.into_iter();
-        let known: BTreeMap<String, SentBatch> = known
-            .map(|sent: SentBatch| (sent.id.clone(), sent))
-            .collect();
-        let is_wanted = |sent: &SentBatch| sent.keys.iter().any(|key| deferred.contains_key(key));
-        let mut open: Vec<SentBatch> = known.into_values().filter(is_wanted).collect();
-        for sent in &open {
-            say(&format!(
-                "waiting for batch {} that was sent before",
-                sent.id
-            ));
+        let known = lines.into_iter().map(|sent| (sent.label.clone(), sent));
+        let known: BTreeMap<String, SentBatch> = known.collect();
+        let is_wanted = |sent: &&SentBatch| sent.keys.iter().any(|key| deferred.contains_key(key));
+        let mut open = Vec::new();
+        for sent in known.values().filter(is_wanted) {
+            let mut sent = sent.clone();
+            if sent.id.is_none() {
+                let Some(live) = asked_by(&models.servers.live, &sent) else {
+                    continue;
+                };
+                let is_known = |id: &str| names.contains(id);
+                let find = || live.find_batch(&sent.label, sent.keys.len(), &is_known);
+                let found = models.servers.until(&is_over, find);
+                if is_over() {
+                    return Ok(BatchWait::Stopped);
+                }
+                sent.id = found.map_err(|cause| BatchFailure::MaybeSent {
+                    model: sent.model.clone(),
+                    requests: sent.keys.len(),
+                    cause,
+                })?;
+                let Some(id) = &sent.id else {
+                    continue;
+                };
+                names.insert(id.clone());
+                write(&path, &sent)?;
+            }
+            let id = sent.id.as_deref().unwrap_or_default();
+            say(&format!("waiting for batch {id} that was sent before"));
+            open.push(sent);
         }
         let mut taken: BTreeSet<String> = open.iter().flat_map(|it| it.keys.clone()).collect();
         for live in &models.servers.live {
@@ -112,14 +151,18 @@ impl Plan {
             };
             let own: Vec<(&String, &Deferred)> = deferred.iter().filter(is_own).collect();
             for part in parts(&own) {
-                let sent = submit(live, part)?;
-                write(&path, &sent)?;
+                let mut sent = SentBatch::of(live, part);
+                if known.get(&sent.label) != Some(&sent) {
+                    write(&path, &sent)?;
+                }
+                let id = submit(live, &sent.label, part)?;
                 say(&format!(
-                    "sent batch {}: {} requests to {}",
-                    sent.id,
+                    "sent batch {id}: {} requests to {}",
                     sent.keys.len(),
                     sent.model
                 ));
+                sent.id = Some(id);
+                write(&path, &sent)?;
                 open.push(sent);
             }
             taken.extend(own.into_iter().map(|(key, _)| key.clone()));
@@ -128,18 +171,19 @@ impl Plan {
         loop {
             let mut under_way = Vec::new();
             for sent in open {
-                let is_own = |live: &&Arc<Live>| {
-                    let dialect = live.dialect();
-                    dialect.model == sent.model && dialect.provider.name() == sent.provider
-                };
-                let Some(live) = models.servers.live.iter().find(is_own) else {
+                let (Some(live), Some(id)) = (asked_by(&models.servers.live, &sent), &sent.id)
+                else {
                     continue;
                 };
-                let is_over = || stop.load(Ordering::Relaxed);
-                let asked = models.servers.until(&is_over, || live.batch(&sent.id));
+                let asked = models.servers.until(&is_over, || live.batch(id));
                 match asked {
                     Err(_) if is_over() => return Ok(BatchWait::Stopped),
                     Ok(Batch::UnderWay) => under_way.push(sent),
+                    // As many requests as ours, but another's: the next pass looks for another.
+                    Ok(Batch::Ended(answers)) if !answers.is_empty() && !sent.has_any(&answers) => {
+                        say(&format!("batch {id} is another's"));
+                        write(&path, &SentBatch { id: None, ..sent })?;
+                    }
                     Ok(Batch::Ended(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
                         let paid = |usage: &Usage| {
@@ -147,14 +191,13 @@ impl Plan {
                         };
                         let kept = keep(cassette, &sent, answers, &paid);
                         say(&format!(
-                            "batch {} is answered: {kept} of {}",
-                            sent.id,
+                            "batch {id} is answered: {kept} of {}",
                             sent.keys.len()
                         ));
                     }
                     // Its requests are deferred again by the next pass, and sent in another batch.
                     Err(BatchError::Gone) => {
-                        say(&format!("batch {} is gone: it is sent again", sent.id));
+                        say(&format!("batch {id} is gone: it is sent again"));
                         let keys = Vec::new();
                         write(&path, &SentBatch { keys, ..sent })?;
                     }
@@ -195,23 +238,43 @@ fn keep(
     kept
 }
 
-fn submit(live: &Live, part: &[(&String, &Deferred)]) -> Result<SentBatch, BatchFailure> {
-    let requests: Vec<BatchRequest> = part
-        .iter()
-        .map(|(key, one)| BatchRequest {
-            name: (*key).clone(),
-            body: one.dialect.body(&one.request),
-        })
-        .collect();
-    let id = live
-        .submit(&requests)
-        .map_err(|cause| failed(live, cause))?;
-    Ok(SentBatch {
-        id,
-        provider: live.dialect().provider.name().to_owned(),
-        model: live.dialect().model.clone(),
-        keys: requests.into_iter().map(|request| request.name).collect(),
+impl SentBatch {
+    /// One that is about to be sent.
+    fn of(live: &Live, part: &[(&String, &Deferred)]) -> Self {
+        let keys: Vec<String> = part.iter().map(|(key, _)| (*key).clone()).collect();
+        let label = ContentHash::of_parts(keys.iter().map(String::as_bytes));
+        Self {
+            label: label.hex(32),
+            id: None,
+            provider: live.dialect().provider.name().to_owned(),
+            model: live.dialect().model.clone(),
+            keys,
+        }
+    }
+
+    /// Whether any of the answers is to one of its requests.
+    fn has_any(&self, answers: &[(String, Result<Response, CallFailure>)]) -> bool {
+        let mut names = answers.iter().map(|(name, _)| name);
+        names.any(|name| self.keys.contains(name))
+    }
+}
+
+/// The model that a batch is sent to.
+fn asked_by<'l>(all: &'l [Arc<Live>], sent: &SentBatch) -> Option<&'l Arc<Live>> {
+    all.iter().find(|live| {
+        let dialect = live.dialect();
+        dialect.model == sent.model && dialect.provider.name() == sent.provider
     })
+}
+
+fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<String, BatchFailure> {
+    let requests = part.iter().map(|(key, one)| BatchRequest {
+        name: (*key).clone(),
+        body: one.dialect.body(&one.request),
+    });
+    let requests: Vec<BatchRequest> = requests.collect();
+    live.submit(label, &requests)
+        .map_err(|cause| failed(live, cause))
 }
 
 fn failed(live: &Live, cause: BatchError) -> BatchFailure {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -291,6 +292,69 @@ fn a_run_in_anthropic_batches_goes_on_behind_a_kill_and_pays_what_was_planned() 
     check_batch("anthropic");
 }
 
+/// A run that ends before it knows whether its batch was taken.
+#[track_caller]
+fn check_taken_batch(kind: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Provider::default());
+    let lists = Arc::new(AtomicBool::new(true));
+    let (behind, is_listing) = (provider.clone(), lists.clone());
+    let server = Server::routing(move |head, body| {
+        if head.contains("/batches?") && !is_listing.load(Ordering::SeqCst) {
+            return Reply::status(404, "{}");
+        }
+        behind.answer(head, body)
+    });
+    let text = format!(
+        "counter = 'chars/4'\n{}{}[models]\nreader = {}\ncassette = 'c.jsonl'\n",
+        sessions("code-review", 8_000, 1),
+        strategies(&["tail@3000"]),
+        model(kind, &server)
+    );
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    let run = |out: &str| {
+        let arguments = ["run", "s.toml", "-y", "--batch", "--out", out];
+        let output = command(folder.path(), &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let tape = folder.path().join("c.jsonl");
+    assert_eq!(run("whole").0, Some(0));
+    let cassette = fs::read(&tape).unwrap();
+    let lines = fs::read_to_string(folder.path().join("whole/batches.jsonl")).unwrap();
+    provider.take_anothers();
+    // What a run leaves that was killed while its batch was sent.
+    let killed = |out: &str| {
+        fs::remove_file(&tape).unwrap();
+        fs::create_dir(folder.path().join(out)).unwrap();
+        let intent = lines.split_inclusive('\n').next().unwrap();
+        fs::write(folder.path().join(out).join("batches.jsonl"), intent).unwrap();
+    };
+    killed("found");
+    let (code, said) = run("found");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("waiting for batch batch_0"), "{said}");
+    assert_eq!(provider.batches(), 2, "{said}");
+    assert!(fs::read(&tape).unwrap() == cassette);
+    // Where that cannot be found out, no batch is sent until the user says so.
+    killed("unknown");
+    lists.store(false, Ordering::SeqCst);
+    let (code, said) = run("unknown");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("may have been sent"), "{said}");
+    assert_eq!(provider.batches(), 2, "{said}");
+    fs::write(folder.path().join("unknown/batches.jsonl"), "").unwrap();
+    let (code, said) = run("unknown");
+    assert_eq!((code, provider.batches()), (Some(0), 3), "{said}");
+    assert!(fs::read(&tape).unwrap() == cassette);
+}
+
+#[test]
+fn a_batch_that_was_taken_before_a_kill_is_found_at_its_provider_and_not_sent_again() {
+    check_taken_batch("openai");
+    check_taken_batch("anthropic");
+}
+
 #[test]
 fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let folder = tempfile::tempdir().unwrap();
@@ -330,6 +394,54 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let asked = provider.billed().len();
     proctor(folder.path(), &graded("0.15"));
     assert_eq!(provider.billed().len(), asked);
+}
+
+#[test]
+fn a_cell_whose_answers_could_not_be_kept_is_outstanding_and_the_next_run_completes_the_cassette() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tapes, away) = (folder.path().join("tapes"), folder.path().join("away"));
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
+    let (counted, from, to) = (left.clone(), tapes.clone(), away.clone());
+    let server = Server::answering(move |_| {
+        // No folder is where a file is: from here on nothing can be kept.
+        if counted.fetch_sub(1, Ordering::SeqCst) == 0 {
+            fs::rename(&from, &to).unwrap();
+            fs::write(&from, "").unwrap();
+        }
+        Reply::openai("48213", 100, 5)
+    });
+    let text = format!(
+        "counter = 'chars/4'\n{}{}[probes]\npoints = [100]\nitems = 4\n[models]\nreader = {}\n\
+         cassette = 'tapes/c.jsonl'\n[models.pace]\nat_once = 1\n",
+        sessions("code-review", 8_000, 1),
+        strategies(&["tail@3000"]),
+        model("openai", &server)
+    );
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    let run = |out: &str| command(folder.path(), &["run", "s.toml", "-y", "--out", out]).output();
+    let kept = |out: &str| {
+        let cells = fs::read(folder.path().join(out).join("cells.jsonl")).unwrap();
+        (cells, fs::read(tapes.join("c.jsonl")).unwrap())
+    };
+    let whole = run("whole").unwrap();
+    assert!(whole.status.success(), "{whole:?}");
+    let asked = server.requests().len();
+    let expected = kept("whole");
+    // Also the last answer of a cell may be the one that cannot be kept.
+    for number in 1..asked {
+        fs::remove_dir_all(&tapes).unwrap();
+        left.store(number, Ordering::SeqCst);
+        let out = format!("run-{number}");
+        let cut = run(&out).unwrap();
+        let said = String::from_utf8_lossy(&cut.stderr);
+        assert_eq!(cut.status.code(), Some(110), "{said}");
+        assert!(said.contains("could not be kept in"), "{said}");
+        fs::remove_file(&tapes).unwrap();
+        fs::rename(&away, &tapes).unwrap();
+        let again = run(&out).unwrap();
+        assert!(again.status.success(), "{again:?}");
+        assert!(kept(&out) == expected, "request {number}");
+    }
 }
 
 /// The commands that a page shows, as they are typed.

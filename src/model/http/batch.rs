@@ -19,6 +19,9 @@ use crate::units::ContentHash;
 /// Separates the parts of an upload. No request holds it: the bytes are checked.
 const BOUNDARY: &str = "proctor-batch-5f2c8a61d0e94b37";
 
+/// The entry of a batch's metadata that holds its label.
+const LABEL: &str = "proctor";
+
 /// Bytes of an answer about a batch, at most: providers take batches of 256 MB.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -59,8 +62,9 @@ pub enum BatchError {
 }
 
 impl Live {
-    /// Sends requests as one batch, and returns its name.
-    pub fn submit(&self, requests: &[BatchRequest]) -> Result<String, BatchError> {
+    /// Sends requests as one batch, and returns its name at the provider. `label` is a name of our own, by which
+    /// [`find_batch`](Self::find_batch) finds it.
+    pub fn submit(&self, label: &str, requests: &[BatchRequest]) -> Result<String, BatchError> {
         match self.wire.provider {
             Provider::Anthropic => {
                 let line =
@@ -85,8 +89,51 @@ impl Live {
                     "input_file_id": file,
                     "endpoint": "/v1/chat/completions",
                     "completion_window": "24h",
+                    "metadata": { LABEL: label },
                 });
                 name_of(&self.made("/batches", &body)?)
+            }
+        }
+    }
+
+    /// Finds the batch of this label among those that the provider has taken, but none that `is_known`.
+    ///
+    /// Anthropic's batches have no label: the newest with as many requests is returned, which another may have
+    /// sent. The names of its answers tell.
+    pub fn find_batch(
+        &self,
+        label: &str,
+        requests: usize,
+        is_known: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<String>, BatchError> {
+        let (path, after, is_same): (_, _, &dyn Fn(&Value) -> bool) = match self.wire.provider {
+            Provider::Anthropic => ("/v1/messages/batches", "after_id", &|batch| {
+                let counts = batch["request_counts"].as_object().into_iter().flatten();
+                let count: u64 = counts.filter_map(|(_, count)| count.as_u64()).sum();
+                count == requests as u64 && batch["archived_at"].is_null()
+            }),
+            Provider::OpenAi => ("/batches", "after", &|batch| {
+                batch["metadata"][LABEL] == label && batch["status"] != "failed"
+            }),
+        };
+        let mut page = format!("{path}?limit=100");
+        loop {
+            let no_list = || BatchError::Unreached("it lists no batches".to_owned());
+            let fetched = self.fetched(&page).map_err(|error| match error {
+                BatchError::Gone => no_list(),
+                BatchError::Refused(_) | BatchError::Unreached(_) => error,
+            })?;
+            let listed = read(&fetched)?;
+            let batches = listed["data"].as_array().ok_or_else(no_list)?;
+            for batch in batches.iter().filter(|batch| is_same(batch)) {
+                let id = name_of(batch)?;
+                if !is_known(&id) {
+                    return Ok(Some(id));
+                }
+            }
+            match batches.last().filter(|_| listed["has_more"] == true) {
+                Some(last) => page = format!("{path}?limit=100&{after}={}", name_of(last)?),
+                None => return Ok(None),
             }
         }
     }

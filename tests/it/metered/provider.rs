@@ -32,6 +32,8 @@ pub(crate) struct Provider {
     files: Mutex<BTreeMap<String, String>>,
     /// The requests of each batch, and how often it was asked about.
     batches: Mutex<BTreeMap<String, (Vec<Value>, usize)>>,
+    /// The metadata of batches that have any.
+    labels: Mutex<BTreeMap<String, Value>>,
     /// How often a batch is asked about before it is done.
     patience: usize,
 }
@@ -93,6 +95,7 @@ impl Provider {
         let mut words = head.split_whitespace();
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
         let json = || serde_json::from_str::<Value>(body).unwrap();
+        let path = path.split('?').next().unwrap();
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         match (method, &parts[..]) {
             ("POST", ["v1", "messages"]) => {
@@ -108,6 +111,7 @@ impl Provider {
                 let made = json!({ "id": self.make(requests), "processing_status": "in_progress" });
                 Reply::status(200, &made.to_string())
             }
+            ("GET", ["v1", "messages", "batches"] | ["v1", "batches"]) => self.list(),
             ("GET", ["v1", "messages", "batches", id]) => {
                 let status = if self.is_done(id) {
                     "ended"
@@ -147,7 +151,10 @@ impl Provider {
                 let file =
                     self.files.lock().unwrap()[asked["input_file_id"].as_str().unwrap()].clone();
                 let requests = file.lines().map(|line| serde_json::from_str(line).unwrap());
-                let made = json!({ "id": self.make(requests.collect()), "status": "validating" });
+                let id = self.make(requests.collect());
+                let mut labels = self.labels.lock().unwrap();
+                labels.insert(id.clone(), asked["metadata"].clone());
+                let made = json!({ "id": id, "status": "validating" });
                 Reply::status(200, &made.to_string())
             }
             ("GET", ["v1", "batches", id]) => {
@@ -178,11 +185,32 @@ impl Provider {
         }
     }
 
+    /// Takes the requests of its first batch from another client as well.
+    pub(crate) fn take_anothers(&self) {
+        let mut requests = self.batches.lock().unwrap()["batch_0"].0.clone();
+        for request in &mut requests {
+            request["custom_id"] = Value::from(format!("other-{}", request["custom_id"]));
+        }
+        self.make(requests);
+    }
+
     fn make(&self, requests: Vec<Value>) -> String {
         let mut batches = self.batches.lock().unwrap();
         let id = format!("batch_{}", batches.len());
         batches.insert(id.clone(), (requests, 0));
         id
+    }
+
+    /// All batches, the newest first.
+    fn list(&self) -> Reply {
+        let batches = self.batches.lock().unwrap();
+        let labels = self.labels.lock().unwrap();
+        let batches = batches.iter().rev().map(|(id, (requests, _))| {
+            json!({ "id": id, "metadata": labels.get(id),
+                "request_counts": { "processing": requests.len(), "succeeded": 0 } })
+        });
+        let listed = json!({ "data": batches.collect::<Vec<_>>(), "has_more": false });
+        Reply::status(200, &listed.to_string())
     }
 
     fn is_done(&self, id: &str) -> bool {
