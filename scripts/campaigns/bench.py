@@ -1,6 +1,7 @@
 """What the campaigns share: a mock model, ways to run the program, and tables of what came of it."""
 
 import argparse
+import collections
 import hashlib
 import http.server
 import json
@@ -23,7 +24,11 @@ TIMES = {"timings.jsonl", "call-times.jsonl", "lock"}
 
 
 class Model(http.server.ThreadingHTTPServer):
-    """Answers each question alike, in OpenAI's API and in Anthropic's batches, and counts what it answered whole."""
+    """Answers each question alike, in OpenAI's API and in Anthropic's batches, and counts what is asked of it again.
+
+    An answer is known by its request: a single one names a hash of it as its model, which the cassette keeps, and one
+    of a batch has the key of the cassette's entry.
+    """
 
     daemon_threads = True
     # More than one process after another connects at once.
@@ -31,10 +36,23 @@ class Model(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.answered = 0
-        self.batches = {}
         self.lock = threading.Lock()
+        self.begin({})
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def begin(self, needed):
+        """Forgets everything. `needed` says how often each answer has to be asked for."""
+        self.needed, self.sent, self.kept = needed, collections.Counter(), collections.Counter()
+        self.batches, self.in_flight, self.paid_twice = {}, 0, 0
+
+    def note(self, names, is_batch):
+        """Counts answers that were sent before and are asked for again: received by nobody, or paid for twice."""
+        for name in names:
+            if self.sent[name] >= self.needed.get(name, 1):
+                # A batch is the provider's, whether or not anybody read that it was taken.
+                is_twice = is_batch or self.kept[name] >= self.needed.get(name, 1)
+                self.paid_twice += is_twice
+                self.in_flight += not is_twice
 
     def handle_error(self, request, client_address):
         """A client that was killed is what a campaign is for."""
@@ -56,32 +74,45 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         with self.server.lock:
-            if not self.path.endswith("/results"):
-                return self.reply(b'{"processing_status":"ended"}')
-            names = self.server.batches[self.path.split("/")[-2]]
+            batches = dict(self.server.batches)
+        path = self.path.split("?")[0].split("/")
+        if path[-1] == "batches":
+            listed = [{"id": name, "request_counts": {"succeeded": len(names)}} for name, names in batches.items()]
+            return self.reply(json.dumps({"data": listed[::-1], "has_more": False}).encode())
+        if path[-1] != "results":
+            return self.reply(b'{"processing_status":"ended"}')
         usage = {"input_tokens": 100, "output_tokens": 3}
         message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         message |= {"content": [{"type": "text", "text": "not in context"}], "usage": usage}
-        lines = [{"custom_id": name, "result": {"type": "succeeded", "message": message}} for name in names]
+        lines = [{"custom_id": name, "result": {"type": "succeeded", "message": message}} for name in batches[path[-2]]]
         self.reply("".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.path.endswith("/batches"):
-            names = [request["custom_id"] for request in json.loads(body)["requests"]]
-            name = "b" + hashlib.sha256(body).hexdigest()[:12]
-            with self.server.lock:
-                self.server.batches[name] = names
-            self.reply(json.dumps({"id": name}).encode())
-            answers = len(names)
-        else:
-            delta = {"model": "m", "choices": [{"index": 0, "delta": {"content": "not in context"}, "finish_reason": "stop"}]}
-            usage = {"model": "m", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 3}}
-            events = [json.dumps(delta), json.dumps(usage), "[DONE]"]
-            self.reply("".join(f"data: {event}\n\n" for event in events).encode(), "text/event-stream")
-            answers = 1
+        digest = hashlib.sha256(body).hexdigest()[:16]
+        is_batch = self.path.endswith("/batches")
+        names = [request["custom_id"] for request in json.loads(body)["requests"]] if is_batch else ["m-" + digest]
         with self.server.lock:
-            self.server.answered += answers
+            self.server.note(names, is_batch)
+            if is_batch:
+                self.server.batches["b" + digest] = names
+                self.server.sent.update(names)
+        if is_batch:
+            return self.reply(json.dumps({"id": "b" + digest}).encode())
+        delta = {"index": 0, "delta": {"content": "not in context"}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 100, "completion_tokens": 3}
+        events = [{"model": names[0], "choices": [delta]}, {"model": names[0], "choices": [], "usage": usage}]
+        events = [*map(json.dumps, events), "[DONE]"]
+        self.reply("".join(f"data: {event}\n\n" for event in events).encode(), "text/event-stream")
+        with self.server.lock:
+            self.server.sent.update(names)
+
+
+def kept(cassette):
+    """How often each answer is in a cassette, by the names under which the model knows it; half a line is none."""
+    lines = cassette.read_bytes().splitlines(keepends=True)[1:] if cassette.exists() else []
+    entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return collections.Counter(name for entry in entries for name in (entry["key"], entry["answer"]["model"]))
 
 
 def arguments(text, count):
