@@ -28,7 +28,7 @@ pub mod wire;
 
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
 pub use source::{Missing, Source};
-pub use tag::Tag;
+pub use tag::{Tag, Tags};
 
 /// One recorded conversation, complete.
 ///
@@ -118,11 +118,11 @@ pub struct Message {
     pub api_call: Option<ApiCallId>,
     /// The tokens that the provider billed for that call.
     pub usage: Option<Usage>,
-    /// Tags that the importer or generator gave the message; sorted, without repetition.
-    pub tags: Vec<Tag>,
+    /// Tags that the importer or generator gave the message.
+    pub tags: Tags,
     /// Indices of the blocks that the product added to a message that a person typed: reminders,
     /// lists of skills, output of commands. Sorted; no part of what the model reads.
-    pub injected: Vec<usize>,
+    pub injected: Box<[usize]>,
     /// The words behind `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]): a person
     /// asks the compaction at this point to keep this. The model does not read them.
     pub compact_hint: Option<Arc<str>>,
@@ -148,8 +148,8 @@ impl Message {
             timestamp: None,
             api_call: None,
             usage: None,
-            tags: Vec::new(),
-            injected: Vec::new(),
+            tags: Tags::default(),
+            injected: Box::default(),
             compact_hint: None,
             model: None,
             hidden_thinking: Tokens::ZERO,
@@ -189,18 +189,16 @@ impl Message {
         })
     }
 
-    /// The message with its tags replaced; they are sorted and repetitions removed.
+    /// The message with its tags replaced.
     #[must_use]
     pub fn with_tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
         self.tags = tags.into_iter().collect();
-        self.tags.sort_unstable();
-        self.tags.dedup();
         self
     }
 
     /// Whether the message carries the tag.
     pub fn has_tag(&self, tag: Tag) -> bool {
-        self.tags.contains(&tag)
+        self.tags.contains(tag)
     }
 
     /// The tool uses, with the index of their block.

@@ -157,5 +157,5 @@ fn shortened(message: &Message) -> Message {
         }
         other => other.clone(),
     });
-    Message::new(message.role(), blocks.collect()).with_tags(message.tags.iter().copied())
+    Message::new(message.role(), blocks.collect()).with_tags(message.tags.iter())
 }

@@ -169,7 +169,7 @@ fn put(messages: &[Arc<Message>], question: String) -> Vec<Arc<Message>> {
             content.push(question);
             let mut merged = Message::new(Role::User, content);
             merged.timestamp = last.timestamp;
-            merged.tags.clone_from(&last.tags);
+            merged.tags = last.tags;
             *last = Arc::new(merged);
         }
         _ => asked.push(Arc::new(Message::new(Role::User, vec![question]))),

@@ -74,7 +74,7 @@ pub(super) fn of_evidence(
             blocks.extend(first.content().iter().cloned());
             let mut merged = Message::new(Role::User, blocks);
             merged.timestamp = first.timestamp;
-            merged.tags.clone_from(&first.tags);
+            merged.tags = first.tags;
             *first = Arc::new(merged);
         }
         _ => messages.insert(0, Arc::new(Message::new(Role::User, blocks))),

@@ -114,7 +114,7 @@ impl PreparedSession {
     #[must_use]
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
         let bill = self.bill.clone();
-        let mut plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes, bill);
+        let mut plan = CachePlan::new(&self.session, &self.counts, schemes, bill);
         plan.pacing = i64::try_from(pacing_seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
         self.watched.cache = Some(Arc::new(plan));
         self

@@ -91,7 +91,7 @@ impl Counts {
     }
 
     fn message(&mut self, message: &Message, provider: Provider) {
-        self.add("tag", message.tags.len());
+        self.add("tag", message.tags.count());
         self.add("time", usize::from(message.timestamp.is_some()));
         self.add("API call id", usize::from(message.api_call.is_some()));
         self.add("usage", usize::from(message.usage.is_some()));

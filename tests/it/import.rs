@@ -104,7 +104,7 @@ fn line(message: &Message) -> String {
         .tags
         .iter()
         .map(|tag| {
-            serde_json::to_string(tag)
+            serde_json::to_string(&tag)
                 .expect("tags are words")
                 .replace('"', "")
         })

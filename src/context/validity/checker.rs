@@ -23,8 +23,10 @@ thread_local! {
 pub struct Checker {
     rules: RuleSet,
     entries: Vec<Entry>,
-    /// The findings about each entry; entries behind the last one here are not checked yet.
-    found: Vec<Vec<Finding>>,
+    /// How many entries are checked: the rest will be.
+    checked: usize,
+    /// The findings about entries, where there are any.
+    found: BTreeMap<usize, Vec<Finding>>,
     /// All findings, with the number of entries that have each.
     standing: BTreeMap<Finding, usize>,
     uses: BTreeMap<Arc<str>, usize>,
@@ -67,9 +69,10 @@ impl Checker {
         // The turn in front of the edit is answered by what comes after it, and may now go on; the
         // one before that is answered by a turn that may have become longer.
         let from = self.turn_start(self.turn_start(start));
-        for finding in self.found.drain(from..).flatten() {
-            drop_one(&mut self.standing, &finding);
+        for finding in self.found.split_off(&from).values().flatten() {
+            drop_one(&mut self.standing, finding);
         }
+        self.checked = from;
         let mut shift = 0_isize;
         for edit in &applied.change.edits {
             let length = self.entries.len();
@@ -144,8 +147,8 @@ impl Checker {
     fn check(&mut self, entry: &Entry) {
         #[cfg(test)]
         CHECKED.set(CHECKED.get() + 1);
-        let at = self.found.len();
-        self.found.push(Vec::new());
+        let at = self.checked;
+        self.checked += 1;
         let role = entry.message.role();
         let combines = self.rules.combines_messages();
         let begins = at == 0 || self.entries[at - 1].message.role() != role;
@@ -252,23 +255,32 @@ impl Checker {
 
     /// Drops findings about an entry that what follows it has settled.
     fn drop_found(&mut self, at: usize, is_settled: impl Fn(&Finding) -> bool) {
-        let standing = &mut self.standing;
-        self.found[at].retain(|found| {
+        let Some(found) = self.found.get_mut(&at) else {
+            return;
+        };
+        found.retain(|found| {
             let is_settled = is_settled(found);
             if is_settled {
-                drop_one(standing, found);
+                drop_one(&mut self.standing, found);
             }
             !is_settled
         });
+        if found.is_empty() {
+            self.found.remove(&at);
+        }
     }
 
     /// Adds a finding about an entry, unless the provider does not mind or it is there already.
     fn find(&mut self, at: usize, rule: Rule, subject: Subject) -> bool {
         let finding = Finding { rule, subject };
-        let is_new = rule.level(self.rules).is_some() && !self.found[at].contains(&finding);
+        if rule.level(self.rules).is_none() {
+            return false;
+        }
+        let found = self.found.entry(at).or_default();
+        let is_new = !found.contains(&finding);
         if is_new {
             *self.standing.entry(finding.clone()).or_default() += 1;
-            self.found[at].push(finding);
+            found.push(finding);
         }
         is_new
     }

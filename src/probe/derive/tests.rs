@@ -427,7 +427,7 @@ fn only_the_users_own_words_are_demands() {
         .to_vec(),
     )
     .with_tags([Tag::TypedUser, Tag::Meta]);
-    first.injected = vec![0];
+    first.injected = [0].into();
     let session = session_of(vec![first, Message::text(Role::Assistant, "Done.")]);
     let facts = derive(&session, &touched).truth.facts;
     let rules: Vec<(&str, Importance)> = facts

@@ -1,11 +1,9 @@
 //! Simulates the provider's prompt cache on the prompts of a cell, scheme by scheme.
 
-use std::borrow::Cow;
-
 use super::prelude::*;
 use super::{CallView, Observer, StrategyRequest};
 use crate::bill::Bill;
-use crate::context::CacheEffect;
+use crate::context::{CacheEffect, measure};
 use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache};
@@ -26,12 +24,11 @@ const THINKING: &str = "thinking left out";
 /// The same: what was cached ends too many blocks before the next breakpoint.
 const LOOK_BACK: &str = "look-back";
 
-/// The part that all cells of one session share: its blocks, hashed once.
+/// The part that all cells of one session share.
 #[derive(Debug)]
 pub struct CachePlan {
     schemes: Vec<Arc<CacheScheme>>,
     head: Vec<Piece>,
-    messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
     pub(crate) pacing: Moment,
     bill: Arc<Bill>,
@@ -44,10 +41,9 @@ pub struct CachePlan {
 }
 
 impl CachePlan {
-    /// Hashes a session; `entries` are its messages.
+    /// Prepares to follow the prompts of a session.
     pub fn new(
         session: &Session,
-        entries: &[Entry],
         counts: &Arc<CountedTexts>,
         schemes: Vec<CacheScheme>,
         bill: Arc<Bill>,
@@ -59,10 +55,6 @@ impl CachePlan {
         Self {
             schemes: schemes.into_iter().map(Arc::new).collect(),
             head,
-            messages: entries
-                .iter()
-                .map(|entry| (entry.message.clone(), Pieces::of(entry, counts)))
-                .collect(),
             counts: counts.clone(),
             pacing: 0,
             bill,
@@ -77,15 +69,8 @@ impl CachePlan {
         prices.relative(agent.as_deref(), named)
     }
 
-    fn pieces(&self, entry: &Entry) -> Cow<'_, Pieces> {
-        let known = entry.origin.message();
-        let known = known.and_then(|at| self.messages.get(at));
-        known
-            .filter(|(message, _)| Arc::ptr_eq(message, &entry.message))
-            .map_or_else(
-                || Cow::Owned(Pieces::of(entry, &self.counts)),
-                |(_, pieces)| Cow::Borrowed(pieces),
-            )
+    fn pieces(&self, entry: &Entry) -> Pieces {
+        Pieces::of(entry, &self.counts)
     }
 }
 
@@ -250,7 +235,7 @@ fn line_of(request: &Request, plan: &CachePlan) -> Line {
     let mut line = Line::new(&plan.head);
     for message in &request.messages {
         let entry = Entry::new(Origin::Authored, message.clone(), &plan.counts);
-        line.append(&Pieces::of(&entry, &plan.counts));
+        line.append(&plan.pieces(&entry));
     }
     line
 }
@@ -290,11 +275,7 @@ impl Observer for PromptCaches {
     fn patched(&mut self, applied: &Applied) {
         let edits = applied.change.edits.iter().map(|edit| EditedEntries {
             entries: edit.entries.clone(),
-            with: edit
-                .with
-                .iter()
-                .map(|entry| self.plan.pieces(entry).into_owned())
-                .collect(),
+            with: edit.with.iter().map(|it| self.plan.pieces(it)).collect(),
             cache: edit.cache,
         });
         self.edit(&edits.collect::<Vec<_>>(), &applied.stage);
@@ -303,7 +284,7 @@ impl Observer for PromptCaches {
     fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
         let edits = entries.iter().map(|at| EditedEntries {
             entries: *at..at + 1,
-            with: vec![self.plan.pieces(&context.entries()[*at]).into_owned()],
+            with: vec![self.plan.pieces(&context.entries()[*at])],
             cache: CacheEffect::Breaks,
         });
         self.edit(&edits.collect::<Vec<_>>(), &Arc::from(THINKING));
@@ -337,9 +318,7 @@ impl Observer for PromptCaches {
         if self.observed.is_some() {
             // A recorded counter may have been written before the answer was whole, and counts what
             // was thought and not shown: either may be the larger.
-            let known = self.plan.messages.get(view.before);
-            let size = known.map_or_else(Size::default, |(_, pieces)| pieces.size());
-            let counted = view.scale.text(size);
+            let counted = view.scale.text(measure(view.response, &self.plan.counts));
             let billed = view.response.usage.map(|usage| usage.output);
             self.outputs.push(counted.max(billed.unwrap_or_default()));
         }

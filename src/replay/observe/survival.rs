@@ -174,7 +174,7 @@ pub struct SurvivalObserver {
     plan: Arc<SurvivalPlan>,
     /// In how many texts each slot is, and each message as it was.
     counts: Vec<u32>,
-    lost: Vec<Option<LostAt>>,
+    lost: BTreeMap<usize, LostAt>,
     /// Requests for summaries.
     sent: Option<SummaryRequests>,
     /// By item.
@@ -193,7 +193,7 @@ impl SurvivalObserver {
         strong.for_each(|(slot, _)| counts[*slot] += 1);
         Self {
             counts,
-            lost: vec![None; slots],
+            lost: BTreeMap::new(),
             sent: None,
             results: vec![None; plan.items.len()],
             plan,
@@ -203,7 +203,7 @@ impl SurvivalObserver {
     fn add(&mut self, entry: &Entry) {
         for slot in self.plan.held_by(entry) {
             self.counts[slot] += 1;
-            self.lost[slot] = None;
+            self.lost.remove(&slot);
         }
     }
 
@@ -220,12 +220,13 @@ impl SurvivalObserver {
     /// Notes for each slot that is in no text any more that this patch is what lost it.
     fn note_lost(&mut self, touched: &[usize], applied: &Applied) {
         for &slot in touched.iter().filter(|slot| self.counts[**slot] == 0) {
-            self.lost[slot] = Some(LostAt {
+            let lost_at = LostAt {
                 call: applied.call,
                 stage: applied.stage.to_string(),
                 reason: applied.reason.clone(),
                 seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
-            });
+            };
+            self.lost.insert(slot, lost_at);
         }
     }
 
@@ -256,7 +257,7 @@ impl SurvivalObserver {
         };
         let found: Vec<&Occurrences> = asked.iter().map(|slot| &prompt[*slot]).collect();
         let lost = asked.iter().filter(|slot| !prompt[**slot].is_strong());
-        let lost = lost.filter_map(|slot| self.lost[*slot].as_ref());
+        let lost = lost.filter_map(|slot| self.lost.get(slot));
         let lost_at = lost.max_by_key(|lost| lost.call).cloned();
         let weak = ALL
             .into_iter()

@@ -11,7 +11,7 @@ use crate::session::wire::RuleSet;
 ///
 /// A rule that the full history breaks at a call belongs to the session; the rest becomes
 /// [`CellRecord::violations`]. A call without findings costs only the work for what was appended
-/// and patched since the last one.
+/// and patched since the last one; until the first finding, the full history is not followed.
 #[derive(Debug, Default)]
 pub struct Validity {
     rules: RuleSet,
@@ -19,6 +19,8 @@ pub struct Validity {
     history: Checker,
     /// Messages of the session that are in `history`.
     fed: usize,
+    /// Messages of the session that were looked at for `user_message`.
+    looked: usize,
     /// The newest message of the user, as an index into the session.
     user_message: Option<usize>,
     /// Whether the context holds it word for word; `None` if it may have changed.
@@ -81,9 +83,10 @@ impl Observer for Validity {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        self.feed(view.session, view.before);
+        self.listen(view.session, view.before);
         let mut findings = self.sent.findings();
         if !findings.is_empty() {
+            self.feed(view.session, view.before);
             let own = self.history.findings();
             findings.retain(|finding| !own.contains(finding));
         }
@@ -130,7 +133,7 @@ impl Validity {
         }
     }
 
-    /// Brings the full history up to the message `before`.
+    /// Brings the full history up to the message `before`: not before a prompt breaks a rule.
     fn feed(&mut self, session: &Session, before: usize) {
         let new = session.messages().iter().enumerate();
         for (at, message) in new.take(before).skip(self.fed) {
@@ -139,12 +142,20 @@ impl Validity {
                 message: message.clone(),
                 size: Size::default(),
             });
+        }
+        self.fed = self.fed.max(before);
+    }
+
+    /// Finds the newest message of the user before this one.
+    fn listen(&mut self, session: &Session, before: usize) {
+        let new = session.messages().iter().enumerate();
+        for (at, message) in new.take(before).skip(self.looked) {
             if is_said_by_user(message) {
                 self.user_message = Some(at);
                 self.is_whole = None;
             }
         }
-        self.fed = self.fed.max(before);
+        self.looked = self.looked.max(before);
     }
 
     /// Notes the findings at a call: a finding that has ended becomes a violation.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::mem::{Discriminant, discriminant};
+use std::mem::discriminant;
 use std::ops::Range;
 use std::sync::Arc;
 
+use derive_more::{Add, Sum};
 use foldhash::fast::FixedState;
 
 use super::{LastUse, Moment};
@@ -20,11 +21,52 @@ use crate::units::Tokens;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     content: u64,
-    /// As counted.
-    size: Size,
-    /// How it counts towards the look-back: a run of tool uses takes one position, and so does a run of
-    /// tool results. Every other block takes a position of its own.
-    run: Option<Discriminant<ContentBlock>>,
+    size: Counted,
+    run: Option<Run>,
+}
+
+/// What a [`Scale`] needs of a size: a long session has millions of blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
+struct Counted {
+    tokens: Tokens,
+    exact: Tokens,
+}
+
+impl From<Size> for Counted {
+    fn from(Size { tokens, exact, .. }: Size) -> Self {
+        Self { tokens, exact }
+    }
+}
+
+impl From<Counted> for Size {
+    fn from(Counted { tokens, exact }: Counted) -> Self {
+        Self {
+            tokens,
+            exact,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a block counts towards the look-back: a run of tool uses takes one position, and so does a run
+/// of tool results. Every other block takes a position of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    ToolUses,
+    ToolResults,
+}
+
+impl Run {
+    fn of(block: &ContentBlock) -> Option<Self> {
+        match block {
+            ContentBlock::ToolUse(_) => Some(Self::ToolUses),
+            ContentBlock::ToolResult(_) => Some(Self::ToolResults),
+            ContentBlock::Text(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Opaque(_) => None,
+        }
+    }
 }
 
 impl Piece {
@@ -32,9 +74,9 @@ impl Piece {
     pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
         // Hashes are compared with each other and never written down.
         let content = FixedState::default().hash_one(text.as_ref());
-        let size = Size {
+        let size = Counted {
             tokens,
-            ..Size::default()
+            exact: Tokens::ZERO,
         };
         Self {
             content,
@@ -82,8 +124,8 @@ impl Pieces {
         let blocks = content.zip(texts).zip(blocks);
         let blocks = blocks.map(|((block, text), size)| Piece {
             content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
-            size,
-            run: is_in_run(block).then(|| discriminant(block)),
+            size: size.into(),
+            run: Run::of(block),
         });
         Self::new(blocks.collect(), message.role())
     }
@@ -98,24 +140,17 @@ impl Pieces {
         let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
         let tools = (!tools.is_empty()).then(|| Piece {
             content: FixedState::default().hash_one(texts),
-            size: sizes.sum(),
+            size: sizes.sum::<Size>().into(),
             run: None,
         });
         let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
         tools.into_iter().chain(system).collect()
     }
 
-    /// Size of all blocks, as counted.
-    pub fn size(&self) -> Size {
-        self.blocks.iter().map(|piece| piece.size).sum()
+    /// Tokens of all blocks, as counted.
+    pub fn tokens(&self) -> Tokens {
+        self.blocks.iter().map(|piece| piece.size.tokens).sum()
     }
-}
-
-fn is_in_run(block: &ContentBlock) -> bool {
-    matches!(
-        block,
-        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_)
-    )
 }
 
 /// A block in its place.
@@ -129,7 +164,7 @@ struct Block {
     /// Hash of the identities up to and including this one.
     chain: u64,
     /// As counted, up to and including this one.
-    until: Size,
+    until: Counted,
     /// Positions of the look-back up to and including this one.
     position: usize,
     /// Whether it was part of an earlier prompt, as it is.
@@ -143,7 +178,7 @@ impl Block {
             piece,
             identity: piece.content,
             chain: 0,
-            until: Size::default(),
+            until: Counted::default(),
             position: 0,
             is_seen: false,
         }
@@ -239,7 +274,7 @@ impl Line {
     /// Tokens of the first `blocks` blocks, as billed.
     pub fn until(&self, blocks: usize) -> Tokens {
         let last = self.last(blocks);
-        last.map_or(Tokens::ZERO, |block| self.scale.prompt(block.until))
+        last.map_or(Tokens::ZERO, |block| self.scale.prompt(block.until.into()))
     }
 
     /// The last of so many blocks.
@@ -327,7 +362,9 @@ impl Line {
                 if let Some(was) = was {
                     (block.identity, block.is_seen) = (was.identity, was.is_seen);
                     if was.is_seen {
-                        change.removed += self.scale.text(was.piece.size - piece.size);
+                        change.removed += self
+                            .scale
+                            .text(Size::from(was.piece.size) - piece.size.into());
                     }
                 } else {
                     broken.get_or_insert(range.start + blocks.len());
@@ -390,7 +427,10 @@ impl Line {
         let unbroken = self.until(self.unbroken) - self.until(blocks);
         let behind = self.blocks.iter().skip(self.unbroken.max(blocks));
         let seen = behind.filter(|block| block.is_seen);
-        unbroken + self.scale.text(seen.map(|block| block.piece.size).sum())
+        unbroken
+            + self
+                .scale
+                .text(seen.map(|block| block.piece.size).sum::<Counted>().into())
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.

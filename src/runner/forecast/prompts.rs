@@ -141,7 +141,7 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
 fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
     let messages = request.messages.iter().filter_map(|message| {
         let entry = Entry::new(Origin::Authored, message.clone(), counts);
-        Some(sent(&entry, counts)?.size().tokens)
+        Some(sent(&entry, counts)?.tokens())
     });
     let head = Pieces::head(request.tools(), request.system.as_ref(), counts);
     let head = Line::new(&head);

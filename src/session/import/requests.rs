@@ -202,7 +202,7 @@ fn tag_orphans(session: &mut Session) {
         let lost = lost.count() as u64;
         orphans += lost;
         if (lost > 0) != message.has_tag(Tag::Orphan) {
-            let tags = message.tags.iter().copied();
+            let tags = message.tags.iter();
             let tags = tags.filter(|tag| *tag != Tag::Orphan);
             let tags: Vec<Tag> = tags.chain((lost > 0).then_some(Tag::Orphan)).collect();
             *message = Arc::new((**message).clone().with_tags(tags));
@@ -549,7 +549,7 @@ impl Thread {
         let kept = (results > 0).then(|| {
             let mut kept = Message::new(Role::User, content[..results].to_vec());
             kept.timestamp = question.timestamp;
-            let tags = question.tags.iter().copied();
+            let tags = question.tags.iter();
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });
         parts.source.skip(FOR_SUMMARY);

@@ -80,7 +80,7 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let rest = message.content().iter().filter(|it| summary(it).is_none());
     let mut rest = Message::new(Role::User, rest.cloned().collect());
     rest.timestamp = message.timestamp;
-    let rest = rest.with_tags(message.tags.iter().copied());
+    let rest = rest.with_tags(message.tags.iter());
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest].into_iter();
     let messages = messages.filter(|it| !it.content().is_empty());

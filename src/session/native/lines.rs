@@ -185,8 +185,8 @@ impl Serialize for Message {
             timestamp: self.timestamp.map(Time),
             api_call: self.api_call.clone(),
             usage: self.usage,
-            tags: self.tags.clone(),
-            injected: self.injected.clone(),
+            tags: self.tags.iter().collect(),
+            injected: self.injected.to_vec(),
             compact_hint: self.compact_hint.clone(),
             model: self.model.clone(),
             compaction: None,
@@ -324,15 +324,16 @@ impl Entry<'_> {
         read.timestamp = self.timestamp.map(|time| time.0);
         read.api_call = self.api_call;
         read.usage = self.usage;
-        read.injected = self.injected;
         let blocks = read.content().len();
-        if let Some(outside) = read.injected.iter().find(|at| **at >= blocks) {
+        let mut injected = self.injected;
+        if let Some(outside) = injected.iter().find(|at| **at >= blocks) {
             return Err(format!(
                 "`injected` names block {outside}, and the message has {blocks} (counted from 0)"
             ));
         }
-        read.injected.sort_unstable();
-        read.injected.dedup();
+        injected.sort_unstable();
+        injected.dedup();
+        read.injected = injected.into();
         read.compact_hint = self.compact_hint;
         read.model = self.model;
         Ok(read)

@@ -279,7 +279,7 @@ impl<'a> Transcript<'a> {
     /// Tags a message that was written before.
     pub(crate) fn tag(&mut self, message: usize, tag: Tag) {
         if let Some(message) = self.parts.messages.get_mut(message) {
-            let tags: Vec<Tag> = message.tags.iter().copied().chain([tag]).collect();
+            let tags: Vec<Tag> = message.tags.iter().chain([tag]).collect();
             *message = Arc::new(Message::clone(message).with_tags(tags));
         }
     }

@@ -279,8 +279,8 @@ impl<'a> Reading<'a> {
                     .clone()
             })
             .collect();
-        let mut message = Message::new(entry.message.role(), blocks)
-            .with_tags(entry.message.tags.iter().copied());
+        let mut message =
+            Message::new(entry.message.role(), blocks).with_tags(entry.message.tags.iter());
         message.timestamp = entry.message.timestamp;
         message.api_call.clone_from(&entry.message.api_call);
         let old = entry.message.content();

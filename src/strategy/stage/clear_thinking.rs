@@ -82,7 +82,7 @@ fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
     if content.is_empty() {
         return None;
     }
-    let mut left = Message::new(message.role(), content).with_tags(message.tags.iter().copied());
+    let mut left = Message::new(message.role(), content).with_tags(message.tags.iter());
     left.timestamp = message.timestamp;
     left.api_call.clone_from(&message.api_call);
     left.usage = message.usage;

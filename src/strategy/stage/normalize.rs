@@ -203,7 +203,7 @@ fn rewritten(entry: &Entry, content: Vec<ContentBlock>, cx: &Situation) -> Optio
     if content.is_empty() {
         return None;
     }
-    let tags = entry.message.tags.iter().copied().chain([Tag::Meta]);
+    let tags = entry.message.tags.iter().chain([Tag::Meta]);
     let mut message = Message::new(role(entry), content).with_tags(tags);
     message.timestamp = entry.message.timestamp;
     message.api_call.clone_from(&entry.message.api_call);
@@ -221,9 +221,7 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
     let blocks = entries.iter().flat_map(|entry| entry.message.content());
     let mut content: Vec<ContentBlock> = blocks.cloned().collect();
     content.sort_by_key(|block| !is_result(block));
-    let tags = entries
-        .iter()
-        .flat_map(|entry| entry.message.tags.iter().copied());
+    let tags = entries.iter().flat_map(|entry| entry.message.tags.iter());
     let role = entries.first().map_or(Role::User, role);
     let mut message = Message::new(role, content).with_tags(tags.chain([Tag::Meta]));
     message.timestamp = entries.last().and_then(|entry| entry.message.timestamp);

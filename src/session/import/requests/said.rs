@@ -30,7 +30,7 @@ pub(super) fn written(
     if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
         return Recorded::Written(message.clone());
     }
-    let tags = message.tags.iter().copied();
+    let tags = message.tags.iter();
     let tags = tags.filter(|tag| *tag != Tag::TypedUser);
     let tags: Vec<Tag> = tags.chain([Tag::CompactSummary]).collect();
     Recorded::Written(Arc::new((**message).clone().with_tags(tags)))

@@ -302,8 +302,7 @@ fn only(entry: &Entry, cx: &Situation, is_wanted: impl Fn(&ContentBlock) -> bool
         Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Origin::Restored(*at),
         other => other.clone(),
     };
-    let message =
-        Message::new(entry.message.role(), kept).with_tags(entry.message.tags.iter().copied());
+    let message = Message::new(entry.message.role(), kept).with_tags(entry.message.tags.iter());
     Some(Entry::new(origin, Arc::new(message), &cx.counts))
 }
 
