@@ -142,10 +142,16 @@ fn is_named(address: SocketAddr, headers: &HeaderMap) -> bool {
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
     };
-    let port = address.port();
-    let own = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
-    let host = host.as_bytes();
-    host == address.to_string().as_bytes() || own.iter().any(|own| host == own.as_bytes())
+    let Ok(host) = host.to_str() else {
+        return false;
+    };
+    let (port, ip) = (format!(":{}", address.port()), address.ip().to_string());
+    // The port of HTTP is left out.
+    let name = host
+        .strip_suffix(&*port)
+        .or((port == ":80").then_some(host));
+    let own = ["127.0.0.1", "localhost", "[::1]", &ip];
+    name.is_some_and(|name| own.iter().any(|own| name.eq_ignore_ascii_case(own)))
 }
 
 /// Listens at an address; returns the one that was given, where the port was 0.

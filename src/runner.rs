@@ -414,7 +414,7 @@ pub fn run(
     let synced = sink.journal.sync();
     sink.failure.map_or(synced, Err)?;
     let mut outcome = sink.outcome;
-    outcome.budget = limits.reached();
+    outcome.budget = limits.reached(outcome.outstanding);
     // The order of one worker that is never stopped. If sorting fails, all records are still there.
     let ordered = sink.journal.put_in_order(&cells);
     outcome.unordered = ordered.err().map(|error| match error.source() {

@@ -362,7 +362,7 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     let disbelieved = match spent.disbelieved {
         0 => String::new(),
         count => format!(
-            "; the usage that the provider told for {count} of them cannot be, and was counted here"
+            "; the provider reported an impossible usage for {count} of them, whose tokens were counted here"
         ),
     };
     Some(format!(

@@ -167,7 +167,9 @@ mod with_http {
             }
             for error in unread {
                 let why = crate::cli::chain(&error.into());
-                say(&format!("warning: a log is in no session: {why}"));
+                say(&format!(
+                    "warning: a log could not be read, and its requests are in no session: {why}"
+                ));
             }
             for session in &sessions {
                 let path = write_session(&self.folder, session, false)?;

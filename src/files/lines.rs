@@ -55,6 +55,8 @@ impl Lines {
         if self.line.pop_if(|byte| *byte == b'\n').is_none() {
             return Ok(None);
         }
+        // Git may have given its lines other ends.
+        self.line.pop_if(|byte| *byte == b'\r');
         self.number += 1;
         let item = match checked::verify(&mut self.line, LINE) {
             Err(Damage::NoChecksum) if self.accepts_unsigned => Ok(()),

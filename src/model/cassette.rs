@@ -544,6 +544,9 @@ impl CassetteError {
                 "an earlier version wrote it, or it was edited: `proctor cache renew {}` adds the checksums",
                 path.display()
             )),
+            Self::BadLine { line: 1, .. } => {
+                Some("write the first line of another cassette in its place".to_owned())
+            }
             Self::BadLine { line, .. } => Some(format!(
                 "delete line {line}: its answer is asked for again, and the others are kept"
             )),

@@ -247,8 +247,7 @@ type Refusal = (StatusCode, &'static str);
 
 /// Refuses what a web page sends: it could write into the log, and read what the API says to the agent.
 fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
-    const ANOTHER_HOST: &str =
-        "the request is for another host: let the agent use the address as it was printed";
+    const ANOTHER_HOST: &str = "the request is for another host: let the agent use the printed address, or listen at `0.0.0.0`";
     const WEB_PAGE: &str = "it comes from a page of the web, which may not use this address";
     if address.ip().is_loopback() && !is_named(address, &parts.headers) {
         return Err((StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST));

@@ -155,7 +155,23 @@ impl Plan {
                 if known.get(&sent.label) != Some(&sent) {
                     write(&path, &sent)?;
                 }
-                let id = submit(live, &sent.label, part)?;
+                let submitted = submit(live, &sent.label, part);
+                // What was refused is nowhere, and not looked for.
+                if let Err(BatchFailure::Provider {
+                    cause: BatchError::Refused(_) | BatchError::Gone,
+                    ..
+                }) = &submitted
+                {
+                    let keys = Vec::new();
+                    write(
+                        &path,
+                        &SentBatch {
+                            keys,
+                            ..sent.clone()
+                        },
+                    )?;
+                }
+                let id = submitted?;
                 say(&format!(
                     "sent batch {id}: {} requests to {}",
                     sent.keys.len(),
@@ -181,7 +197,7 @@ impl Plan {
                     Ok(Batch::UnderWay) => under_way.push(sent),
                     // As many requests as ours, but another's: the next pass looks for another.
                     Ok(Batch::Ended(answers)) if !answers.is_empty() && !sent.has_any(&answers) => {
-                        say(&format!("batch {id} is another's"));
+                        say(&format!("batch {id} belongs to another run"));
                         write(&path, &SentBatch { id: None, ..sent })?;
                     }
                     Ok(Batch::Ended(answers)) => {

@@ -49,7 +49,7 @@ impl Sink<'_> {
             Some(Unanswered::Unreached {
                 failure: CallFailure::Stopped { .. },
                 ..
-            }) => self.has_stopped = true,
+            }) => return ControlFlow::Continue(None),
             Some(Unanswered::Unreached { model, failure }) => {
                 let why = format!("{model}: {failure}");
                 self.outcome.unreached.push((key, why));

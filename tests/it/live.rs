@@ -373,11 +373,13 @@ fn a_stop_ends_what_has_not_begun_and_an_answer_that_has_is_read_to_its_end() {
     let answer = || Reply::openai("48213", 100, 5);
     // Nothing comes for five minutes.
     let unbegun = Err(CallFailure::Stopped { was_sent: true });
-    let at_once = Some(Duration::ZERO);
-    assert_eq!(stopped(answer().stalled_after(0), at_once), unbegun);
+    let soon = Some(Duration::from_millis(300));
+    assert_eq!(stopped(answer().stalled_after(0), soon), unbegun);
     // The next attempt would be in ten minutes.
-    let failed = Err(CallFailure::Server("HTTP 500".to_owned()));
-    assert_eq!(stopped(Reply::status(500, ""), None), failed);
+    let unsent = Err(CallFailure::Stopped { was_sent: false });
+    assert_eq!(stopped(Reply::status(500, ""), None), unsent);
+    // Its headers are no answer yet.
+    assert_eq!(stopped(answer().stalled_after(75), soon), unbegun);
     // It begins at once, and takes two seconds.
     let slow = answer().dribbling(20, Duration::from_millis(50));
     let later = Some(Duration::from_secs(1));

@@ -637,7 +637,7 @@ fn a_usage_that_cannot_be_is_counted_here_and_told() {
     });
     let folder = scenario(&server, "");
     let said = String::from_utf8(run(folder.path(), &[], 0).stderr).unwrap();
-    assert!(said.contains("cannot be, and was counted here"), "{said}");
+    assert!(said.contains("reported an impossible usage"), "{said}");
     let kept = recorded(&folder.path().join("out/cassette.jsonl"));
     assert!(kept[&Purpose::Probe] < Tokens(1_000_000), "{kept:?}");
 }

@@ -457,7 +457,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         said.contains("5 requests in 3 sessions; 0 failed"),
         "{said}"
     );
-    let odd = "warning: a log is in no session: ";
+    let odd = "its requests are in no session: ";
     assert!(
         said.contains(odd) && said.contains(".responses.jsonl"),
         "{said}"

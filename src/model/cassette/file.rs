@@ -130,7 +130,12 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
 /// them, or somebody edited them. Says how many answers it holds.
 pub fn renew(path: &Path) -> Result<usize, CassetteError> {
     let _lock = locked(path).map_err(at(path))?;
-    let entries = read_lines(path, true)?.entries;
+    let contents = read_lines(path, true)?;
+    if contents.is_torn {
+        let half = "its last line has no line feed: add one if it is whole, else remove it";
+        return Err(at(path)(io::Error::other(half)));
+    }
+    let entries = contents.entries;
     write_sorted(path, &entries)?;
     Ok(entries.len())
 }

@@ -49,8 +49,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         let pass = waits.on(wire.pacer.enter(expected)).await;
         time.waited += arrived.elapsed();
         let Some(pass) = pass else {
-            let unsent = CallFailure::Stopped { was_sent: false };
-            break Err(failed.pop().unwrap_or(unsent));
+            break Err(CallFailure::Stopped { was_sent: false });
         };
         let begun = Instant::now();
         let sent = once(wire, body.clone(), begun, longest);
@@ -72,10 +71,10 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         let Some(pause) = pause else {
             break Err(failure);
         };
-        if waits.on(tokio::time::sleep(pause)).await.is_none() {
-            break Err(failure);
-        }
         failed.push(failure);
+        if waits.on(tokio::time::sleep(pause)).await.is_none() {
+            break Err(CallFailure::Stopped { was_sent: false });
+        }
         time.waited += pause;
     };
     let once = Reply::once(answer);
@@ -93,10 +92,9 @@ async fn once(
     let sent = request.headers(wire.headers.clone()).body(body).send();
     let timed_out = |_| soon(CallFailure::Timeout);
     let sent = timeout(wire.connection.first_byte, sent);
-    let Some(sent) = wire.connection.waits.on(sent).await else {
-        let failure = CallFailure::Stopped { was_sent: true };
-        return Err(AttemptFailure(failure, Retry::Never));
-    };
+    let waits = &wire.connection.waits;
+    let stopped = || AttemptFailure(CallFailure::Stopped { was_sent: true }, Retry::Never);
+    let sent = waits.on(sent).await.ok_or_else(stopped)?;
     let mut answer = sent.map_err(timed_out)?.map_err(|error| {
         if error.is_timeout() {
             return soon(CallFailure::Timeout);
@@ -130,8 +128,13 @@ async fn once(
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
     let mut incoming = IncomingAnswer::new(wire.provider, is_stream, longest);
     let mut first_token = None;
+    let first_byte = wire.connection.first_byte.saturating_sub(begun.elapsed());
+    // Some servers send their headers at once, and read the prompt then.
+    let mut next = waits.on(timeout(first_byte, answer.chunk())).await;
     while !incoming.is_broken() {
-        let piece = timeout(wire.connection.between, answer.chunk()).await;
+        let Some(piece) = next else {
+            return Err(stopped());
+        };
         let piece = piece.map_err(timed_out)?;
         let Some(bytes) = piece.map_err(|_| soon(CallFailure::Cut))? else {
             break;
@@ -139,6 +142,7 @@ async fn once(
         if incoming.push(&bytes) && first_token.is_none() {
             first_token = Some(begun.elapsed());
         }
+        next = Some(timeout(wire.connection.between, answer.chunk()).await);
     }
     if incoming.is_too_long() {
         let failure = CallFailure::Server(format!(
