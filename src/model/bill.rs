@@ -24,8 +24,8 @@ pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -
 /// that are not shown.
 const UNSEEN: Tokens = Tokens(1_000_000);
 
-/// Whether a usage can be: beyond [`UNSEEN`], a model has at most eight tokens for each that is counted
-/// here, and an answer at most eight for each that it was allowed.
+/// Whether a usage is possible: beyond a million tokens, a model has at most eight tokens for each that is
+/// counted here, and an answer at most eight for each that it was allowed.
 pub fn is_possible(request: &Request, response: &Response, counts: &CountedTexts) -> bool {
     let usage = response.usage;
     let within = |told: Tokens, counted: &dyn Fn() -> Tokens| {
