@@ -25,7 +25,7 @@ pub enum Damage {
     #[error("it has no checksum")]
     NoChecksum,
     /// Its bytes are others, or its checksum is.
-    #[error("its checksum is that of another text")]
+    #[error("its checksum does not match")]
     WrongChecksum,
     /// It is what was written, and says something else than this build reads.
     #[error(transparent)]

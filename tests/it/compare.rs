@@ -623,7 +623,7 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
         &["compare", "main", "damaged.json"],
         106,
         &[
-            "`damaged.json`: it is damaged: its checksum is that of another text",
+            "`damaged.json`: it is damaged: its checksum does not match",
             "baseline save",
         ],
     );
