@@ -251,7 +251,7 @@ fn own_strategy(
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
     let begins_as_one = || matches!(file_info(path), Ok(_) | Err(ImportError::Empty(_)));
-    // What is there and no file is refused as a recording: to look into a pipe waits for its writer.
+    // A pipe or a device is refused later, as a recording: to read it here would wait for its writer.
     let is_no_file = path.exists() && !path.is_file();
     is_no_file || !is_toml(path) && begins_as_one()
 }

@@ -122,7 +122,7 @@ pub fn drop_half_a_line(file: &mut File) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What becomes of a file of three lines after a change.
+    /// How many whole lines a file of these bytes has, or its first damage.
     fn read(bytes: &[u8]) -> Result<usize, LineError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");

@@ -283,7 +283,7 @@ pub enum JournalError {
     /// The manifest is not what was written.
     #[error("`{}` is damaged", .0.display())]
     Damaged(PathBuf, #[source] Damage),
-    /// What was written is in a folder that has no name any more.
+    /// The folder of the run was removed or replaced while it was open.
     #[error("the run folder `{}` was removed or replaced while the run went on", .0.display())]
     Gone(PathBuf),
     /// The folder is in use.

@@ -156,7 +156,7 @@ impl Plan {
                     write(&path, &sent)?;
                 }
                 let submitted = submit(live, &sent.label, part);
-                // What was refused is nowhere, and not looked for.
+                // The provider has no batch that it refused: the next run does not look for it.
                 if let Err(BatchFailure::Provider {
                     cause: BatchError::Refused(_) | BatchError::Gone,
                     ..

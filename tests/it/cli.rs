@@ -207,11 +207,7 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
     while fs::metadata(&cells).map_or(0, |data| data.len()) == 0 {
         std::thread::yield_now();
     }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    crate::support::interrupt(&child);
     let output = child.wait_with_output().unwrap();
     // On a fast machine the run may have been over before the signal came.
     if output.status.code() == Some(130) {

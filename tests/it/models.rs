@@ -596,11 +596,7 @@ fn an_interrupted_run_does_not_wait_for_a_silent_server() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let told = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(told.success());
+    crate::support::interrupt(&child);
     // Without the signal this would be five minutes, for each of nine attempts.
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

@@ -444,11 +444,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     ask(proxy, &post(path, &contents.to_string()));
     // A log that no session can be made of costs no other its own.
     ask(proxy, &post("/v1/responses", "{}"));
-    let interrupted = Command::new("kill")
-        .args(["-INT", &program.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(interrupted.success());
+    crate::support::interrupt(&program);
     let end = program.wait().unwrap();
     let mut said = String::new();
     program.stderr.unwrap().read_to_string(&mut said).unwrap();

@@ -222,3 +222,11 @@ pub(crate) fn run_plan(plan: &Plan) -> (Outcome, Run) {
     let folder = tempfile::tempdir().unwrap();
     run_in(folder.path(), plan, 2)
 }
+
+/// Does to a process what Ctrl-C does.
+#[track_caller]
+pub(crate) fn interrupt(process: &std::process::Child) {
+    let mut kill = std::process::Command::new("kill");
+    let sent = kill.args(["-INT", &process.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}

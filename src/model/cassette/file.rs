@@ -171,7 +171,7 @@ pub fn canonical<'a>(
     Ok(bytes)
 }
 
-/// What the canonical form is sorted by.
+/// The sort key of the canonical form.
 fn place(entry: &Entry) -> (String, Purpose, String) {
     (entry.model.clone(), entry.purpose, entry.key.clone())
 }

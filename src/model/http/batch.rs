@@ -264,7 +264,7 @@ async fn once(
     body: Option<(Bytes, String)>,
 ) -> Result<(u16, Vec<u8>), &'static str> {
     let mut headers = wire.headers.clone();
-    // What is sent is confirmed: a stop does not leave a batch of which nobody knows.
+    // A stop does not end the sending of a batch: without the reply its name would not be known.
     let waits = match body {
         Some(_) => Waits::default(),
         None => wire.connection.waits.clone(),

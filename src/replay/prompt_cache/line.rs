@@ -25,7 +25,7 @@ pub struct Piece {
     run: Option<Run>,
 }
 
-/// What a [`Scale`] needs of a size: a long session has millions of blocks.
+/// The parts of a size that a [`Scale`] reads, kept small: a long session has millions of blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
 struct Counted {
     tokens: Tokens,
