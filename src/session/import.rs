@@ -81,6 +81,7 @@ mod pi;
 mod prelude;
 mod product;
 mod qwen_code;
+pub(crate) mod request;
 mod request_log;
 mod requests;
 mod specstory;
@@ -98,6 +99,7 @@ pub(crate) use content::blocks_of;
 pub use error::ImportError;
 pub use folders::{Folder, SessionFiles};
 pub use forks::{ForkIndex, SharedPrefix};
+pub(crate) use requests::Look;
 pub use truth::Recording;
 
 /// All formats, in the order in which they are tried.

@@ -10,6 +10,7 @@ use super::{ContentBlock, Message, Role};
 
 pub mod api;
 pub mod openai;
+pub mod responses;
 pub mod stream;
 
 /// Whose API a prompt is sent to.

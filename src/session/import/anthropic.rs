@@ -27,7 +27,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     conversations::sessions(SHAPE, file, source, read)
 }
 
-fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
+pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     let Conversation {
         mut around,
         messages,

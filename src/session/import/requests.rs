@@ -18,7 +18,7 @@ use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, S
 use crate::units::{ApiCallId, ContentHash, Tokens};
 use agent::Agent;
 use known::Known;
-pub(super) use look::Look;
+pub(crate) use look::Look;
 use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text, written};
 
 mod agent;

@@ -1,7 +1,10 @@
 //! The APIs whose calls are kept.
 
+use serde::{Deserialize, Serialize};
+
 /// An API whose calls are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Api {
     /// Anthropic's messages.
     Messages,

@@ -80,7 +80,7 @@ fn call(tool_use: &ToolUse) -> String {
 
 /// The arguments as the API has them. A JSON string that holds no JSON represents arguments that
 /// were none.
-fn arguments(input: &JsonText) -> String {
+pub(super) fn arguments(input: &JsonText) -> String {
     match serde_json::from_str::<String>(input.as_str()) {
         Ok(text) if JsonText::parse(&text).is_err() && JsonText::string(&text) == *input => text,
         _ => input.as_str().to_owned(),

@@ -4,16 +4,24 @@ use crate::session::{ContentBlock, Message, Role};
 use crate::units::ContentHash;
 
 /// The text of a message, and the part of it that remains when its texts change.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(super) whole: ContentHash,
     pub(super) shape: ContentHash,
+    /// It asks for tools.
+    has_uses: bool,
 }
 
 impl Look {
     /// The hash of all that it says, thoughts left out.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.whole.bytes()
+    }
+
+    /// Whether the other is the same message. An answer may look otherwise when it is sent back: the ids of
+    /// tool calls are its own.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.whole == other.whole || self.has_uses && self.shape == other.shape
     }
 
     /// Looks at a message.
@@ -49,6 +57,7 @@ impl Look {
         Self {
             whole: ContentHash::of(whole.as_bytes()),
             shape: ContentHash::of(shape.as_bytes()),
+            has_uses: message.tool_uses().next().is_some(),
         }
     }
 }

@@ -1,0 +1,225 @@
+//! One request, read while it is on its way: its messages, each with the items of JSON that it is made of.
+//!
+//! A log is read whole and joined to sessions; a proxy sees one request after the other and has to give
+//! back what it does not change. So the items that make up a message are read together, by the
+//! importer of their API, and keep their places.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::assemble::Assembler;
+use super::conversations::Conversation;
+use super::object::Object;
+use super::openai_chat::Dialect;
+use super::requests::Look;
+use super::{anthropic, openai_chat, openai_responses};
+use crate::session::wire::stream::Api;
+use crate::session::{Message, Role, Tag, ToolSchema};
+
+/// A request to a model, without its answer.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// Where the list of messages is in the body.
+    pub(crate) list: Range<usize>,
+    /// The items of the list, as written.
+    pub(crate) items: Vec<&'a RawValue>,
+    /// How many of them, from the first, are the system prompt.
+    pub(crate) leading: usize,
+    /// The messages behind it.
+    pub(crate) turns: Vec<Turn>,
+    /// The system prompt.
+    pub(crate) system: Option<Arc<str>>,
+    /// The tools the agent was given.
+    pub(crate) tools: Vec<ToolSchema>,
+    /// The model that is asked.
+    pub(crate) model: Option<Arc<str>>,
+    /// The client's own name for the conversation.
+    pub(crate) client: Option<Arc<str>>,
+}
+
+/// A message with the items it is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    /// The places of the items.
+    pub(crate) items: Range<usize>,
+    /// The message.
+    pub(crate) message: Arc<Message>,
+    /// By what it is recognised in the next request.
+    pub(crate) look: Look,
+}
+
+/// Why a request is passed on as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub(crate) enum Unread {
+    /// It is no JSON object with a list of messages.
+    #[error("no list of messages")]
+    NoMessages,
+    /// The provider has messages that are not in the request.
+    #[error("it refers to messages that the provider keeps")]
+    KeptByProvider,
+    /// Items that cannot be told as a message.
+    #[error("an item that is no message")]
+    OddItem,
+}
+
+/// The keys of a request to the responses API that refer to what the provider keeps.
+const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
+
+/// Items that only the provider can read, or that stand for one that it keeps.
+const KEPT_ITEMS: [&str; 4] = [
+    "item_reference",
+    "compaction",
+    "compaction_summary",
+    "context_compaction",
+];
+
+/// Reads the body of a request.
+pub(crate) fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
+    let raw: &RawValue = serde_json::from_str(body).map_err(|_| Unread::NoMessages)?;
+    let mut around = Object::read(raw).ok_or(Unread::NoMessages)?;
+    if api == Api::Responses && REFERENCES.iter().any(|key| around.has(key)) {
+        return Err(Unread::KeptByProvider);
+    }
+    let key = match api {
+        Api::Messages | Api::ChatCompletions => "messages",
+        Api::Responses => "input",
+        Api::GenerateContent => return Err(Unread::NoMessages),
+    };
+    let list = around.take(key).ok_or(Unread::NoMessages)?;
+    let items: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| Unread::NoMessages)?;
+    // Borrowed from the body, so that its place there is known.
+    let start = list.get().as_ptr() as usize - body.as_ptr() as usize;
+    let sides: Vec<Side> = items.iter().map(|item| side(api, item)).collect();
+    if sides.contains(&Side::Provider) {
+        return Err(Unread::KeptByProvider);
+    }
+    let leading = match api {
+        Api::Messages => 0,
+        _ => sides.iter().take_while(|it| **it == Side::System).count(),
+    };
+    let mut turns = Vec::new();
+    let mut at = leading;
+    while at < items.len() {
+        let end = end_of_turn(api, &sides, at);
+        let message = message(api, sides[at], &items[at..end]).ok_or(Unread::OddItem)?;
+        turns.push(Turn {
+            items: at..end,
+            look: Look::of(&message),
+            message: Arc::new(message),
+        });
+        at = end;
+    }
+    let model = around.text("model");
+    let client = around.text("prompt_cache_key").or_else(|| {
+        let user = around.get("metadata").and_then(Object::read);
+        let user = user.and_then(|metadata| metadata.text("user_id"));
+        user.or_else(|| around.text("user"))
+    });
+    let mut assembler = Assembler::default();
+    around.remove("stream");
+    read_by(api, around, items[..leading].to_vec(), &mut assembler);
+    Ok(Request {
+        list: start..start + list.get().len(),
+        leading,
+        turns,
+        system: assembler.header.system.take(),
+        tools: std::mem::take(&mut assembler.header.tools),
+        model,
+        client,
+        items,
+    })
+}
+
+/// Who an item is by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The product, in the system's or the developer's role.
+    System,
+    /// The user or a tool.
+    User,
+    Model,
+    /// The provider: it is no part of what the client has.
+    Provider,
+}
+
+fn side(api: Api, item: &RawValue) -> Side {
+    let object = Object::read(item).unwrap_or_default();
+    match object.text("role").as_deref() {
+        Some("assistant") => return Side::Model,
+        Some("system" | "developer") => return Side::System,
+        _ => {}
+    }
+    let kind = object.text("type").unwrap_or_default();
+    if api != Api::Responses {
+        return Side::User;
+    }
+    if KEPT_ITEMS.contains(&&*kind) {
+        return Side::Provider;
+    }
+    let is_said = &*kind == "reasoning" || kind.ends_with("_call") || kind.ends_with("_request");
+    if is_said { Side::Model } else { Side::User }
+}
+
+/// The end of the turn that begins at `from`: what the user and tools say is one message; each message of the
+/// model's is one by itself, of whose items the responses API has several.
+fn end_of_turn(api: Api, sides: &[Side], from: usize) -> usize {
+    let is_models = |at: usize| sides[at] == Side::Model;
+    if is_models(from) && api != Api::Responses {
+        return from + 1;
+    }
+    let end = (from + 1..sides.len()).find(|at| is_models(*at) != is_models(from));
+    end.unwrap_or(sides.len())
+}
+
+/// The message that these items are; none if they are none, or several.
+fn message(api: Api, side: Side, items: &[&RawValue]) -> Option<Message> {
+    // What another said comes first: then a system message is one within the conversation, and nothing is added to it.
+    let before = match side {
+        Side::Model => r#"{"role":"user","content":"."}"#,
+        _ => r#"{"role":"assistant","content":"."}"#,
+    };
+    let before = RawValue::from_string(before.to_owned()).ok()?;
+    let mut assembler = Assembler::default();
+    let items = [&*before].into_iter().chain(items.iter().copied());
+    read_by(api, Object::default(), items.collect(), &mut assembler);
+    let session = assembler.finish("request".to_owned(), Path::new("request"));
+    let messages = session.ok()??.parts.messages;
+    let [_, message] = messages.try_into().ok()?;
+    let message = Arc::unwrap_or_clone(message);
+    let is_models = message.role() == Role::Assistant;
+    // The call that a result answers is in an earlier turn.
+    let tags: Vec<Tag> = message
+        .tags
+        .iter()
+        .filter(|it| *it != Tag::Orphan)
+        .collect();
+    let mut message = message.with_tags(tags);
+    message.api_call = None;
+    (is_models == (side == Side::Model)).then_some(message)
+}
+
+fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {
+    let conversation = Conversation { around, messages };
+    match api {
+        Api::Messages => anthropic::read(conversation, assembler),
+        Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
+        Api::Responses | Api::GenerateContent => {
+            openai_responses::Reading::new(assembler).conversation(conversation);
+        }
+    }
+}
+
+/// The model's answer to a request: the message, with its usage where the provider says it.
+pub(crate) fn answer(api: Api, response: &str) -> Option<Message> {
+    let around = format!("{{\"response\":{}}}", response);
+    let around: Object<'_> = serde_json::from_str(&around).ok()?;
+    let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;
+    let mut assembler = Assembler::default();
+    read_by(api, around, vec![&before], &mut assembler);
+    let session = assembler.finish("answer".to_owned(), Path::new("answer"));
+    let message = session.ok()??.parts.messages.pop()?;
+    (message.role() == Role::Assistant).then(|| Arc::unwrap_or_clone(message))
+}
