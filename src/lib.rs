@@ -123,6 +123,8 @@ pub mod check;
 #[doc(hidden)]
 pub mod runner;
 #[doc(hidden)]
+pub mod live;
+#[doc(hidden)]
 pub mod compare;
 pub mod report;
 #[cfg(feature = "http")]

@@ -45,7 +45,6 @@ use failure::{chain, stopped};
 use faults::FaultInjector;
 use meter::Meter;
 use observe::{CallView, Observer};
-use present::tools_of;
 use reader::{Answers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
@@ -53,6 +52,7 @@ pub use failure::failed;
 pub use fitness::Fitness;
 pub use meter::RequestBill;
 pub use prepared::PreparedSession;
+pub(crate) use present::{tools_of, typed};
 pub use reader::{Judges, Repetitions};
 pub use unanswered::Unanswered;
 

@@ -65,7 +65,7 @@ impl Cell<'_> {
 }
 
 /// How many of the messages a user typed.
-pub(super) fn typed(messages: &[Arc<Message>]) -> usize {
+pub(crate) fn typed(messages: &[Arc<Message>]) -> usize {
     let messages = messages.iter();
     messages
         .filter(|message| message.has_tag(Tag::TypedUser))
@@ -73,7 +73,7 @@ pub(super) fn typed(messages: &[Arc<Message>]) -> usize {
 }
 
 /// Names of the tools that a response asks for.
-pub(super) fn tools_of(response: &Message) -> Vec<Arc<str>> {
+pub(crate) fn tools_of(response: &Message) -> Vec<Arc<str>> {
     let tools = response.tool_uses();
     tools.map(|(_, tool)| tool.name.clone()).collect()
 }

@@ -1,0 +1,132 @@
+//! What a conversation leaves behind: a session, and all that its strategy did.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::asked::Given;
+use super::conversation::Conversation;
+use super::played::Played;
+use super::{CellName, Live, lock};
+use crate::model::Model;
+use crate::session::Session;
+use crate::strategy::Strategy;
+use crate::tokens::CountedTexts;
+use crate::units::{Tokens, Usage};
+use crate::window::Window;
+
+/// A cell of a closed loop: the longest conversation of a task under a strategy, with what all of them cost.
+#[derive(Debug)]
+pub struct Finished {
+    /// Which cell it is.
+    pub cell: CellName,
+    /// The session as the agent saw it.
+    pub session: Session,
+    /// Sizes of all texts.
+    pub counts: Arc<CountedTexts>,
+    /// The window it ran in.
+    pub window: Window,
+    /// Does again what the strategy did.
+    pub strategy: Box<dyn Strategy>,
+    /// Gives the answers again that it got.
+    pub summariser: Arc<dyn Model>,
+    /// What was measured beside it.
+    pub measured: Measured,
+}
+
+/// What the provider says of a cell, and what went past its strategy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// The usage of all answered calls of the cell.
+    pub billed: Usage,
+    /// How many those are.
+    pub calls: usize,
+    /// How many of them the provider said no usage of.
+    pub unbilled: usize,
+    /// Conversations in addition to the longest: of sub-agents, titles, the agent's own compactions.
+    pub others: usize,
+    /// Calls that were passed on as they came, by the reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Calls of the longest conversation at which the provider refused the prompt as too long.
+    pub refused: Vec<usize>,
+}
+
+impl Live {
+    /// The cells so far, in the order in which they began. One without an answered call is none.
+    pub fn finished(&self) -> Vec<Finished> {
+        let mut cells: Vec<(CellName, Vec<Arc<_>>)> = Vec::new();
+        for (cell, conversation) in &lock(&self.table).conversations {
+            let known = cells
+                .iter_mut()
+                .find(|(its, _)| cell.task.is_some() && its == cell);
+            match known {
+                Some((_, conversations)) => conversations.push(conversation.clone()),
+                None => cells.push((cell.clone(), vec![conversation.clone()])),
+            }
+        }
+        let cells = cells.into_iter();
+        cells
+            .filter_map(|(cell, conversations)| finished(cell, &conversations))
+            .collect()
+    }
+}
+
+fn finished(
+    cell: CellName,
+    conversations: &[Arc<std::sync::Mutex<Conversation>>],
+) -> Option<Finished> {
+    let mut measured = Measured {
+        others: conversations.len() - 1,
+        ..Measured::default()
+    };
+    let mut longest: Option<(usize, usize)> = None;
+    for (at, conversation) in conversations.iter().enumerate() {
+        let conversation = lock(conversation);
+        // The calls that a branch has of another were made once.
+        let own = conversation.inputs.iter().skip(conversation.inherited);
+        for input in own {
+            let Some((_, usage)) = input.answered else {
+                continue;
+            };
+            measured.calls += 1;
+            measured.unbilled += usize::from(usage.is_none_or(|it| it.prompt() == Tokens::ZERO));
+            measured.billed = measured.billed + usage.unwrap_or_default();
+            if let Some(skip) = input.skipped {
+                *measured.skipped.entry(skip.to_string()).or_default() += 1;
+            }
+        }
+        let calls = conversation.inputs.len();
+        if longest.is_none_or(|(most, _)| calls > most) {
+            longest = Some((calls, at));
+        }
+    }
+    let mut conversation = lock(&conversations[longest?.1]);
+    if conversation.state.is_none()
+        && let Ok(state) = conversation.work().run()
+    {
+        conversation.put_back(state);
+    }
+    let inputs = conversation.inputs.iter().enumerate();
+    let refused = inputs.filter(|(_, input)| input.refusals > 0);
+    measured.refused = refused.map(|(call, _)| call).collect();
+    let work = conversation.state.as_ref().map(|state| state.work.clone());
+    let applied = work
+        .iter()
+        .flatten()
+        .filter(|(_, work)| !work.applied.is_empty());
+    let changed = applied
+        .map(|(moment, _)| conversation.call_of(*moment))
+        .min();
+    let session = conversation.session(changed.unwrap_or(usize::MAX))?;
+    let setting = conversation.facts.setting.clone();
+    let asked = conversation.asked.iter();
+    let replies = asked.map(|(_, (_, reply))| reply.clone()).collect();
+    Some(Finished {
+        cell,
+        session,
+        counts: setting.counts.clone(),
+        window: setting.window,
+        strategy: Box::new(Played(work.unwrap_or_default())),
+        summariser: Arc::new(Given::new(&*setting.summariser, replies)),
+        measured,
+    })
+}
