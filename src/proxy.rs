@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ use crate::units::Timestamp;
 
 pub mod page;
 mod pass;
+mod relay;
+
+pub use relay::Front;
 
 /// How long requests that are under way may take once the proxy is stopping.
 const GRACE: Duration = Duration::from_secs(10);
@@ -94,10 +98,11 @@ impl Proxy {
 
     /// Serves until `stop` is set, then lets what is under way finish for ten seconds.
     ///
-    /// `now` is the clock for requests. The first error of the log ends it.
+    /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
     pub fn serve<L: Log + 'static>(
         self,
         log: L,
+        front: Option<Arc<Front>>,
         now: fn() -> Timestamp,
         stop: &AtomicBool,
     ) -> Result<L, ProxyError> {
@@ -107,7 +112,7 @@ impl Proxy {
             let listen = self.address;
             let listener = TcpListener::from_std(self.listener)
                 .map_err(|source| ProxyError::Listen { listen, source })?;
-            let pass = pass::Pass::new(client, self.address, self.upstream, now, log);
+            let pass = pass::Pass::new(client, self.address, self.upstream, now, log, front);
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();

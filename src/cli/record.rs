@@ -76,7 +76,7 @@ mod with_http {
             args.upstream,
             log.files[0].1.display()
         ));
-        let log = proxy.serve(log, now, &STOP)?;
+        let log = proxy.serve(log, None, now, &STOP)?;
         log.end()
     }
 

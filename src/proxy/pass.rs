@@ -8,15 +8,17 @@ use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN,
 };
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode};
 use reqwest::{Client, Url};
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
+use super::relay::{Front, HEADERS, Relayed};
 use super::{Exchange, Log, ProxyError, is_named};
+use crate::live::CellName;
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
 
@@ -43,6 +45,9 @@ const LONGEST_REQUEST: usize = 128 << 20;
 
 /// Bytes of an answer that are kept at most; a longer one is passed on all the same.
 const LONGEST_ANSWER: usize = 64 << 20;
+
+/// Bytes of a refusal that are read at most.
+const LONGEST_REFUSAL: usize = 1 << 20;
 
 /// Pieces of an answer that wait for a slow client.
 const PIECES: usize = 64;
@@ -74,6 +79,8 @@ pub(super) struct Pass<L> {
     upstream: Url,
     now: fn() -> Timestamp,
     log: Mutex<L>,
+    /// What changes requests on their way, if anything does.
+    front: Option<Arc<Front>>,
     /// How the log failed, if it did.
     error: OnceLock<io::Error>,
     /// Shared by the requests under way.
@@ -87,6 +94,7 @@ impl<L: Log + 'static> Pass<L> {
         upstream: Url,
         now: fn() -> Timestamp,
         log: L,
+        front: Option<Arc<Front>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             client,
@@ -94,6 +102,7 @@ impl<L: Log + 'static> Pass<L> {
             upstream,
             now,
             log: Mutex::new(log),
+            front,
             error: OnceLock::new(),
             busy: Arc::new(()),
         })
@@ -122,12 +131,12 @@ impl<L: Log + 'static> Pass<L> {
         let busy = self.busy.clone();
         let at = (self.now)();
         let (parts, body) = request.into_parts();
-        let url = check(self.address, &parts).and_then(|()| below(&self.upstream, &parts.uri));
-        let read = match url {
-            Ok(url) => body_of(body).await.map(|body| (url, body)),
+        let place = check(self.address, &parts).and_then(|()| self.place(&parts));
+        let read = match place {
+            Ok((url, cell)) => body_of(body).await.map(|body| (url, cell, body)),
             Err(refusal) => Err(refusal),
         };
-        let (url, body) = match read {
+        let (url, cell, body) = match read {
             Ok(read) => read,
             Err((status, why)) => {
                 self.keep(|log| log.failed(at, why)).await;
@@ -139,24 +148,55 @@ impl<L: Log + 'static> Pass<L> {
         let is_packed_request = is_packed(&parts.headers);
         let mut headers = passed_on(&parts.headers);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let sent = self
-            .client
-            .request(parts.method, url)
-            .headers(headers)
-            .body(body)
-            .send()
-            .await;
-        let mut answer = match sent {
-            Ok(answer) => answer,
-            Err(error) => {
-                let why = if error.is_connect() {
-                    "the API cannot be reached"
-                } else {
-                    "the API did not answer"
-                };
-                self.keep(|log| log.failed(at, why)).await;
-                return refused(StatusCode::BAD_GATEWAY, why);
+        let (mut body, mut relayed) = (body, None);
+        if let Some(front) = &self.front {
+            // The length is that of the body that is sent.
+            headers.remove(CONTENT_LENGTH);
+            (body, relayed) = Relayed::send(front, cell, api, &body, at).await;
+        }
+        let mut answer = loop {
+            let request = self.client.request(parts.method.clone(), url.clone());
+            let sent = request.headers(headers.clone()).body(body).send().await;
+            let mut answer = match sent {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let why = if error.is_connect() {
+                        "the API cannot be reached"
+                    } else {
+                        "the API did not answer"
+                    };
+                    if let Some(relayed) = &relayed {
+                        relayed.answered(None, (self.now)());
+                    }
+                    self.keep(|log| log.failed(at, why)).await;
+                    return refused(StatusCode::BAD_GATEWAY, why);
+                }
+            };
+            let Some(relayed) = relayed
+                .as_mut()
+                .filter(|_| answer.status().is_client_error())
+            else {
+                break answer;
+            };
+            let status = answer.status();
+            let mut said = Vec::new();
+            while let Ok(Some(piece)) = answer.chunk().await
+                && said.len() < LONGEST_REFUSAL
+            {
+                said.extend_from_slice(&piece);
             }
+            if let Some(shorter) = relayed.again(status, &said).await {
+                body = shorter;
+                continue;
+            }
+            relayed.answered(None, (self.now)());
+            let why = format!("the API answered with status {}", status.as_u16());
+            self.keep(|log| log.failed(at, &why)).await;
+            let mut response = Response::new(Piped::Right(Full::from(said)));
+            *response.status_mut() = status;
+            *response.headers_mut() = passed_on(answer.headers());
+            response.headers_mut().remove(CONTENT_LENGTH);
+            return response;
         };
         let status = answer.status();
         let is_stream = answer
@@ -217,6 +257,11 @@ impl<L: Log + 'static> Pass<L> {
                 }
                 None => Err("the request is no JSON".to_owned()),
             });
+            if let Some(relayed) = &relayed {
+                let response = kept.as_ref().and_then(|kept| kept.as_ref().ok());
+                let response = response.map(|exchange| exchange.response.get());
+                relayed.answered(response, (pass.now)());
+            }
             match kept {
                 Some(Ok(exchange)) => pass.keep(|log| log.answered(&exchange)).await,
                 Some(Err(why)) => pass.keep(|log| log.failed(at, &why)).await,
@@ -234,6 +279,15 @@ impl<L: Log + 'static> Pass<L> {
             .unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the answer cannot be passed on"))
     }
 
+    /// Where a request is passed on to, and the cell that it belongs to.
+    fn place(&self, parts: &Parts) -> Result<(Url, CellName), Refusal> {
+        let (cell, path) = match &self.front {
+            Some(front) => front.cell_of(&parts.uri, &parts.headers)?,
+            None => (CellName::default(), parts.uri.path().to_owned()),
+        };
+        below(&self.upstream, &path, parts.uri.query()).map(|url| (url, cell))
+    }
+
     async fn keep(&self, write: impl FnOnce(&mut L) -> io::Result<()>) {
         let mut log = self.log.lock().await;
         if let Err(error) = write(&mut log) {
@@ -243,7 +297,7 @@ impl<L: Log + 'static> Pass<L> {
 }
 
 /// Why a request is not passed on.
-type Refusal = (StatusCode, &'static str);
+pub(super) type Refusal = (StatusCode, &'static str);
 
 /// Refuses what a web page sends: it could write into the log, and read what the API says to the agent.
 fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
@@ -268,8 +322,7 @@ fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
 }
 
 /// The address that a request is passed on to: below the base URL, so that no path leaves it.
-fn below(upstream: &Url, uri: &Uri) -> Result<Url, Refusal> {
-    let path = uri.path();
+fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal> {
     let plain = path.to_ascii_lowercase().replace("%2e", ".");
     let plain = plain.replace("%2f", "/").replace("%5c", "/");
     if plain.split(['/', '\\']).any(|part| part == "..") {
@@ -278,7 +331,7 @@ fn below(upstream: &Url, uri: &Uri) -> Result<Url, Refusal> {
     let mut url = upstream.clone();
     let base = upstream.path().trim_end_matches('/');
     url.set_path(&format!("{base}{path}"));
-    url.set_query(uri.query());
+    url.set_query(query);
     Ok(url)
 }
 
@@ -304,8 +357,11 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','));
     let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
-    let is_passed_on =
-        |name: &str| !NOT_PASSED_ON.contains(&name) && !named.iter().any(|it| it == name);
+    let is_passed_on = |name: &str| {
+        !NOT_PASSED_ON.contains(&name)
+            && !HEADERS.contains(&name)
+            && !named.iter().any(|it| it == name)
+    };
     let mut kept = headers.clone();
     for name in headers.keys() {
         if !is_passed_on(name.as_str()) {
@@ -326,7 +382,7 @@ fn is_packed(headers: &HeaderMap) -> bool {
 fn refused(status: StatusCode, why: &'static str) -> Response<Piped> {
     let text = serde_json::json!({
         "type": "error",
-        "error": { "type": "proxy_error", "message": format!("proctor record: {why}") },
+        "error": { "type": "proxy_error", "message": format!("proctor: {why}") },
     });
     let mut response = Response::new(Piped::Right(Full::from(text.to_string())));
     *response.status_mut() = status;

@@ -369,7 +369,7 @@ fn an_api_that_is_not_there_is_said_to_be() {
     let (kept, failed) = through(&format!("http://{nobody}"), |proxy| {
         let heard = ask(proxy, &post("/v1/messages", &said("hello")));
         assert!(heard.starts_with("HTTP/1.1 502"), "{heard}");
-        assert!(heard.contains("proctor record: the API cannot be reached"));
+        assert!(heard.contains("proctor: the API cannot be reached"));
     });
     assert_eq!(
         (kept, failed),

@@ -1,0 +1,148 @@
+//! Requests on their way through a strategy: which cell they belong to, and what is sent in their place.
+
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use hyper::header::HeaderMap;
+use hyper::{StatusCode, Uri};
+
+use super::pass::Refusal;
+use crate::live::{CellName, Live, Ticket};
+use crate::model::overflow;
+use crate::session::wire::stream::Api;
+use crate::units::{Timestamp, is_valid_id};
+
+/// How often a prompt that was refused as too long is shortened and sent again, at most.
+const MOST_RECOVERIES: u32 = 3;
+
+/// The headers that say what a request's path may say as well.
+pub(super) const HEADERS: [&str; 3] = ["x-proctor-task", "x-proctor-strategy", "x-proctor-repeat"];
+
+/// Strategies that stand in front of an API.
+#[derive(Debug)]
+pub struct Front {
+    /// The conversations.
+    pub live: Live,
+    /// The names of the strategies, in their order.
+    pub strategies: Vec<String>,
+}
+
+impl Front {
+    /// The cell that a request belongs to, and its path without the parts that say so: `/t/TASK`, `/s/STRATEGY` and
+    /// `/r/REPEAT` in front, in any order. A strategy is named, or numbered from 0; without one it is the first.
+    pub(super) fn cell_of(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(CellName, String), Refusal> {
+        const NO_TASK: Refusal = (
+            StatusCode::BAD_REQUEST,
+            "the name of a task is `[a-z0-9][a-z0-9._@-]*`",
+        );
+        const NO_STRATEGY: Refusal = (
+            StatusCode::BAD_REQUEST,
+            "there is no strategy of that name or number",
+        );
+        const NO_REPEAT: Refusal = (StatusCode::BAD_REQUEST, "a repeat is a number from 0");
+        let mut rest = uri.path();
+        let mut parts: [Option<&str>; 3] =
+            HEADERS.map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
+        loop {
+            let mut segments = rest.splitn(4, '/').skip(1);
+            let at = match segments.next() {
+                Some("t") => 0,
+                Some("s") => 1,
+                Some("r") => 2,
+                _ => break,
+            };
+            let Some(value) = segments.next() else { break };
+            parts[at] = Some(value);
+            rest = &rest[2 + 1 + value.len()..];
+        }
+        let [task, strategy, repeat] = parts;
+        if task.is_some_and(|task| !is_valid_id(task)) {
+            return Err(NO_TASK);
+        }
+        let strategy = match strategy {
+            None => 0,
+            Some(typed) => {
+                let named = self.strategies.iter().position(|name| name == typed);
+                let numbered = || typed.parse().ok().filter(|at| *at < self.strategies.len());
+                named.or_else(numbered).ok_or(NO_STRATEGY)?
+            }
+        };
+        let repeat = repeat.map_or(Ok(0), str::parse).map_err(|_| NO_REPEAT)?;
+        let cell = CellName {
+            task: task.map(str::to_owned),
+            strategy,
+            repeat,
+        };
+        let rest = if rest.is_empty() { "/" } else { rest };
+        Ok((cell, rest.to_owned()))
+    }
+}
+
+/// A request that a strategy has seen.
+#[derive(Debug, Clone)]
+pub(super) struct Relayed {
+    front: Arc<Front>,
+    ticket: Ticket,
+    api: Api,
+    /// The agent's own body.
+    body: Arc<str>,
+    recoveries: u32,
+}
+
+impl Relayed {
+    /// The body to send in the place of this one. Waits for the strategy, on a thread that may wait.
+    pub(super) async fn send(
+        front: &Arc<Front>,
+        cell: CellName,
+        api: Option<Api>,
+        body: &Bytes,
+        at: Timestamp,
+    ) -> (Bytes, Option<Self>) {
+        let as_it_came = (body.clone(), None);
+        let (Some(api), Ok(text)) = (api, std::str::from_utf8(body)) else {
+            let why = api.map_or("another path", |_| "the body is packed, or no text");
+            front.live.pass(why);
+            return as_it_came;
+        };
+        let text: Arc<str> = text.into();
+        let work = {
+            let (front, text) = (front.clone(), text.clone());
+            move || front.live.send(&cell, api, &text, at)
+        };
+        let Ok(sent) = tokio::task::spawn_blocking(work).await else {
+            front.live.pass("the strategy panicked");
+            return as_it_came;
+        };
+        let relayed = sent.ticket.map(|ticket| Self {
+            front: front.clone(),
+            ticket,
+            api,
+            body: text,
+            recoveries: 0,
+        });
+        let body = sent.body.map_or_else(|| body.clone(), Bytes::from);
+        (body, relayed)
+    }
+
+    /// A shorter body, where the provider refused the last one as too long and the strategy has one.
+    pub(super) async fn again(&mut self, status: StatusCode, said: &[u8]) -> Option<Bytes> {
+        overflow::refusal(status.as_u16(), &String::from_utf8_lossy(said))?;
+        if self.recoveries == MOST_RECOVERIES {
+            return None;
+        }
+        self.recoveries += 1;
+        let own = self.clone();
+        let work = move || own.front.live.refused(own.ticket, own.api, &own.body);
+        let shorter = tokio::task::spawn_blocking(work).await.ok()?;
+        shorter.map(Bytes::from)
+    }
+
+    /// Takes note of the answer, or that there was none.
+    pub(super) fn answered(&self, response: Option<&str>, at: Timestamp) {
+        self.front.live.answered(self.ticket, response, at);
+    }
+}
