@@ -41,6 +41,7 @@ mod generate;
 mod graded_run;
 mod import;
 mod init;
+mod live;
 mod inputs;
 mod inspect;
 mod man;
@@ -93,6 +94,8 @@ enum Command {
     View(view::Args),
     /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
+    /// Stand in front of a model's API, and compact what running agents send
+    Live(Box<live::Args>),
     /// List the sessions that agents left on this machine, the newest first
     Sessions(sessions::Args),
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
@@ -186,6 +189,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Sessions(args) => sessions::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
+        Command::Live(args) => live::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Probes(args) => probes::run(&args),

@@ -22,6 +22,7 @@ pub mod compaction;
 pub mod evaluators;
 pub mod forecast;
 pub mod journal;
+pub mod live;
 pub mod probe;
 pub mod session;
 pub mod trail;
@@ -37,6 +38,7 @@ pub use compaction::{
     PromptEntry, PutEntry, SummaryHealth, UnhealthySummary,
 };
 pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
+pub use live::LiveRecord;
 pub use probe::{
     AnswerRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, ProbeText, RecoveredItem,
     RecoveryRecord, SurvivalRecord,
@@ -346,6 +348,9 @@ pub struct CellRecord {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryRecord>,
+    /// What the provider billed and how the task ended; only where an agent ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveRecord>,
 }
 
 impl CellRecord {

@@ -42,6 +42,7 @@ mod dependencies;
 mod error;
 pub mod forecast;
 mod limits;
+pub mod live_run;
 #[cfg(feature = "http")]
 mod live;
 #[cfg(not(feature = "http"))]

@@ -14,6 +14,8 @@ use crate::model::price::Prices;
 use crate::model::{Model, ModelKind, Request};
 use crate::record::CellKey;
 use crate::report::escape;
+#[cfg(feature = "http")]
+use crate::runner::live_run;
 use crate::runner::{Access, Outcome, Plan, RunModels};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::settings::{Place, Table};
@@ -88,6 +90,19 @@ impl ModelOptions {
         let budget = &mut scenario.models.budget;
         budget.tokens = self.token_limit.map(Tokens).or(budget.tokens);
         budget.minutes = self.time_limit.or(budget.minutes);
+    }
+
+    /// Connects the models of a scenario that has no recorded sessions; answers are kept in this folder if it names
+    /// no other place.
+    #[cfg(feature = "http")]
+    pub(super) fn of_scenario(
+        &self,
+        scenario: &Scenario,
+        folder: &Path,
+    ) -> anyhow::Result<RunModels> {
+        let kept = folder.join("cassette.jsonl");
+        let access = self.recorded.access(kept, scenario.models.replay)?;
+        Ok(live_run::models(scenario, &access)?)
     }
 
     /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no

@@ -34,7 +34,7 @@ pub(super) struct LoadedSession {
 }
 
 impl LoadedSession {
-    fn new(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
+    pub(super) fn new(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
         counts.preload(session.texts());
         Self {
             session: Arc::new(session),
@@ -261,7 +261,11 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
     }
 }
 
-fn entry_of(loaded: &LoadedSession, scenario: &Scenario, prices: &Prices) -> SessionEntry {
+pub(super) fn entry_of(
+    loaded: &LoadedSession,
+    scenario: &Scenario,
+    prices: &Prices,
+) -> SessionEntry {
     let LoadedSession {
         session, counts, ..
     } = loaded;

@@ -1,0 +1,345 @@
+//! `proctor live`: stands in front of a model's API, and compacts what running agents send.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::inputs::Inputs;
+use super::models;
+use super::report;
+
+/// Arguments of `proctor live`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for Anthropic's API, OPENAI_BASE_URL \
+                  (followed by /v1) for OpenAI's. Its path says which task and strategy a request belongs to: \
+                  `http://ADDRESS/t/TASK/s/STRATEGY/r/REPEAT`, each part optional; the headers `x-proctor-task`, \
+                  `x-proctor-strategy` and `x-proctor-repeat` do the same. Without a task each conversation is a session \
+                  of its own, without a strategy the first one is used. Keys pass through and are never written. Ctrl-C \
+                  ends it and writes the run."
+)]
+pub(super) struct Args {
+    #[command(flatten, next_help_heading = "Strategies")]
+    inputs: Inputs,
+    #[command(flatten, next_help_heading = "Models of the strategies")]
+    models: models::ModelOptions,
+    /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
+    #[arg(long, value_name = "URL", required_unless_present = "check")]
+    upstream: Option<String>,
+    /// Address to listen at; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Seconds that an agent waits for a strategy at most; then its own request is sent
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    timeout: f64,
+    /// Folder for the log, the strategies' answers and the run; a log that is there is gone on with
+    #[arg(long, value_name = "DIR", default_value = "reports/live")]
+    out: PathBuf,
+    /// How tasks ended: lines of JSON with `task`, `score` from 0 to 1, and where they matter `strategy` and `repeat`;
+    /// read when the run is written
+    #[arg(long, value_name = "FILE")]
+    outcomes: Option<PathBuf>,
+    /// Listen nowhere: feed the log to the strategies again, and say where they would send something else
+    #[arg(long)]
+    check: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    printed: report::Printed,
+    #[command(flatten)]
+    output: report::Output,
+}
+
+fn seconds(typed: &str) -> Result<f64, String> {
+    let number: Option<f64> = typed.parse().ok();
+    let number = number.filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    number.ok_or_else(|| "it must be a number of seconds".to_owned())
+}
+
+/// This build has no HTTP.
+#[cfg(not(feature = "http"))]
+pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
+    let hint = "build it with the feature `http`, which is on by default";
+    super::stop_with(
+        super::Exit::Usage,
+        "this build of proctor speaks no HTTP",
+        hint,
+    )
+}
+
+#[cfg(feature = "http")]
+pub(super) use with_http::run;
+
+#[cfg(feature = "http")]
+mod with_http {
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Read as _};
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use super::Args;
+    use crate::cli::report::print_as;
+    use crate::cli::run::stop_on_interrupt;
+    use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
+    use crate::live::{Event, Live, Log as EventLog, read_log};
+    use crate::proxy::{Exchange, Front, Log, Proxy};
+    use crate::record::journal::Run;
+    use crate::report::Report;
+    use crate::runner::RunModels;
+    use crate::runner::live_run::{self, TaskOutcome};
+    use crate::scenario::Scenario;
+    use crate::units::Timestamp;
+
+    /// The file of the log.
+    const EVENTS: &str = "events.jsonl";
+
+    /// Set by the first Ctrl-C.
+    static STOP: AtomicBool = AtomicBool::new(false);
+
+    pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+        let typed = &args.inputs;
+        if typed.named.is_empty() && typed.strategy.is_empty() && typed.strategy_cmd.is_empty() {
+            let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
+            return stop_with(Exit::Usage, "no strategy is named", hint);
+        }
+        args.output.check()?;
+        let mut scenario = args.inputs.read()?;
+        "live".clone_into(&mut scenario.name);
+        args.models.limit(&mut scenario);
+        let connected = args.models.of_scenario(&scenario, &args.out)?;
+        let timeout = Duration::from_secs_f64(args.timeout);
+        let (held, events) = Loop::open(scenario, &connected, timeout, &args.out)?;
+        if args.check {
+            return check(&held, &events);
+        }
+        let proxy = Proxy::bind(args.listen, args.upstream.as_deref().unwrap_or_default())
+            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+        if !events.is_empty() {
+            let again = held.front.live.restore(&events);
+            say(&format!("going on with {} events of the log", events.len()));
+            if !again.is_empty() {
+                say(&different(again.len()));
+            }
+        }
+        held.keep();
+        if !args.listen.ip().is_loopback() {
+            say("warning: everybody who reaches this address can use it");
+        }
+        stop_on_interrupt(
+            &STOP,
+            "ending: requests under way have ten seconds; once more to leave at once",
+        );
+        print(&format!("listening at http://{}\n", proxy.address()))?;
+        say(&format!(
+            "strategies: {}; the log is `{}`; Ctrl-C ends",
+            held.front.strategies.join(", "),
+            held.path.display()
+        ));
+        let log = proxy.serve(Passed::default(), Some(held.front.clone()), now, &STOP)?;
+        log.say();
+        let outcomes = args.outcomes.as_deref().map(outcomes).transpose()?;
+        let exit = held.end(&outcomes.unwrap_or_default(), args)?;
+        models::close(Some(&connected), false)?;
+        Ok(exit)
+    }
+
+    /// Feeds the log to the strategies again.
+    fn check(held: &Loop, events: &[Event]) -> anyhow::Result<Exit> {
+        if events.is_empty() {
+            let problem = format!("`{}` holds nothing", held.path.display());
+            return stop(Exit::NothingSelected, problem);
+        }
+        let again = held.front.live.restore(events);
+        let calls = events.iter().filter(|it| matches!(it, Event::Sent { .. }));
+        print(&format!(
+            "{} calls are the same again, {} are not\n",
+            calls.count() - again.len(),
+            again.len()
+        ))?;
+        for ticket in again.iter().take(10) {
+            print(&format!(
+                "conversation {}, call {}\n",
+                ticket.conversation, ticket.call
+            ))?;
+        }
+        if again.is_empty() {
+            Ok(Exit::Done)
+        } else {
+            Ok(Exit::GateFailed)
+        }
+    }
+
+    fn different(calls: usize) -> String {
+        format!(
+            "warning: at {calls} calls the strategies would send something else now: they, or answers of their models, changed"
+        )
+    }
+
+    fn now() -> Timestamp {
+        Timestamp(jiff::Timestamp::now().as_millisecond())
+    }
+
+    /// Strategies in front of an API, with the log that is kept of them.
+    pub(crate) struct Loop {
+        scenario: Scenario,
+        /// The strategies.
+        pub(crate) front: Arc<Front>,
+        folder: PathBuf,
+        path: PathBuf,
+        log: File,
+    }
+
+    impl Loop {
+        /// Opens the log in the folder, and reads what it holds.
+        pub(crate) fn open(
+            scenario: Scenario,
+            models: &RunModels,
+            timeout: Duration,
+            folder: &Path,
+        ) -> anyhow::Result<(Self, Vec<Event>)> {
+            let settings = live_run::settings(&scenario, models)?;
+            let strategies = scenario.strategies.iter();
+            let strategies = strategies.map(|spec| spec.name().to_owned()).collect();
+            make_folder(folder)?;
+            let path = folder.join(EVENTS);
+            let unwritable = |error: io::Error| {
+                let problem = format!("cannot use `{}`: {error}", path.display());
+                CliError::new(Exit::NotWritten, problem)
+            };
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut log = options.open(&path).map_err(unwritable)?;
+            if log.try_lock().is_err() {
+                let problem = format!("another program writes `{}`", path.display());
+                return stop(Exit::NotWritten, problem);
+            }
+            let mut text = String::new();
+            log.read_to_string(&mut text).map_err(unwritable)?;
+            let events = read_log(&text).map_err(|(line, error)| {
+                let problem = format!("{}:{line}: {error}", path.display());
+                CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
+            })?;
+            // A line that was cut off when the program ended.
+            let whole = text.rfind('\n').map_or(0, |at| at + 1);
+            log.set_len(whole as u64).map_err(unwritable)?;
+            let live = Live::new(settings, timeout);
+            let front = Arc::new(Front { live, strategies });
+            let folder = folder.to_owned();
+            Ok((
+                Self {
+                    scenario,
+                    front,
+                    folder,
+                    path,
+                    log,
+                },
+                events,
+            ))
+        }
+
+        /// Writes what happens from now on.
+        pub(crate) fn keep(&self) {
+            if let Ok(log) = self.log.try_clone() {
+                self.front.live.keep(EventLog::new(log));
+            }
+        }
+
+        /// Writes the run, and returns its folder; nothing where no call was answered.
+        pub(crate) fn write(&self, outcomes: &[TaskOutcome]) -> anyhow::Result<Option<PathBuf>> {
+            if let Some(error) = self.front.live.broken() {
+                say(&format!(
+                    "warning: `{}` is not whole: {error}",
+                    self.path.display()
+                ));
+            }
+            for (why, count) in self.front.live.untouched() {
+                say(&format!(
+                    "{count} requests were passed on as they came: {why}"
+                ));
+            }
+            let finished = self.front.live.finished();
+            if finished.is_empty() {
+                return Ok(None);
+            }
+            let folder = live_run::write(&self.scenario, finished, outcomes, &self.folder)?;
+            Ok(Some(folder))
+        }
+
+        fn end(&self, outcomes: &[TaskOutcome], args: &Args) -> anyhow::Result<Exit> {
+            let Some(folder) = self.write(outcomes)? else {
+                say("no call was answered: there is no run");
+                return Ok(Exit::NothingSelected);
+            };
+            let run = Run::read(&folder)?;
+            let report = Report::of(&run.manifest, &run.cells);
+            if args.json {
+                print_as(&report, true)?;
+            } else {
+                args.printed.print(&report, None)?;
+            }
+            let exit = args.output.write(&report)?;
+            say(&format!(
+                "run `{}`: {} cells",
+                folder.display(),
+                run.cells.len()
+            ));
+            Ok(exit)
+        }
+    }
+
+    /// Reads how tasks ended.
+    pub(crate) fn outcomes(path: &Path) -> anyhow::Result<Vec<TaskOutcome>> {
+        let text = crate::cli::read_text("outcomes ", path)?;
+        let lines = (1..)
+            .zip(text.lines())
+            .filter(|(_, line)| !line.trim().is_empty());
+        let read = lines.map(|(number, line)| {
+            let outcome: Result<TaskOutcome, _> = serde_json::from_str(line);
+            let outcome = outcome.map_err(|error| error.to_string());
+            let outcome = outcome.and_then(|it| match it.score {
+                score if (0.0..=1.0).contains(&score) => Ok(it),
+                score => Err(format!("`score` is from 0 to 1, not {score}")),
+            });
+            outcome.map_err(|problem| {
+                let problem = format!("{}:{number}: {problem}", path.display());
+                CliError::new(Exit::Usage, problem)
+                    .with_hint(r#"a line is `{"task": "NAME", "strategy": "NAME", "score": 1}`"#)
+                    .into()
+            })
+        });
+        read.collect()
+    }
+
+    /// Counts what was passed on, and how long it took.
+    #[derive(Debug, Default)]
+    pub(crate) struct Passed {
+        answered: usize,
+        failed: usize,
+    }
+
+    impl Passed {
+        pub(crate) fn say(&self) {
+            say(&format!(
+                "{} requests were answered, {} failed",
+                self.answered, self.failed
+            ));
+        }
+    }
+
+    impl Log for Passed {
+        fn answered(&mut self, _: &Exchange) -> io::Result<()> {
+            self.answered += 1;
+            Ok(())
+        }
+
+        fn failed(&mut self, _: Timestamp, why: &str) -> io::Result<()> {
+            self.failed += 1;
+            say(&format!("not answered: {why}"));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a closed loop says of a cell beside its replay.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Usage;
+
+/// A cell in which an agent ran: what the provider billed, and how the task ended.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LiveRecord {
+    /// The usage of all answered calls of the agent, those of its other conversations included.
+    pub billed: Usage,
+    /// How many those are.
+    pub calls: usize,
+    /// How many of them came without usage.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub unbilled: usize,
+    /// Conversations in addition to the one that is replayed, the longest.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub others: usize,
+    /// Calls that were passed on as they came, by the reason in words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, u64>,
+    /// How well the task was solved, from 0 to 1, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
