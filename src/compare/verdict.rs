@@ -14,10 +14,13 @@ use crate::stats::{Estimate, power};
 
 mod differences;
 mod pair;
+mod tasks;
 mod words;
 
 pub(crate) use differences::differences;
 pub(crate) use pair::of_pair;
+pub(crate) use tasks::TaskRun;
+pub use tasks::{TasksAgainst, TasksSolved};
 pub(crate) use words::short_name;
 
 /// The share by which a strategy may be worse than its control on an axis: 5 points.
@@ -116,6 +119,9 @@ pub struct Verdict {
     pub contenders: Vec<Contender>,
     /// Strategies to avoid, the worst first.
     pub avoid: Vec<Avoid>,
+    /// Tasks solved, where agents ran and their results are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TasksSolved>,
 }
 
 /// Why no strategy is recommended.
@@ -251,6 +257,7 @@ impl Verdict {
             obstacle,
             contenders,
             avoid,
+            tasks: Vec::new(),
         }
     }
 }

@@ -74,6 +74,9 @@ pub struct CellSummary {
     pub answers: Option<Answers>,
     /// Answers to the summaries in its prompts alone; `None` where none were asked for.
     pub summary_answers: Option<Answers>,
+    /// How well the task was solved, where an agent ran and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
 }
 
 impl CellSummary {
@@ -127,6 +130,7 @@ impl CellSummary {
             retention: Retention::of(cell, reference),
             answers: asked.then(|| answers(Scope::Context)),
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
+            score: cell.live.as_ref().and_then(|live| live.score),
         }
     }
 

@@ -49,6 +49,7 @@ fn function(metric: &str) -> Formula {
     match metric {
         "completion" => Pool(completion::pooled),
         "fired" => Pool(compaction::fired),
+        "tasks_solved" => Mean(|cell| counted(cell.score, 1)),
         "token_savings" => Mean(|cell| tokens::compared(cell, Savings::share)),
         "cost_savings" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share)),
         "cost_savings_edge" => Mean(cost::edge_savings),

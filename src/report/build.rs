@@ -20,6 +20,9 @@ pub(super) const EMPTY: &str = "empty";
 const FIXED_TRAJECTORY: &str = "the recorded agent's actions are fixed; this measures what was \
      sent, saved and lost, not what an agent would have done differently";
 
+const RUNNING_AGENTS: &str = "agents ran under each strategy; the table shows a replay of each one's longest conversation, with \
+     the bill of full history taken from that under `none`, or the first strategy";
+
 const NO_MODEL: &str = "graded without a language model: survival is string matching, extract is \
      BM25 line search; neither is accuracy, and accuracy and fidelity are not measured";
 
@@ -368,7 +371,8 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         sections::answers::too_long(material).map(Banner::warning),
         sections::answers::need_judge(material).map(Banner::warning),
         faults.map(Banner::warning),
-        note(true, FIXED_TRAJECTORY),
+        note(!evidence::is_closed(material), FIXED_TRAJECTORY),
+        note(evidence::is_closed(material), RUNNING_AGENTS),
         warning(
             is_empty,
             "no cell was recorded: there is nothing to compare",

@@ -7,10 +7,13 @@ use super::escape;
 use super::sections::comparison::writers;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::{StrategyAnswers, StrategySummary};
-use crate::compare::verdict::{Axis, Candidate, MARGIN, Verdict, differences};
+use crate::compare::verdict::{
+    Axis, Candidate, MARGIN, TaskRun, TasksSolved, Verdict, differences,
+};
 use crate::compare::{Sample, Source};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellRecord, Manifest};
+use crate::units::Usage;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
 pub(super) fn verdict(
@@ -37,7 +40,31 @@ pub(super) fn verdict(
     let ran: BTreeSet<&str> = (material.cells.iter())
         .filter_map(|it| of(&it.session))
         .collect();
-    Verdict::of(population(manifest), ran.len(), MARGIN, candidates)
+    let mut verdict = Verdict::of(population(manifest), ran.len(), MARGIN, candidates);
+    verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
+    verdict
+}
+
+/// The runs of tasks whose results are known.
+fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRun<'a>> {
+    let runs = cells.iter().filter_map(|cell| {
+        let live = cell.live.as_ref()?;
+        let session = manifest.sessions.iter().find(|it| it.id == cell.session);
+        let price = session.and_then(|session| session.price.as_ref());
+        let own = cell
+            .model_calls
+            .iter()
+            .map(|call| call.usage)
+            .sum::<Usage>();
+        let dollars = price.and_then(|price| price.per_token.cost(&(live.billed + own)));
+        Some(TaskRun {
+            task: &cell.session,
+            strategy: &cell.strategy,
+            score: live.score?,
+            dollars,
+        })
+    });
+    runs.collect()
 }
 
 /// A graded axis goes before string search.
@@ -226,13 +253,22 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             "{names} made two contexts of the same session: repeats show how far that matters"
         ));
     }
-    found.push("the recorded agent's actions are fixed".to_owned());
+    found.push(if is_closed(material) {
+        "an agent ran under each strategy: its actions are its own, and a replay of them says the rest".to_owned()
+    } else {
+        "the recorded agent's actions are fixed".to_owned()
+    });
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let dollars = cost::full_history(material);
     let parts = [Some(found.join("; ")), sizes, cache, dollars];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
+}
+
+/// Whether agents ran, and nothing was recorded before.
+pub(super) fn is_closed(material: &Material<'_>) -> bool {
+    material.cells.iter().any(|cell| cell.live.is_some())
 }
 
 pub(super) fn capital(text: &str) -> String {

@@ -23,7 +23,8 @@ pub(super) const KEPT: [&str; 2] = ["accuracy", "survival"];
 pub(super) const WAIT: &str = "blocking_seconds";
 
 /// All of them, in order.
-pub(super) const HEADLINES: [Headline; 10] = [
+pub(super) const HEADLINES: [Headline; 11] = [
+    headline("tasks_solved", ["tasks", "solved"], true),
     headline("completion", ["", "completed"], false),
     headline("fired", ["", "fired"], false),
     headline("cost_savings", ["cost", "saved"], true),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, MARGIN, Obstacle, Verdict,
+    Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, MARGIN, Obstacle, TasksSolved,
+    Verdict,
 };
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -25,7 +26,9 @@ impl Axis {
 impl Verdict {
     /// The verdict in sentences: what to use, or why nothing is recommended, and what to avoid.
     pub fn lines(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<Line> = self.tasks.iter().map(TasksSolved::line).collect();
+        // They say more than the replay of what the agents did.
+        let is_closed = !lines.is_empty();
         let recommended = self.contenders.iter().filter(|it| it.is_recommended);
         lines.extend(recommended.clone().take(SHOWN).map(|it| Line {
             label: "use",
@@ -37,7 +40,7 @@ impl Verdict {
             let text = format!("{} beat their controls, too", others.join(", "));
             lines.push(Line { label: "use", text });
         }
-        if let Some(obstacle) = self.obstacle {
+        if let Some(obstacle) = self.obstacle.filter(|_| !is_closed) {
             lines.push(Line {
                 label: "no recommendation",
                 text: self.why_not(obstacle),

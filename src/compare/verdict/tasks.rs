@@ -1,0 +1,251 @@
+//! Tasks solved under each strategy, paired by task with those under the strategy that changes nothing.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Line, MARGIN, short_name};
+use crate::stats::wilson;
+use crate::units::Usd;
+
+/// How one run of a task ended.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskRun<'a> {
+    /// The task.
+    pub(crate) task: &'a str,
+    /// The strategy.
+    pub(crate) strategy: &'a str,
+    /// From 0, not solved, to 1, solved.
+    pub(crate) score: f64,
+    /// What the provider billed for the agent and the strategy, where prices are known.
+    pub(crate) dollars: Option<Usd>,
+}
+
+/// The tasks of one strategy.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct TasksSolved {
+    /// The strategy.
+    pub strategy: String,
+    /// Tasks with a result.
+    pub tasks: usize,
+    /// The sum over tasks of the mean score over repeats.
+    pub solved: f64,
+    /// What the provider billed for all runs; `None` where a price is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<Usd>,
+    /// Against the baseline; `None` for the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<TasksAgainst>,
+}
+
+/// A strategy against the baseline, on the tasks that both have a result of.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct TasksAgainst {
+    /// The baseline.
+    pub baseline: String,
+    /// Tasks that both have a result of.
+    pub tasks: usize,
+    /// Tasks whose mean score is higher than the baseline's.
+    pub won: usize,
+    /// Tasks whose mean score is lower.
+    pub lost: usize,
+    /// Two-sided p value of the exact sign test over won and lost (McNemar's); `None` where there are neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The upper end of Wilson's 95 % interval of the share of such tasks that are lost.
+    pub lost_at_most: f64,
+    /// Share of the baseline's bill that is saved on these tasks; `None` where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<f64>,
+}
+
+impl TasksSolved {
+    /// The strategies of these runs, those that solve most first, among equals the cheapest. The baseline is `none`
+    /// where it ran, else the first strategy.
+    pub(crate) fn of(runs: &[TaskRun<'_>]) -> Vec<Self> {
+        let mut by_strategy: BTreeMap<&str, BTreeMap<&str, Vec<&TaskRun<'_>>>> = BTreeMap::new();
+        for run in runs {
+            let tasks = by_strategy.entry(run.strategy).or_default();
+            tasks.entry(run.task).or_default().push(run);
+        }
+        let first = runs.first().map_or("", |run| run.strategy);
+        let baseline = if by_strategy.contains_key("none") {
+            "none"
+        } else {
+            first
+        };
+        let of_baseline = by_strategy.get(baseline).cloned().unwrap_or_default();
+        let mut all: Vec<Self> = by_strategy
+            .iter()
+            .map(|(strategy, tasks)| Self {
+                strategy: (*strategy).to_owned(),
+                tasks: tasks.len(),
+                solved: tasks.values().map(|runs| score(runs)).sum(),
+                dollars: dollars(tasks.values().flatten()),
+                against: (*strategy != baseline)
+                    .then(|| TasksAgainst::of(baseline, &of_baseline, tasks)),
+            })
+            .collect();
+        all.sort_by(|left, right| {
+            let share = |it: &Self| it.solved / it.tasks as f64;
+            let dollars = |it: &Self| it.dollars.map_or(u64::MAX, |it| it.0);
+            let by_share = share(right).total_cmp(&share(left));
+            by_share.then(dollars(left).cmp(&dollars(right)))
+        });
+        all
+    }
+
+    /// One line on it.
+    pub(super) fn line(&self) -> Line {
+        let name = short_name(&self.strategy);
+        let (solved, tasks) = (self.solved, self.tasks);
+        let solved = if solved.fract() == 0.0 {
+            format!("{solved:.0}")
+        } else {
+            format!("{solved:.1}")
+        };
+        let mut text = format!("{name}: {solved} of {tasks} tasks solved");
+        let bill = self.dollars.map(|dollars| format!(", billed {dollars}"));
+        let Some(against) = &self.against else {
+            text += &bill.unwrap_or_default();
+            return Line {
+                label: "tasks",
+                text,
+            };
+        };
+        let baseline = short_name(&against.baseline);
+        let (won, lost) = (against.won, against.lost);
+        text += &format!("; against {baseline} {won} won, {lost} lost");
+        if let Some(p) = against.p {
+            let p = if p < 0.01 { "p < 0.01".to_owned() } else { format!("p {p:.2}") };
+            text += &format!(" ({p})");
+        }
+        match against.saved {
+            Some(saved) if saved >= 0.0 => {
+                text += &format!(", {:.0} % of its bill saved", saved * 100.0);
+            }
+            Some(saved) => text += &format!(", {:.1} times its bill", 1.0 - saved),
+            None => {}
+        }
+        let most = against.lost_at_most * 100.0;
+        text += &format!(". Share lost: at most {most:.0} % (95 %)");
+        let label = if against.is_shown() { "use" } else { "tasks" };
+        Line { label, text }
+    }
+}
+
+impl TasksAgainst {
+    fn of(
+        baseline: &str,
+        theirs: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
+        own: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
+    ) -> Self {
+        let pairs: Vec<_> = own
+            .iter()
+            .filter_map(|(task, runs)| Some((theirs.get(task)?, runs)))
+            .collect();
+        let count = |is_meant: fn(f64) -> bool| {
+            let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
+            differences.filter(|it| is_meant(*it)).count()
+        };
+        let (won, lost) = (count(|it| it > 0.0), count(|it| it < 0.0));
+        let tasks = pairs.len();
+        let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
+        let bill = dollars(pairs.iter().flat_map(|(old, _)| *old));
+        let own_bill = dollars(pairs.iter().flat_map(|(_, new)| *new));
+        Self {
+            baseline: baseline.to_owned(),
+            tasks,
+            won,
+            lost,
+            p: (won + lost > 0).then(|| sign_test(won, lost)),
+            lost_at_most: share.map_or(1.0, |it| it.upper_bound),
+            saved: bill
+                .zip(own_bill)
+                .and_then(|(old, new)| (old.0 > 0).then(|| 1.0 - new.0 as f64 / old.0 as f64)),
+        }
+    }
+
+    /// Whether it is shown to lose no more tasks than the margin, and saves something.
+    fn is_shown(&self) -> bool {
+        self.lost_at_most <= MARGIN && self.saved.is_some_and(|saved| saved > 0.0)
+    }
+}
+
+/// The mean score of the repeats of a task.
+fn score(runs: &[&TaskRun<'_>]) -> f64 {
+    runs.iter().map(|run| run.score).sum::<f64>() / runs.len() as f64
+}
+
+fn dollars<'a>(runs: impl IntoIterator<Item = &'a &'a TaskRun<'a>>) -> Option<Usd> {
+    let mut runs = runs.into_iter();
+    runs.try_fold(Usd(0), |sum, run| {
+        Some(Usd(sum.0.saturating_add(run.dollars?.0)))
+    })
+}
+
+/// The two-sided p value of as uneven a split of fair coin flips.
+fn sign_test(won: usize, lost: usize) -> f64 {
+    let (n, fewer) = (won + lost, won.min(lost));
+    // The logarithm of n over k, step by step.
+    let mut log_ways = 0.0_f64;
+    let mut tail = 0.0;
+    for k in 0..=fewer {
+        tail += (log_ways - n as f64 * std::f64::consts::LN_2).exp();
+        log_ways += ((n - k) as f64).ln() - ((k + 1) as f64).ln();
+    }
+    (2.0 * tail).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_test_agrees_with_scipy() {
+        // scipy.stats.binomtest(min(won, lost), won + lost).pvalue
+        for (won, lost, p) in [
+            (0, 4, 0.125),
+            (4, 0, 0.125),
+            (3, 3, 1.0),
+            (2, 10, 0.038_574_218_75),
+            (0, 14, 0.000_122_070_312_5),
+        ] {
+            assert!((sign_test(won, lost) - p).abs() < 1e-9, "{won} {lost}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_paired_and_repeats_averaged() {
+        let run = |task, strategy, score, dollars| TaskRun {
+            task,
+            strategy,
+            score,
+            dollars: Some(Usd(dollars)),
+        };
+        let runs = [
+            run("a", "none", 1.0, 100),
+            run("b", "none", 1.0, 100),
+            run("c", "none", 0.0, 100),
+            run("a", "codex", 1.0, 40),
+            run("a", "codex", 0.0, 40),
+            run("b", "codex", 1.0, 40),
+            run("d", "codex", 1.0, 40),
+        ];
+        let found = TasksSolved::of(&runs);
+        let names: Vec<&str> = found.iter().map(|it| &*it.strategy).collect();
+        assert_eq!(names, ["codex", "none"]);
+        let codex = &found[0];
+        assert_eq!((codex.tasks, codex.solved), (3, 2.5));
+        let against = codex.against.as_ref().unwrap();
+        assert_eq!((against.tasks, against.won, against.lost), (2, 0, 1));
+        assert_eq!(against.saved, Some(1.0 - 120.0 / 200.0));
+        assert!(!against.is_shown());
+        assert_eq!(
+            codex.line().text,
+            "codex: 2.5 of 3 tasks solved; against none 0 won, 1 lost (p 1.00), 40 % of its bill saved. Share lost: at \
+             most 91 % (95 %)"
+        );
+    }
+}
