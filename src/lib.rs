@@ -121,9 +121,9 @@ pub mod replay;
 #[doc(hidden)]
 pub mod check;
 #[doc(hidden)]
-pub mod runner;
-#[doc(hidden)]
 pub mod live;
+#[doc(hidden)]
+pub mod runner;
 #[doc(hidden)]
 pub mod compare;
 pub mod report;

@@ -18,6 +18,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::model::overflow;
 use crate::session::import::request::{self, Request};
 use crate::session::wire::stream::Api;
 use crate::units::{ContentHash, Timestamp};
@@ -152,7 +153,7 @@ impl Live {
                 }
                 Event::Refused { ticket } => {
                     if let Some((api, body, _)) = bodies.get(ticket) {
-                        drop(self.refused(*ticket, *api, body));
+                        drop(self.shorten(*ticket, *api, body));
                     }
                 }
                 Event::Answer {
@@ -345,8 +346,20 @@ impl Live {
         }
     }
 
-    /// The provider refused the prompt of a call as too long: the body to send instead, if there is a shorter one.
-    pub fn refused(&self, ticket: Ticket, api: Api, body: &str) -> Option<String> {
+    /// The provider refused the request of a call, with this status and these words: the body to send instead, where it
+    /// says that the prompt is too long and there is a shorter one.
+    pub fn refused(
+        &self,
+        ticket: Ticket,
+        api: Api,
+        body: &str,
+        (status, said): (u16, &str),
+    ) -> Option<String> {
+        overflow::refusal(status, said)?;
+        self.shorten(ticket, api, body)
+    }
+
+    fn shorten(&self, ticket: Ticket, api: Api, body: &str) -> Option<String> {
         let request = request::read(api, body).ok()?;
         let conversation = lock(&self.table)
             .conversations

@@ -12,7 +12,7 @@ use crate::session::wire::stream::Api;
 use crate::session::wire::{
     RuleSet, anthropic_json, openai::openai_json, responses::responses_json,
 };
-use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source};
+use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source, Tag};
 use crate::tokens::Size;
 use crate::units::{ContentHash, Timestamp};
 
@@ -134,6 +134,11 @@ impl Conversation {
         for (index, turn) in turns.iter().enumerate().skip(known) {
             let is_answer = index == known && turn.message.role() == Role::Assistant;
             let mut message = (*turn.message).clone();
+            if !is_answer && known > 0 && message.role() == Role::Assistant {
+                // It is history, and no answer to a call of this conversation.
+                let tags: Vec<Tag> = message.tags.iter().chain([Tag::Synthetic]).collect();
+                message = message.with_tags(tags);
+            }
             message.timestamp = match answered {
                 Some((time, usage)) if is_answer => {
                     message.usage = usage;

@@ -99,7 +99,7 @@ fn finished(
             longest = Some((calls, at));
         }
     }
-    let mut conversation = lock(&conversations[longest?.1]);
+    let mut conversation = lock(&conversations[longest.filter(|_| measured.calls > 0)?.1]);
     if conversation.state.is_none()
         && let Ok(state) = conversation.work().run()
     {

@@ -8,7 +8,6 @@ use hyper::{StatusCode, Uri};
 
 use super::pass::Refusal;
 use crate::live::{CellName, Live, Ticket};
-use crate::model::overflow;
 use crate::session::wire::stream::Api;
 use crate::units::{Timestamp, is_valid_id};
 
@@ -130,13 +129,16 @@ impl Relayed {
 
     /// A shorter body, where the provider refused the last one as too long and the strategy has one.
     pub(super) async fn again(&mut self, status: StatusCode, said: &[u8]) -> Option<Bytes> {
-        overflow::refusal(status.as_u16(), &String::from_utf8_lossy(said))?;
+        let said = String::from_utf8_lossy(said).into_owned();
         if self.recoveries == MOST_RECOVERIES {
             return None;
         }
         self.recoveries += 1;
         let own = self.clone();
-        let work = move || own.front.live.refused(own.ticket, own.api, &own.body);
+        let work = move || {
+            let live = &own.front.live;
+            live.refused(own.ticket, own.api, &own.body, (status.as_u16(), &said))
+        };
         let shorter = tokio::task::spawn_blocking(work).await.ok()?;
         shorter.map(Bytes::from)
     }

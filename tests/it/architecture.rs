@@ -81,10 +81,17 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "live",
+        &[
+            "units", "window", "tokens", "session", "context", "bill", "model", "step", "strategy",
+            "replay",
+        ],
+    ),
+    (
         "runner",
         &[
             "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
-            "model", "step", "strategy", "probe", "scenario", "record", "replay",
+            "model", "step", "strategy", "probe", "scenario", "record", "replay", "live",
         ],
     ),
     (
@@ -99,13 +106,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "units", "window", "model", "probe", "record", "metric", "stats", "compare",
         ],
     ),
-    ("proxy", &["units", "session"]),
+    ("proxy", &["units", "session", "live"]),
     (
         "cli",
         &[
             "units", "settings", "window", "tokens", "session", "patterns", "context", "bill",
             "model", "step", "strategy", "probe", "scenario", "record", "metric", "replay",
-            "check", "runner", "stats", "compare", "report", "proxy",
+            "check", "live", "runner", "stats", "compare", "report", "proxy",
         ],
     ),
 ];

@@ -11,6 +11,7 @@ mod answer;
 mod architecture;
 mod ci;
 mod cli;
+mod closed_loop;
 mod compare;
 mod context_pressure;
 mod conditions;

@@ -90,6 +90,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         probe_texts: Vec::new(),
         moments: Vec::new(),
         recovery: None,
+        live: None,
     }
 }
 

@@ -13,6 +13,8 @@ use proctor::session::{ContentBlock, Session, import};
 use proctor::units::Timestamp;
 use serde_json::{Value, json};
 
+mod front;
+
 const KEY: &str = "key-that-is-nobodys-business";
 
 /// What the server of the API answers: pieces, with a pause before each.
@@ -121,7 +123,7 @@ fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> Outcome {
     let (kept, stop) = (Kept::default(), Arc::new(AtomicBool::new(false)));
     let serving = {
         let (kept, stop) = (kept.clone(), stop.clone());
-        std::thread::spawn(move || proxy.serve(kept, || Timestamp(0), &stop).map(drop))
+        std::thread::spawn(move || proxy.serve(kept, None, || Timestamp(0), &stop).map(drop))
     };
     clients(address);
     stop.store(true, Ordering::SeqCst);

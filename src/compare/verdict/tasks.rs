@@ -118,7 +118,11 @@ impl TasksSolved {
         let (won, lost) = (against.won, against.lost);
         text += &format!("; against {baseline} {won} won, {lost} lost");
         if let Some(p) = against.p {
-            let p = if p < 0.01 { "p < 0.01".to_owned() } else { format!("p {p:.2}") };
+            let p = if p < 0.01 {
+                "p < 0.01".to_owned()
+            } else {
+                format!("p {p:.2}")
+            };
             text += &format!(" ({p})");
         }
         match against.saved {

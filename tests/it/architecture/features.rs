@@ -142,7 +142,7 @@ const FEATURES: &[Feature] = &[
             (
                 "report/headline",
                 "accuracy action_support completion cost_savings cost_savings_edge fired strategy_calls \
-                 survival token_savings",
+                 survival tasks_solved token_savings",
             ),
             // What the screen can be sorted by.
             (

@@ -1,0 +1,225 @@
+//! Each API, and what happens where a strategy is of no use.
+
+use super::*;
+use proctor::live::Skip;
+use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
+
+/// An agent's items for a number of tool calls, each with a long result.
+fn items(api: Api, calls: usize) -> Vec<Value> {
+    let long = "a line of the result\n".repeat(40);
+    let mut items = Vec::new();
+    if api == Api::ChatCompletions {
+        items.push(json!({"role": "system", "content": "You are an agent."}));
+    }
+    items.push(match api {
+        Api::Responses => json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}),
+        _ => json!({"role": "user", "content": "go", "name": "ann"}),
+    });
+    for call in 0..calls {
+        let (id, text) = (format!("c{call}"), format!("{call}: {long}"));
+        items.extend(match api {
+            Api::Responses => vec![
+                json!({"type": "reasoning", "id": format!("rs{call}"), "summary": [], "encrypted_content": "x"}),
+                json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}", "status": "completed"}),
+                json!({"type": "function_call_output", "call_id": id, "output": text}),
+            ],
+            Api::ChatCompletions => vec![
+                json!({"role": "assistant", "content": null, "tool_calls": [
+                    {"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}}]}),
+                json!({"role": "tool", "tool_call_id": id, "content": text}),
+            ],
+            _ => vec![
+                json!({"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "tool_use", "id": id, "name": "read", "input": {}}]}),
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text,
+                    "cache_control": {"type": "ephemeral"}}]}),
+            ],
+        });
+    }
+    items
+}
+
+fn body(api: Api, items: &[Value]) -> String {
+    let key = if api == Api::Responses {
+        "input"
+    } else {
+        "messages"
+    };
+    let tools = json!([{"name": "read", "odd": true}]);
+    // Blanks and keys of nobody's knowledge are the agent's business.
+    format!(
+        "{{ \"tools\": {tools},\n  \"{key}\": {}, \"unknown\" : 1.50 }}",
+        json!(items)
+    )
+}
+
+/// Lets an agent make calls under a strategy; the items that were sent at the last, and what of the body is around them.
+fn last_sent(live: &Live, api: Api, strategy: usize, calls: usize) -> (Vec<Value>, String) {
+    let cell = CellName {
+        strategy,
+        ..CellName::default()
+    };
+    let mut last = None;
+    for call in 0..=calls {
+        let own = body(api, &items(api, call));
+        let sent = live.send(&cell, api, &own, Timestamp(call as i64));
+        live.answered(sent.ticket.unwrap(), None, Timestamp(call as i64));
+        last = Some(sent.body.unwrap_or(own));
+    }
+    let text = last.unwrap();
+    let read: Value = serde_json::from_str(&text).unwrap();
+    let key = if api == Api::Responses {
+        "input"
+    } else {
+        "messages"
+    };
+    let items = read[key].as_array().unwrap().clone();
+    let own = body(api, &[]);
+    let (before, after) = own.split_once("[]").unwrap();
+    assert!(text.starts_with(before) && text.ends_with(after), "{text}");
+    (items, text)
+}
+
+#[test]
+fn every_api_keeps_what_is_not_cleared_as_it_came() {
+    for api in [Api::Messages, Api::ChatCompletions, Api::Responses] {
+        let (live, _) = front(None);
+        let own = items(api, 12);
+        let (sent, _) = last_sent(&live, api, 1, 12);
+        assert_eq!(sent.len(), own.len(), "{api:?}");
+        let changed: Vec<usize> = (0..own.len()).filter(|at| sent[*at] != own[*at]).collect();
+        // Results that are older than the last two are cleared, and nothing else is.
+        assert_eq!(changed.len(), 10, "{api:?}");
+        for at in changed {
+            let text = sent[at].to_string();
+            assert!(
+                text.len() < 200 && text.contains(&format!("c{}", text_of(&own[at]))),
+                "{text}"
+            );
+        }
+        assert_eq!(live.untouched(), BTreeMap::new());
+    }
+}
+
+/// The number of a result.
+fn text_of(item: &Value) -> String {
+    let text = item.to_string();
+    let at = text.find(": a line").unwrap();
+    let digits = text[..at].chars().rev().take_while(char::is_ascii_digit);
+    digits.collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+#[test]
+fn every_api_takes_a_summary() {
+    for api in [Api::Messages, Api::ChatCompletions, Api::Responses] {
+        let (live, _) = front(None);
+        let (sent, text) = last_sent(&live, api, 2, 24);
+        assert!(sent.len() < items(api, 24).len() / 2, "{api:?}");
+        assert!(text.len() < body(api, &items(api, 24)).len() / 2, "{api:?}");
+        let finished = live.finished();
+        assert_eq!(finished.len(), 0, "nothing was answered");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_passed_on_and_counted() {
+    let (live, _) = front(None);
+    let cell = CellName::default();
+    let kept = json!({"previous_response_id": "r1", "input": [{"role": "user", "content": "go"}]});
+    let reference = json!({"input": [{"type": "item_reference", "id": "i1"}]});
+    for (api, body) in [
+        (Api::Responses, kept.to_string()),
+        (Api::Responses, reference.to_string()),
+        (Api::Responses, json!({"input": "go"}).to_string()),
+        (Api::Messages, "[1, 2".to_owned()),
+        (Api::GenerateContent, json!({"contents": []}).to_string()),
+    ] {
+        let sent = live.send(&cell, api, &body, Timestamp(0));
+        assert_eq!((sent.body, sent.ticket), (None, None), "{body}");
+    }
+    let untouched = live.untouched();
+    let counts: Vec<u64> = untouched.values().copied().collect();
+    assert_eq!(counts, [2, 3], "{untouched:?}");
+}
+
+/// A model that takes its time.
+#[derive(Debug)]
+struct Slow(Duration);
+
+impl Model for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn kind(&self) -> ModelKind {
+        ModelKind::Live
+    }
+
+    fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
+        std::thread::sleep(self.0);
+        Err(CallFailure::Timeout)
+    }
+}
+
+#[test]
+fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
+    let log = Bytes::default();
+    let make = |patience| {
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let setting = Setting {
+            spec: spec("codex"),
+            window: Window::new(WINDOW),
+            sizes: Sizes::Counted,
+            summariser: Arc::new(Slow(Duration::from_secs(2))),
+            counts,
+        };
+        Live::new(vec![setting], Duration::from_millis(patience))
+    };
+    let live = make(200);
+    live.keep(Log::new(log.clone()));
+    let calls = 20;
+    for call in 0..=calls {
+        let own = body(Api::Messages, &items(Api::Messages, call));
+        let sent = live.send(
+            &CellName::default(),
+            Api::Messages,
+            &own,
+            Timestamp(call as i64),
+        );
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 300 * (call + 1)}});
+        live.answered(
+            sent.ticket.unwrap(),
+            Some(&answer.to_string()),
+            Timestamp(call as i64),
+        );
+    }
+    let late = log
+        .events()
+        .iter()
+        .filter(|event| {
+            matches!(
+                event,
+                Event::Sent {
+                    skipped: Some(Skip::Late),
+                    ..
+                }
+            )
+        })
+        .count();
+    assert!(late > 0);
+    let finished = live.finished();
+    let [cell] = &finished[..] else {
+        panic!("{finished:?}")
+    };
+    assert_eq!(cell.measured.skipped.values().sum::<u64>(), late as u64);
+    assert_eq!(
+        (cell.measured.calls, cell.measured.billed.prompt()),
+        (
+            calls + 1,
+            Tokens((0..=calls).map(|call| 300 * (call as u64 + 1)).sum())
+        )
+    );
+    // Nobody waits for a log, and it says which calls were late.
+    assert_eq!(make(1).restore(&log.events()), []);
+}

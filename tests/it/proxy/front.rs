@@ -1,0 +1,156 @@
+//! The proxy with strategies in it.
+
+use proctor::live::{Live, Setting};
+use proctor::model::offline::Offline;
+use proctor::proxy::Front;
+use proctor::record::Sizes;
+use proctor::settings::Place;
+use proctor::strategy::StrategySpec;
+use proctor::strategy::trigger::Trigger;
+use proctor::tokens::{CharsPer4, CountedTexts};
+use proctor::units::Tokens;
+use proctor::window::Window;
+
+use super::*;
+
+/// Strategies in front of an API that refuses prompts of more bytes than this; the bodies that it answered.
+fn through_front(
+    names: &[&str],
+    limit: usize,
+    clients: impl FnOnce(SocketAddr),
+) -> (Arc<Front>, Vec<String>) {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let settings = names.iter().map(|name| Setting {
+        spec: StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn).unwrap(),
+        window: Window::new(Tokens(3_000)),
+        sizes: Sizes::Counted,
+        summariser: Arc::new(Offline::new(counts.clone())),
+        counts: counts.clone(),
+    });
+    let front = Arc::new(Front {
+        live: Live::new(settings.collect(), Duration::from_secs(60)),
+        strategies: names.iter().map(|name| (*name).to_owned()).collect(),
+    });
+    let answered = Arc::new(Mutex::new(Vec::new()));
+    let upstream = {
+        let answered = answered.clone();
+        api(Arc::new(move |request| {
+            let (head, body) = request.split_once("\r\n\r\n").unwrap();
+            assert!(!head.contains("x-proctor"), "{head}");
+            assert!(head.starts_with("POST /v1/messages "), "{head}");
+            if body.len() > limit {
+                let text = format!(
+                    "prompt is too long: {} tokens > {limit} maximum",
+                    body.len()
+                );
+                let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}});
+                let error = error.to_string();
+                return vec![
+                    format!(
+                        "HTTP/1.1 400 Bad Request\r\ncontent-length: {}\r\n\r\n{error}",
+                        error.len()
+                    )
+                    .into_bytes(),
+                ];
+            }
+            answered.lock().unwrap().push(body.to_owned());
+            let stream = events("all is well");
+            vec![STREAM.as_bytes().to_vec(), chunk(&stream), chunk("")]
+        }))
+    };
+    let proxy = Proxy::bind(
+        "127.0.0.1:0".parse().unwrap(),
+        &format!("http://{upstream}"),
+    )
+    .unwrap();
+    let (address, stop) = (proxy.address(), Arc::new(AtomicBool::new(false)));
+    let serving = {
+        let (front, stop) = (front.clone(), stop.clone());
+        std::thread::spawn(move || {
+            proxy
+                .serve(Kept::default(), Some(front), || Timestamp(7), &stop)
+                .map(drop)
+        })
+    };
+    clients(address);
+    stop.store(true, Ordering::SeqCst);
+    serving.join().unwrap().unwrap();
+    let answered = answered.lock().unwrap().clone();
+    (front, answered)
+}
+
+fn conversation(calls: usize) -> String {
+    let mut messages =
+        vec![json!({"role": "user", "content": "Find the mistake in the parser, please."})];
+    for call in 0..calls {
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": format!("t{call}"), "name": "read", "input": {}}]}));
+        let text = format!("{call} {}", "words of a file\n".repeat(60));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("t{call}"), "content": text}]}));
+    }
+    json!({"model": "m", "stream": true, "messages": messages}).to_string()
+}
+
+#[test]
+fn a_prompt_that_is_refused_is_shortened_and_sent_again() {
+    let limit = 12_000;
+    let (front, answered) = through_front(&["none", "claude-code-reactive-only"], limit, |proxy| {
+        for calls in 0..20 {
+            let body = conversation(calls);
+            let answer = ask(
+                proxy,
+                &post("/t/fix/s/claude-code-reactive-only/r/2/v1/messages", &body),
+            );
+            assert!(answer.starts_with("HTTP/1.1 200"), "{calls}: {answer}");
+            assert_eq!(unchunked(&answer), events("all is well"));
+            // Under `none` the agent is told what the provider says.
+            let told = ask(proxy, &post("/t/fix/s/0/v1/messages", &body));
+            let is_refused = body.len() > limit;
+            assert_eq!(told.starts_with("HTTP/1.1 400"), is_refused, "{told}");
+            assert_eq!(told.contains("prompt is too long"), is_refused);
+        }
+    });
+    assert!(answered.iter().all(|body| body.len() <= limit));
+    let finished = front.live.finished();
+    let measured: Vec<_> = finished
+        .iter()
+        .map(|it| (it.cell.strategy, it.cell.repeat, it.measured.calls))
+        .collect();
+    assert_eq!(measured[0], (1, 2, 20));
+    assert!(!finished[0].measured.refused.is_empty());
+    assert!(measured[1].2 < 20);
+}
+
+#[test]
+fn paths_and_headers_say_what_a_request_belongs_to() {
+    let (front, _) = through_front(&["none", "codex"], usize::MAX, |proxy| {
+        let body = conversation(1);
+        for (path, headers, status) in [
+            ("/v1/messages", "", "200"),
+            ("/s/codex/t/one/v1/messages", "", "200"),
+            (
+                "/v1/messages",
+                "x-proctor-task: two\r\nx-proctor-strategy: 1\r\nx-proctor-repeat: 3\r\n",
+                "200",
+            ),
+            ("/t/..%2f/v1/messages", "", "400"),
+            ("/t/One/v1/messages", "", "400"),
+            ("/s/2/v1/messages", "", "400"),
+            ("/s/other/v1/messages", "", "400"),
+            ("/r/first/v1/messages", "", "400"),
+        ] {
+            let request =
+                post(path, &body).replacen("content-type", &format!("{headers}content-type"), 1);
+            let answer = ask(proxy, &request);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{path}: {answer}"
+            );
+        }
+    });
+    let finished = front.live.finished();
+    let cells = finished
+        .iter()
+        .map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
+    let cells: Vec<_> = cells.collect();
+    assert_eq!(cells, [("live-0001", 0, 0), ("one", 1, 0), ("two", 1, 3)]);
+}
