@@ -99,6 +99,19 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "live",
+        &[
+            (
+                "proctor live --strategy none --strategy codex --upstream https://api.anthropic.com --listen 127.0.0.1:8787",
+                "then run the agent at http://127.0.0.1:8787/t/TASK/s/1",
+            ),
+            (
+                "proctor live --strategy none --strategy codex --check",
+                "whether the log gives the same contexts again",
+            ),
+        ],
+    ),
+    (
         "record",
         &[(
             "proctor record --upstream https://api.anthropic.com -o recordings",

@@ -17,6 +17,7 @@ use super::report;
                   of its own, without a strategy the first one is used. Keys pass through and are never written. Ctrl-C \
                   ends it and writes the run."
 )]
+#[command(mut_args(without_recordings))]
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "Strategies")]
     inputs: Inputs,
@@ -48,6 +49,19 @@ pub(super) struct Args {
     printed: report::Printed,
     #[command(flatten)]
     output: report::Output,
+}
+
+/// Leaves out of the help what has no meaning while agents run.
+fn without_recordings(arg: clap::Arg) -> clap::Arg {
+    match arg.get_id().as_str() {
+        "named" => arg
+            .value_name("SCENARIO")
+            .help("Scenario file with the strategies, the window and the models"),
+        "session" | "no_side_chains" | "repeats" | "seed" | "token_limit" | "time_limit" => {
+            arg.hide(true)
+        }
+        _ => arg,
+    }
 }
 
 fn seconds(typed: &str) -> Result<f64, String> {
@@ -88,7 +102,7 @@ mod with_http {
     use crate::record::journal::Run;
     use crate::report::Report;
     use crate::runner::RunModels;
-    use crate::runner::live_run::{self, TaskOutcome};
+    use crate::runner::live_run::{self, LiveRunError, TaskOutcome};
     use crate::scenario::Scenario;
     use crate::units::Timestamp;
 
@@ -104,10 +118,13 @@ mod with_http {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
+        if !typed.session.is_empty() || typed.repeats.is_some() || args.models.has_limits() {
+            let problem = "`--session`, `--repeats`, `--token-limit` and `--time-limit` say nothing here: agents run as often as they are started";
+            return stop(Exit::Usage, problem);
+        }
         args.output.check()?;
         let mut scenario = args.inputs.read()?;
         "live".clone_into(&mut scenario.name);
-        args.models.limit(&mut scenario);
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);
         let (held, events) = Loop::open(scenario, &connected, timeout, &args.out)?;
@@ -199,7 +216,10 @@ mod with_http {
             timeout: Duration,
             folder: &Path,
         ) -> anyhow::Result<(Self, Vec<Event>)> {
-            let settings = live_run::settings(&scenario, models)?;
+            let settings = live_run::settings(&scenario, models).map_err(|error| match error {
+                LiveRunError::Plan(error) => anyhow::Error::from(error),
+                other => CliError::new(Exit::Usage, other.to_string()).into(),
+            })?;
             let strategies = scenario.strategies.iter();
             let strategies = strategies.map(|spec| spec.name().to_owned()).collect();
             make_folder(folder)?;

@@ -85,6 +85,12 @@ pub(super) struct ModelOptions {
 }
 
 impl ModelOptions {
+    /// Whether a limit is set.
+    #[cfg(feature = "http")]
+    pub(super) fn has_limits(&self) -> bool {
+        self.token_limit.is_some() || self.time_limit.is_some()
+    }
+
     /// Lays the limits over those of the scenario.
     pub(super) fn limit(&self, scenario: &mut Scenario) {
         let budget = &mut scenario.models.budget;
