@@ -70,6 +70,7 @@ mod summarize;
 mod support;
 mod survivors;
 mod synthetic;
+mod tasks;
 mod tokens;
 #[cfg(feature = "http")]
 mod trusted;
