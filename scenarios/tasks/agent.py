@@ -18,7 +18,8 @@ SYSTEM = """You are a programmer who works in a repository with the tools bash, 
 Commands run in the folder of the repository. Work step by step, run the tests of the repository,
 and answer without a tool call once the work is done."""
 TOOLS = {
-    "bash": ("Runs a shell command and returns its output.", {"command": "The command"}),
+    "bash": ("Runs a shell command, returns its output, and ends what it left in the background.",
+             {"command": "The command"}),
     "read": ("Returns the text of a file.", {"path": "Path below the repository"}),
     "edit": (
         "Replaces the one occurrence of a text in a file. An empty old text writes the whole file.",
@@ -132,7 +133,10 @@ class Tools:
         # Commands get no key. Bytecode would outlive an edit that keeps a file's size.
         self.environment = {
             "PATH": os.environ.get("PATH", os.defpath), "HOME": self.folder, "LC_ALL": "C.UTF-8",
-            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"}
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+        for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
 
     def run(self, name, given):
         if name not in TOOLS:
@@ -169,16 +173,18 @@ class Tools:
 
         reader = threading.Thread(target=collect, daemon=True)
         reader.start()
-        reader.join(SECONDS_PER_COMMAND)
-        late = reader.is_alive()
         try:
-            os.killpg(process.pid, signal.SIGKILL) if late else None
-        except ProcessLookupError:
-            pass
+            reader.join(SECONDS_PER_COMMAND)
+            late = reader.is_alive()
+            code = None if late else process.wait()
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         text = b"".join(chunks).decode("utf-8", "replace")
         if late:
             return text + "\n[stopped after %d seconds]" % SECONDS_PER_COMMAND
-        code = process.wait()
         return text + ("\n[exit code %d]" % code if code else "") or "[no output]"
 
     def inside(self, path):
@@ -232,6 +238,8 @@ def main():
     parser.add_argument("--shell", default="sh -c", help="what runs a command, its last argument")
     parser.add_argument("--max-calls", type=int, default=120)
     options = parser.parse_args()
+    # Ends the command that is running, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     api = (OpenAI if options.api == "openai" else Anthropic)(options)
     tools = Tools(options.work, options.shell)
     base = options.url.rstrip("/")

@@ -247,11 +247,14 @@ def main():
     parser.add_argument("--window", type=int, help="refuse longer prompts, in tokens")
     parser.add_argument("--keep-ends", type=int, help="see only so many first and last messages")
     parser.add_argument("--keep-results", type=int, help="see only so many tool results, the last")
+    parser.add_argument("--until-eof", action="store_true", help="end with standard input")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     server.daemon_threads = True
     server.policy = Policy(load(options.tasks), options)
     print("listening at http://127.0.0.1:%d" % server.server_address[1], flush=True)
+    if options.until_eof:
+        threading.Thread(target=lambda: (sys.stdin.read(), server.shutdown()), daemon=True).start()
     try:
         server.serve_forever()
     except KeyboardInterrupt:
