@@ -61,6 +61,7 @@ mod score;
 mod sessions;
 mod strategies;
 mod sweep;
+mod tasks;
 mod template;
 mod validate;
 mod view;
@@ -93,6 +94,8 @@ enum Command {
     View(view::Args),
     /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
+    /// Run tasks for agents, and count those that are solved
+    Tasks(Box<tasks::Args>),
     /// List the sessions that agents left on this machine, the newest first
     Sessions(sessions::Args),
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
@@ -183,6 +186,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Tasks(args) => tasks::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),

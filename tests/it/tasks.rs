@@ -240,3 +240,147 @@ fn the_agent_stops_at_a_refusal_and_after_too_many_calls() {
         assert_eq!(stopped.status.code(), Some(4), "{stopped:?}");
     }
 }
+
+/// A small task, whose agent replaces a folder by a link that leads out of the repository.
+const OWN_TASK: &str = r#"
+about = "A link that leads out"
+prompt = "Write the word larch into `done`."
+goal = "Write"
+facts = [{ name = "word", pattern = "word (\\w+)" }]
+steps = [
+  { bash = "rm -r kept && ln -s .. kept && echo key: $ANTHROPIC_API_KEY >key" },
+  { edit = { path = "done", old = "", new = "{word}" } },
+  { read = "../prompt" },
+]
+[check]
+command = "test -f kept/check && test ! -L kept && test ! -e ../check && grep -qx key: key && grep -q larch done && test -z \"$ANTHROPIC_API_KEY\""
+[check.files]
+"kept/check" = "here"
+[files]
+"kept/file" = "text"
+"#;
+
+/// Runs `proctor tasks` on this task file in this folder, and returns its exit code, its errors and the outcomes.
+fn proctor_tasks(folder: &Path, task: &str, flags: &[&str]) -> (Option<i32>, String, Vec<Value>) {
+    fs::write(folder.join("own.toml"), task).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["tasks", "own.toml", "--force", "-o", "."])
+        .args(flags)
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("ANTHROPIC_API_KEY", "secret")
+        .output()
+        .unwrap();
+    let lines = fs::read_to_string(folder.join("outcomes.jsonl")).unwrap_or_default();
+    let outcomes = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), stderr, outcomes.collect())
+}
+
+#[test]
+fn foreign_commands_run_only_where_they_are_allowed() {
+    let folder = TempDir::new().unwrap();
+    let (code, stderr, outcomes) = proctor_tasks(folder.path(), OWN_TASK, &[]);
+    assert_eq!((code, outcomes.len()), (Some(2), 0), "{stderr}");
+    assert!(stderr.contains("--allow-shell"), "{stderr}");
+    if Policy::start(&[]).is_none() {
+        return;
+    }
+    let docker = folder.path().join("docker");
+    let script = "#!/bin/sh\necho \"$@\" >>\"${0%docker}calls\"\nwhile [ $1 != timeout ]; do\n\
+                  [ $1 = -v ] && cd \"${2%:/work}\"\nshift\ndone\nexec \"$@\"\n";
+    fs::write(&docker, script).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&docker, executable).unwrap();
+    for flags in [
+        &["--allow-shell"][..],
+        &["--container", "image:3", "--cuts", "70"],
+    ] {
+        let (code, stderr, outcomes) = proctor_tasks(folder.path(), OWN_TASK, flags);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(outcomes.iter().all(|it| it["score"] == 1), "{outcomes:?}");
+        let sessions: Vec<&Value> = outcomes.iter().map(|it| &it["session"]).collect();
+        let expected = ["own/none/1/0", "own/none/1/2"];
+        assert_eq!(sessions, expected[..flags.len().div_ceil(2)], "{stderr}");
+    }
+    let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
+    assert!(
+        calls.lines().all(|it| it.contains("--network none")),
+        "{calls}"
+    );
+    assert_eq!(calls.lines().count(), 2 + 2, "{calls}");
+}
+
+#[test]
+fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
+    for (agent, flags, score, end) in [
+        (
+            "grep -o larch \"$PROCTOR_PROMPT\" >done; echo key: >key",
+            "5",
+            1,
+            "ended",
+        ),
+        (
+            "test $OPENAI_BASE_URL = http://127.0.0.1:9/v1",
+            "5",
+            0,
+            "ended",
+        ),
+        ("echo no >&2; exit 4", "5", 0, "failed: no"),
+        ("sleep 60", "1", 0, "time limit"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let own = [
+            "--model",
+            "m",
+            "--upstream",
+            "http://127.0.0.1:9",
+            "--allow-shell",
+        ];
+        let flags = [&own[..], &["--agent-cmd", agent, "--timeout", flags]].concat();
+        let (code, stderr, outcomes) = proctor_tasks(folder.path(), OWN_TASK, &flags);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert_eq!(outcomes[0]["score"], score, "{agent}");
+        assert_eq!(outcomes[0]["end"], end, "{agent}");
+        assert_eq!(outcomes[0]["calls"], Value::Null, "{agent}");
+    }
+}
+
+#[test]
+fn a_command_ends_with_the_agent() {
+    if Policy::start(&[]).is_none() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let fifo = folder.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let command = format!(
+        "exec 3>{} && sleep 20 && echo late >&3 && echo",
+        fifo.display()
+    );
+    let task = OWN_TASK.replace("echo key:", &command);
+    // Ends when nobody can write to it any more.
+    let written = std::thread::spawn(|| fs::read_to_string(fifo).unwrap());
+    let flags = ["--allow-shell", "--timeout", "2"];
+    let (_, stderr, outcomes) = proctor_tasks(folder.path(), &task, &flags);
+    assert_eq!(outcomes[0]["end"], "time limit", "{stderr}");
+    assert_eq!(written.join().unwrap(), "");
+}
+
+#[test]
+fn the_task_of_the_guide_is_solved() {
+    if Policy::start(&[]).is_none() {
+        return;
+    }
+    let guide = include_str!("../../docs/tasks.md");
+    let (_, task) = guide.split_once("```toml\n").unwrap();
+    let (task, _) = task.split_once("```").unwrap();
+    let folder = TempDir::new().unwrap();
+    let (code, stderr, outcomes) = proctor_tasks(folder.path(), task, &["--allow-shell"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(outcomes[0]["score"], 1, "{outcomes:?}");
+}
