@@ -36,6 +36,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "tasks",
+        &[
+            ("proctor tasks --list", "the built-in tasks"),
+            (
+                "proctor tasks -o outcomes --cuts 25,50,75",
+                "all of them by the scripted model, and continuations",
+            ),
+            (
+                "proctor tasks mine.toml -o outcomes --model NAME --upstream URL --container python:3",
+                "a task of your own by a real model, in containers",
+            ),
+        ],
+    ),
+    (
         "sessions",
         &[
             ("proctor sessions", "what there is to replay"),

@@ -82,7 +82,7 @@ pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::run;
+pub(super) use with_http::{EVENTS, Loop, Passed, now, run};
 
 #[cfg(feature = "http")]
 mod with_http {
@@ -94,7 +94,7 @@ mod with_http {
     use std::time::Duration;
 
     use super::Args;
-    use crate::cli::report::print_as;
+    use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::run::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
     use crate::live::{Event, Live, Log as EventLog, read_log};
@@ -107,7 +107,7 @@ mod with_http {
     use crate::units::Timestamp;
 
     /// The file of the log.
-    const EVENTS: &str = "events.jsonl";
+    pub(crate) const EVENTS: &str = "events.jsonl";
 
     /// Set by the first Ctrl-C.
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -157,7 +157,8 @@ mod with_http {
         let log = proxy.serve(Passed::default(), Some(held.front.clone()), now, &STOP)?;
         log.say();
         let outcomes = args.outcomes.as_deref().map(outcomes).transpose()?;
-        let exit = held.end(&outcomes.unwrap_or_default(), args)?;
+        let shown = (args.json, &args.printed, &args.output);
+        let exit = held.end(&outcomes.unwrap_or_default(), shown)?;
         models::close(Some(&connected), false)?;
         Ok(exit)
     }
@@ -194,7 +195,7 @@ mod with_http {
         )
     }
 
-    fn now() -> Timestamp {
+    pub(crate) fn now() -> Timestamp {
         Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 
@@ -269,7 +270,7 @@ mod with_http {
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
-        pub(crate) fn write(&self, outcomes: &[TaskOutcome]) -> anyhow::Result<Option<PathBuf>> {
+        fn write(&self, outcomes: &[TaskOutcome]) -> anyhow::Result<Option<PathBuf>> {
             if let Some(error) = self.front.live.broken() {
                 say(&format!(
                     "warning: `{}` is not whole: {error}",
@@ -289,19 +290,24 @@ mod with_http {
             Ok(Some(folder))
         }
 
-        fn end(&self, outcomes: &[TaskOutcome], args: &Args) -> anyhow::Result<Exit> {
+        /// Writes the run, and prints its report.
+        pub(crate) fn end(
+            &self,
+            outcomes: &[TaskOutcome],
+            (is_json, printed, output): (bool, &Printed, &Output),
+        ) -> anyhow::Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
                 say("no call was answered: there is no run");
                 return Ok(Exit::NothingSelected);
             };
             let run = Run::read(&folder)?;
             let report = Report::of(&run.manifest, &run.cells);
-            if args.json {
+            if is_json {
                 print_as(&report, true)?;
             } else {
-                args.printed.print(&report, None)?;
+                printed.print(&report, None)?;
             }
-            let exit = args.output.write(&report)?;
+            let exit = output.write(&report)?;
             say(&format!(
                 "run `{}`: {} cells",
                 folder.display(),

@@ -71,6 +71,7 @@ mod summarize;
 mod support;
 mod survivors;
 mod synthetic;
+mod tasks;
 mod tokens;
 #[cfg(feature = "http")]
 mod trusted;

@@ -315,7 +315,7 @@ fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
 
 /// Ends everything that the program started and left.
 #[cfg(unix)]
-fn kill_group(child: &Child) {
+pub(crate) fn kill_group(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
@@ -324,7 +324,7 @@ fn kill_group(child: &Child) {
 }
 
 #[cfg(not(unix))]
-fn kill_group(_: &Child) {}
+pub(crate) fn kill_group(_: &Child) {}
 
 #[cfg(target_os = "linux")]
 fn limit_memory(child: &Child, bytes: u64) {
