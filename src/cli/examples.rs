@@ -40,11 +40,11 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("proctor tasks --list", "the built-in tasks"),
             (
-                "proctor tasks -o outcomes --cuts 25,50,75",
-                "all of them by the scripted model, and continuations",
+                "proctor tasks --strategies none,codex -o report.html",
+                "all of them by the scripted model, under two strategies",
             ),
             (
-                "proctor tasks mine.toml -o outcomes --model NAME --upstream URL --container python:3",
+                "proctor tasks mine.toml --model NAME --upstream URL --container python:3",
                 "a task of your own by a real model, in containers",
             ),
         ],

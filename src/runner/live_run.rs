@@ -100,6 +100,10 @@ pub fn write(
     folder: &Path,
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache).map_err(PlanError::from)?;
+    let mut scenario = scenario.clone();
+    let repeats = finished.iter().map(|it| it.cell.repeat + 1);
+    scenario.repeats = repeats.max().unwrap_or(1);
+    let scenario = &scenario;
     let mut plan = Plan {
         manifest: manifest_of(scenario, Vec::new(), &prices),
         sessions: Vec::new(),

@@ -265,7 +265,15 @@ fn proctor_tasks(folder: &Path, task: &str, flags: &[&str]) -> (Option<i32>, Str
     fs::write(folder.join("own.toml"), task).unwrap();
     let path = std::env::var("PATH").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
-        .args(["tasks", "own.toml", "--force", "-o", "."])
+        .args([
+            "tasks",
+            "own.toml",
+            "--force",
+            "--strategies",
+            "none",
+            "--out",
+            ".",
+        ])
         .args(flags)
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", folder.display()))
@@ -303,7 +311,7 @@ fn foreign_commands_run_only_where_they_are_allowed() {
         assert_eq!(code, Some(0), "{stderr}");
         assert!(outcomes.iter().all(|it| it["score"] == 1), "{outcomes:?}");
         let sessions: Vec<&Value> = outcomes.iter().map(|it| &it["session"]).collect();
-        let expected = ["own/none/1/0", "own/none/1/2"];
+        let expected = ["own/none/0/0", "own/none/0/2"];
         assert_eq!(sessions, expected[..flags.len().div_ceil(2)], "{stderr}");
     }
     let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
@@ -324,7 +332,7 @@ fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
             "ended",
         ),
         (
-            "test $OPENAI_BASE_URL = http://127.0.0.1:9/v1",
+            "case $OPENAI_BASE_URL in http://127.0.0.1:*/t/own/s/0/r/0/v1) ;; *) exit 1 ;; esac",
             "5",
             0,
             "ended",
@@ -383,4 +391,54 @@ fn the_task_of_the_guide_is_solved() {
     let (code, stderr, outcomes) = proctor_tasks(folder.path(), task, &["--allow-shell"]);
     assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(outcomes[0]["score"], 1, "{outcomes:?}");
+}
+
+#[test]
+fn strategies_are_told_apart_by_the_tasks_that_are_solved() {
+    if Policy::start(&[]).is_none() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args([
+            "tasks",
+            "rate-limiter",
+            "line-diff",
+            "--strategies",
+            "none,codex,observation-masking",
+        ])
+        .args(["--json", "--out"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tasks = report["verdict"]["tasks"].as_array().unwrap();
+    let solved = |name: &str| {
+        let row = tasks.iter().find(|it| it["strategy"] == name).unwrap();
+        (row["tasks"].as_u64(), row["solved"].as_f64())
+    };
+    assert_eq!(solved("none"), (Some(2), Some(2.0)), "{stderr}");
+    assert!(solved("codex").1 < Some(2.0), "{stderr}");
+    assert!(tasks.iter().all(|row| row["dollars"].as_u64() > Some(0)));
+    // The log gives the same contexts again.
+    let again = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["live", "--check", "--window", "16000", "--out"])
+        .arg(folder.path())
+        .args([
+            "--strategy",
+            "none",
+            "--strategy",
+            "codex",
+            "--strategy",
+            "observation-masking",
+        ])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&again.stdout);
+    assert!(
+        again.status.success() && told.contains(" are the same again, 0 are not"),
+        "{told}"
+    );
 }
