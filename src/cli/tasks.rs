@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::run::stop_on_interrupt;
-use super::{CliError, Exit, make_folder, read_text, refuse_existing, say, show, stop_with};
+use super::{CliError, Exit, make_folder, read_text, refuse_existing, say, show, stop, stop_with};
 use crate::session::wire::Provider;
 use crate::units::is_valid_id;
 
@@ -151,6 +151,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let runs = repeats.par_iter();
         runs.try_for_each(|(repeat, task)| run_task(args, &bench, (task, *repeat), &outcomes))
     })?;
+    let all_failed = outcomes.all_failed();
     let facts = outcomes.facts();
     show(
         args.json,
@@ -158,6 +159,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         facts,
         include_str!("text/tasks.txt"),
     )?;
+    if all_failed {
+        return stop(Exit::TooManyFailures, "every agent failed");
+    }
     Ok(if STOP.load(Ordering::Relaxed) {
         Exit::Interrupted
     } else {
@@ -335,6 +339,13 @@ impl Outcomes {
         written.map_err(|error| not_written(Path::new("outcomes.jsonl"), &error))?;
         kept.1.push(outcome);
         Ok(())
+    }
+
+    /// Whether there are outcomes, and all of agents that failed.
+    fn all_failed(&self) -> bool {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = kept.1.iter().map(|it| &it.end);
+        !kept.1.is_empty() && ends.all(|end| end.starts_with("failed"))
     }
 
     /// By strategy and cut: how many are solved, which are not, and the calls.

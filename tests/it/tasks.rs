@@ -253,7 +253,7 @@ steps = [
   { read = "../prompt" },
 ]
 [check]
-command = "test -f kept/check && test ! -L kept && test ! -e ../check && grep -qx key: key && grep -q larch done && test -z \"$ANTHROPIC_API_KEY\""
+command = "test -f kept/check && ls -ld ../.. | grep -q ^drwx------ && test ! -L kept && test ! -e ../check && grep -qx key: key && grep -q larch done && test -z \"$ANTHROPIC_API_KEY\""
 [check.files]
 "kept/check" = "here"
 [files]
@@ -316,7 +316,7 @@ fn foreign_commands_run_only_where_they_are_allowed() {
 
 #[test]
 fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
-    for (agent, flags, score, end) in [
+    for (agent, seconds, score, end) in [
         (
             "grep -o larch \"$PROCTOR_PROMPT\" >done; echo key: >key",
             "5",
@@ -340,9 +340,10 @@ fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
             "http://127.0.0.1:9",
             "--allow-shell",
         ];
-        let flags = [&own[..], &["--agent-cmd", agent, "--timeout", flags]].concat();
+        let flags = [&own[..], &["--agent-cmd", agent, "--timeout", seconds]].concat();
         let (code, stderr, outcomes) = proctor_tasks(folder.path(), OWN_TASK, &flags);
-        assert_eq!(code, Some(0), "{stderr}");
+        let failed = end.starts_with("failed");
+        assert_eq!(code, Some(if failed { 104 } else { 0 }), "{stderr}");
         assert_eq!(outcomes[0]["score"], score, "{agent}");
         assert_eq!(outcomes[0]["end"], end, "{agent}");
         assert_eq!(outcomes[0]["calls"], Value::Null, "{agent}");
