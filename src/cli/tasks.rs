@@ -209,6 +209,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         other => other,
     };
     models::close(Some(&models), false)?;
+    if outcomes.all_failed() {
+        return stop(Exit::TooManyFailures, "every agent failed");
+    }
     Ok(if STOP.load(Ordering::Relaxed) {
         Exit::Interrupted
     } else {
@@ -413,6 +416,13 @@ impl Outcomes {
             score: f64::from(outcome.score),
         });
         results.collect()
+    }
+
+    /// Whether there are outcomes, and all of agents that failed.
+    fn all_failed(&self) -> bool {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = kept.1.iter().map(|it| &it.end);
+        !kept.1.is_empty() && ends.all(|end| end.starts_with("failed"))
     }
 
     /// By strategy and cut: how many are solved, which are not, and the calls.

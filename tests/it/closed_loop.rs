@@ -322,7 +322,7 @@ fn acts() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Act)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Whatever agents do, the log gives the same contexts again; and each conversation, replayed as a session under
     /// what its strategy did and under the strategy itself, has the contexts that were sent.

@@ -253,7 +253,7 @@ steps = [
   { read = "../prompt" },
 ]
 [check]
-command = "test -f kept/check && test ! -L kept && test ! -e ../check && grep -qx key: key && grep -q larch done && test -z \"$ANTHROPIC_API_KEY\""
+command = "test -f kept/check && ls -ld ../.. | grep -q ^drwx------ && test ! -L kept && test ! -e ../check && grep -qx key: key && grep -q larch done && test -z \"$ANTHROPIC_API_KEY\""
 [check.files]
 "kept/check" = "here"
 [files]
@@ -324,7 +324,7 @@ fn foreign_commands_run_only_where_they_are_allowed() {
 
 #[test]
 fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
-    for (agent, flags, score, end) in [
+    for (agent, seconds, score, end) in [
         (
             "grep -o larch \"$PROCTOR_PROMPT\" >done; echo key: >key",
             "5",
@@ -348,9 +348,10 @@ fn an_agent_of_ones_own_finds_its_task_and_is_ended_in_time() {
             "http://127.0.0.1:9",
             "--allow-shell",
         ];
-        let flags = [&own[..], &["--agent-cmd", agent, "--timeout", flags]].concat();
+        let flags = [&own[..], &["--agent-cmd", agent, "--timeout", seconds]].concat();
         let (code, stderr, outcomes) = proctor_tasks(folder.path(), OWN_TASK, &flags);
-        assert_eq!(code, Some(0), "{stderr}");
+        let failed = end.starts_with("failed");
+        assert_eq!(code, Some(if failed { 104 } else { 0 }), "{stderr}");
         assert_eq!(outcomes[0]["score"], score, "{agent}");
         assert_eq!(outcomes[0]["end"], end, "{agent}");
         assert_eq!(outcomes[0]["calls"], Value::Null, "{agent}");
@@ -414,7 +415,7 @@ fn strategies_are_told_apart_by_the_tasks_that_are_solved() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let tasks = report["verdict"]["tasks"].as_array().unwrap();
+    let tasks = report["report"]["verdict"]["tasks"].as_array().unwrap();
     let solved = |name: &str| {
         let row = tasks.iter().find(|it| it["strategy"] == name).unwrap();
         (row["tasks"].as_u64(), row["solved"].as_f64())

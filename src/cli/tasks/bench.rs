@@ -173,9 +173,10 @@ impl Bench {
         limit: Duration,
         tasks: &[Task],
     ) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("proctor-tasks-")
-            .tempdir()?;
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.prefix("proctor-tasks-").tempdir()?;
         fs::write(folder.path().join("agent.py"), AGENT)?;
         let policy = match upstream {
             Upstream::Scripted => Some(Policy::start(folder.path(), tasks)?),
