@@ -89,8 +89,8 @@ mod with_http {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Read as _};
     use std::path::{Path, PathBuf};
-    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use super::Args;
@@ -248,7 +248,11 @@ mod with_http {
             let whole = text.rfind('\n').map_or(0, |at| at + 1);
             log.set_len(whole as u64).map_err(unwritable)?;
             let live = Live::new(settings, timeout);
-            let front = Arc::new(Front { live, strategies });
+            let front = Arc::new(Front {
+                live,
+                strategies,
+                waits: Mutex::default(),
+            });
             let folder = folder.to_owned();
             Ok((
                 Self {
@@ -280,6 +284,11 @@ mod with_http {
             for (why, count) in self.front.live.untouched() {
                 say(&format!(
                     "{count} requests were passed on as they came: {why}"
+                ));
+            }
+            if let Some((median, most)) = self.front.wait() {
+                say(&format!(
+                    "requests waited {median} ms for their strategy, 95 of 100 at most {most} ms"
                 ));
             }
             let finished = self.front.live.finished();

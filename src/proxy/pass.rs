@@ -152,7 +152,7 @@ impl<L: Log + 'static> Pass<L> {
         if let Some(front) = &self.front {
             // The length is that of the body that is sent.
             headers.remove(CONTENT_LENGTH);
-            (body, relayed) = Relayed::send(front, cell, api, &body, at).await;
+            (body, relayed) = Relayed::send(front, cell, api, &body, self.now).await;
         }
         let mut answer = loop {
             let request = self.client.request(parts.method.clone(), url.clone());

@@ -1,6 +1,6 @@
 //! Requests on their way through a strategy: which cell they belong to, and what is sent in their place.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Bytes;
 use hyper::header::HeaderMap;
@@ -24,9 +24,23 @@ pub struct Front {
     pub live: Live,
     /// The names of the strategies, in their order.
     pub strategies: Vec<String>,
+    /// How long each request waited for its strategy, in milliseconds.
+    pub waits: Mutex<Vec<i64>>,
 }
 
 impl Front {
+    /// The median of the waits, and what 95 of 100 are no longer than, in milliseconds.
+    pub fn wait(&self) -> Option<(i64, i64)> {
+        let mut waits = self
+            .waits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        waits.sort_unstable();
+        let at = |percent: usize| waits.get((waits.len() * percent).div_ceil(100).checked_sub(1)?);
+        Some((*at(50)?, *at(95)?))
+    }
+
     /// The cell that a request belongs to, and its path without the parts that say so: `/t/TASK`, `/s/STRATEGY` and
     /// `/r/REPEAT` in front, in any order. A strategy is named, or numbered from 0; without one it is the first.
     pub(super) fn cell_of(
@@ -99,8 +113,9 @@ impl Relayed {
         cell: CellName,
         api: Option<Api>,
         body: &Bytes,
-        at: Timestamp,
+        now: fn() -> Timestamp,
     ) -> (Bytes, Option<Self>) {
+        let at = now();
         let as_it_came = (body.clone(), None);
         let (Some(api), Ok(text)) = (api, std::str::from_utf8(body)) else {
             let why = api.map_or("another path", |_| "the body is packed, or no text");
@@ -116,6 +131,9 @@ impl Relayed {
             front.live.pass("the strategy panicked");
             return as_it_came;
         };
+        let mut waits = front.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.push(now().0 - at.0);
+        drop(waits);
         let relayed = sent.ticket.map(|ticket| Self {
             front: front.clone(),
             ticket,

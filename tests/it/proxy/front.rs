@@ -30,6 +30,7 @@ fn through_front(
     let front = Arc::new(Front {
         live: Live::new(settings.collect(), Duration::from_secs(60)),
         strategies: names.iter().map(|name| (*name).to_owned()).collect(),
+        waits: Mutex::default(),
     });
     let answered = Arc::new(Mutex::new(Vec::new()));
     let upstream = {
@@ -153,4 +154,27 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
         .map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
     let cells: Vec<_> = cells.collect();
     assert_eq!(cells, [("live-0001", 0, 0), ("one", 1, 0), ("two", 1, 3)]);
+}
+
+#[test]
+fn two_hundred_sessions_at_once_are_kept_apart() {
+    let (front, answered) = through_front(&["observation-masking"], usize::MAX, |proxy| {
+        std::thread::scope(|scope| {
+            for session in 0..200 {
+                scope.spawn(move || {
+                    for calls in [0, 12, 14] {
+                        let body =
+                            conversation(calls).replace("mistake", &format!("mistake {session}"));
+                        let answer = ask(proxy, &post("/v1/messages", &body));
+                        assert_eq!(unchunked(&answer), events("all is well"));
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!(answered.len(), 600);
+    let finished = front.live.finished();
+    assert_eq!(finished.len(), 200);
+    assert!(finished.iter().all(|it| it.measured.calls == 3));
+    assert_eq!(front.live.untouched(), std::collections::BTreeMap::new());
 }
