@@ -12,8 +12,9 @@
 //!
 //! No socket is opened here: [`proxy`](crate::proxy) does that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,17 +22,17 @@ use std::time::Duration;
 use crate::model::overflow;
 use crate::session::import::request::{self, Request};
 use crate::session::wire::stream::Api;
-use crate::units::{ContentHash, Timestamp};
+use crate::units::{ContentHash, Timestamp, Tokens};
 
 mod asked;
 mod conversation;
 mod finished;
 mod log;
 mod played;
+mod results;
 mod state;
 
-use conversation::{Conversation, Follows};
-use state::State;
+use conversation::{Conversation, Done, Follows};
 
 pub use finished::{Finished, Measured};
 pub use log::{Event, Log, read_log};
@@ -68,7 +69,7 @@ pub struct Ticket {
 pub struct Sent {
     /// The body; `None` where the agent's own is sent.
     pub body: Option<String>,
-    /// By which the answer is told; `None` where nothing is known of the request.
+    /// Identifies the call when its answer is reported; `None` where no strategy saw the request.
     pub ticket: Option<Ticket>,
 }
 
@@ -94,6 +95,8 @@ impl Table {
     fn log(&mut self, event: impl FnOnce() -> Event) {
         let written = self.log.as_mut().map_or(Ok(()), |log| log.write(&event()));
         if let Err(error) = written {
+            // A line that is not whole ends the log.
+            self.log = None;
             self.broken.get_or_insert(error);
         }
     }
@@ -113,22 +116,29 @@ impl Live {
         }
     }
 
-    /// Does again what a log says, without waiting for anything: the state is then that of the
-    /// [`Live`] that wrote it. Returns the calls at which another body would be sent now than was sent then.
-    pub fn restore(&self, events: &[Event]) -> Vec<Ticket> {
-        let skips: BTreeMap<Ticket, Option<Skip>> = events
-            .iter()
-            .filter_map(|event| match event {
-                Event::Sent {
-                    ticket, skipped, ..
-                } => Some((*ticket, *skipped)),
-                _ => None,
-            })
-            .collect();
-        let mut bodies: BTreeMap<Ticket, (Api, &str, Option<ContentHash>)> = BTreeMap::new();
+    /// Replays a log: the state is then that of the [`Live`] that wrote it. Strategies are waited for as long as they
+    /// take. Returns the calls at which another body would be sent now than was sent then.
+    pub fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>, NotItsLog> {
+        let own = self.began();
+        // What became of each request: the next line about its call that says it.
+        let mut sent: BTreeMap<Ticket, VecDeque<(Option<Skip>, &Option<String>)>> = BTreeMap::new();
+        for event in events {
+            if let Event::Sent {
+                ticket,
+                skipped,
+                hash,
+            } = event
+            {
+                sent.entry(*ticket).or_default().push_back((*skipped, hash));
+            }
+        }
+        let hash_of = |body: &Option<String>| body.as_ref().map(|body| hash(body));
+        let mut bodies: BTreeMap<Ticket, (Api, &str)> = BTreeMap::new();
         let mut different = Vec::new();
         for event in events {
             match event {
+                Event::Began { .. } if *event == own => {}
+                Event::Began { .. } => return Err(NotItsLog::Settings),
                 Event::Request {
                     ticket,
                     at,
@@ -136,24 +146,28 @@ impl Live {
                     cell,
                     body,
                 } => {
-                    let skip = skips.get(ticket).copied().flatten();
-                    // A request that was cut off by the end of the program was not sent.
-                    if !skips.contains_key(ticket) {
-                        continue;
+                    if cell.strategy >= self.settings.len() {
+                        return Err(NotItsLog::Settings);
                     }
-                    let sent = self.take(cell, *api, body, *at, Some(skip));
-                    let hash = sent.body.map(|body| ContentHash::of(body.as_bytes()));
-                    bodies.insert(*ticket, (*api, body, hash));
-                }
-                Event::Sent { ticket, hash, .. } => {
-                    let now = bodies.get(ticket).and_then(|(_, _, hash)| *hash);
-                    if now.map(|it| it.hex(16)) != *hash {
+                    // A request that was cut off by the end of the program was placed all the same.
+                    let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
+                    let known = Some(told.and_then(|(skipped, _)| skipped));
+                    let now = self.take(cell, *api, body, *at, known);
+                    if now.ticket != Some(*ticket) {
+                        return Err(NotItsLog::Order);
+                    }
+                    if told.is_some_and(|(_, hash)| *hash != hash_of(&now.body)) {
                         different.push(*ticket);
                     }
+                    bodies.insert(*ticket, (*api, body));
                 }
-                Event::Refused { ticket } => {
-                    if let Some((api, body, _)) = bodies.get(ticket) {
-                        drop(self.shorten(*ticket, *api, body));
+                Event::Sent { .. } => {}
+                Event::Refused { ticket, hash } => {
+                    if let Some((api, body)) = bodies.get(ticket) {
+                        let shorter = self.shorten(*ticket, *api, body, Patience::Endless);
+                        if *hash != hash_of(&shorter) {
+                            different.push(*ticket);
+                        }
                     }
                 }
                 Event::Answer {
@@ -165,12 +179,38 @@ impl Live {
                 }
             }
         }
-        different
+        Ok(different)
+    }
+
+    /// The first line of the log: what the strategies are.
+    fn began(&self) -> Event {
+        let strategies = self.settings.iter().map(|setting| {
+            let window = serde_json::json!(setting.window);
+            let all = [
+                serde_json::json!(setting.spec.to_toml()),
+                window,
+                serde_json::json!(setting.sizes),
+            ];
+            (
+                setting.spec.name().to_owned(),
+                ContentHash::of_values(all).hex(16),
+            )
+        });
+        Event::Began {
+            strategies: strategies.collect(),
+        }
     }
 
     /// Keeps what happens from now on in this log.
-    pub fn keep(&self, log: Log) {
-        lock(&self.table).log = Some(log);
+    ///
+    /// A log that is empty begins with what the strategies are.
+    pub fn keep(&self, log: Log, is_empty: bool) {
+        let began = self.began();
+        let mut table = lock(&self.table);
+        table.log = Some(log);
+        if is_empty {
+            table.log(|| began);
+        }
     }
 
     /// Why the log could not be written, if so.
@@ -214,45 +254,30 @@ impl Live {
                 };
             }
         };
-        let (ticket, conversation, is_new) = self.place(cell, api, &mut request, body, at);
-        let (job, skip) = {
+        let (ticket, conversation) = self.place(cell, api, &mut request, body, at);
+        let job = {
             let mut conversation = lock(&conversation);
             let call = &mut conversation.inputs[ticket.call];
-            if let Some(Some(skip)) = known.filter(|_| is_new) {
-                call.skipped = Some(skip);
-            }
-            let skip = call.skipped;
-            let has_state = conversation
-                .state
-                .as_ref()
-                .is_some_and(|it| it.calls == ticket.call + 1);
-            let job = (!has_state).then(|| conversation.work());
-            (job, skip)
+            // One that was late did its work all the same.
+            call.skipped = call.skipped.or(known.flatten());
+            conversation.job(ticket.call + 1)
         };
-        let skipped = match job {
-            None => skip,
-            Some(job) => {
-                let done = match (skip, known) {
-                    (Some(_), _) | (_, Some(_)) => job.run(),
-                    (None, None) => within(self.timeout, move || job.run()),
-                };
-                self.put_back(
-                    &conversation,
-                    ticket,
-                    done.map_err(|why| skip.unwrap_or(why)),
-                )
-            }
+        let patience = match known {
+            Some(_) => Patience::Endless,
+            None => Patience::Until(self.timeout),
         };
-        let conversation = lock(&conversation);
-        let body = chosen(&conversation, &request, body, skipped);
+        let done = within(patience, move |_| Some(job.run()));
+        let done = done.unwrap_or_else(|why| Done::nothing(Some(why)));
+        let mut conversation = lock(&conversation);
+        let call = &mut conversation.inputs[ticket.call];
+        call.skipped = call.skipped.or(done.skipped);
+        let skipped = call.skipped;
+        let body = chosen(&conversation, &request, body, &done, skipped);
         drop(conversation);
-        let mut table = lock(&self.table);
-        table.log(|| Event::Sent {
+        lock(&self.table).log(|| Event::Sent {
             ticket,
             skipped,
-            hash: body
-                .as_ref()
-                .map(|body| ContentHash::of(body.as_bytes()).hex(16)),
+            hash: body.as_ref().map(|body| hash(body)),
         });
         Sent {
             body,
@@ -260,7 +285,7 @@ impl Live {
         }
     }
 
-    /// Finds the conversation of a request, or begins one; whether it is a call that was not made before.
+    /// Finds the conversation of a request, or begins one.
     fn place(
         &self,
         cell: &CellName,
@@ -268,16 +293,14 @@ impl Live {
         request: &mut Request<'_>,
         body: &str,
         at: Timestamp,
-    ) -> (Ticket, Arc<Mutex<Conversation>>, bool) {
+    ) -> (Ticket, Arc<Mutex<Conversation>>) {
         let mut table = lock(&self.table);
         let conversations = table.conversations.iter().enumerate();
         let candidates = conversations.filter(|(_, (its, _))| its == cell);
         let found = candidates.filter_map(|(number, (_, conversation))| {
             let conversation = lock(conversation);
             let is_own = conversation.api == api && conversation.client == request.client;
-            let follows = is_own
-                .then(|| conversation.follows(&request.turns))
-                .flatten();
+            let follows = is_own.then(|| conversation.follows(request)).flatten();
             follows.map(|(known, follows)| (known, follows, number))
         });
         let found = found.max();
@@ -319,31 +342,7 @@ impl Live {
             cell: cell.clone(),
             body: body.to_owned(),
         });
-        (ticket, conversation, is_new)
-    }
-
-    /// Notes how the strategy's work came out.
-    fn put_back(
-        &self,
-        conversation: &Mutex<Conversation>,
-        ticket: Ticket,
-        done: Result<State, Skip>,
-    ) -> Option<Skip> {
-        let mut conversation = lock(conversation);
-        match done {
-            Ok(state) => {
-                conversation.put_back(state);
-                conversation.inputs[ticket.call].skipped
-            }
-            Err(why) => {
-                conversation.inputs[ticket.call].skipped = Some(why);
-                // Without the strategy's part at this call: what it keeps is as it was, and the new messages.
-                if let Ok(state) = conversation.work().run() {
-                    conversation.put_back(state);
-                }
-                Some(why)
-            }
-        }
+        (ticket, conversation)
     }
 
     /// The provider refused the request of a call, with this status and these words: the body to send instead, where it
@@ -356,30 +355,33 @@ impl Live {
         (status, said): (u16, &str),
     ) -> Option<String> {
         overflow::refusal(status, said)?;
-        self.shorten(ticket, api, body)
+        self.shorten(ticket, api, body, Patience::Until(self.timeout))
     }
 
-    fn shorten(&self, ticket: Ticket, api: Api, body: &str) -> Option<String> {
+    fn shorten(&self, ticket: Ticket, api: Api, body: &str, patience: Patience) -> Option<String> {
         let request = request::read(api, body).ok()?;
         let conversation = lock(&self.table)
             .conversations
             .get(ticket.conversation)?
             .1
             .clone();
-        lock(&self.table).log(|| Event::Refused { ticket });
         let job = {
-            let mut conversation = lock(&conversation);
-            let is_last = ticket.call + 1 == conversation.inputs.len();
-            let is_own = conversation.inputs[ticket.call].skipped.is_none();
-            (is_last && is_own).then(|| conversation.work())
-        }?;
-        let (state, is_shorter) = within(self.timeout, move || job.refused()).ok()?;
+            let conversation = lock(&conversation);
+            let is_own = conversation.inputs.get(ticket.call)?.skipped.is_none();
+            is_own.then(|| conversation.job(ticket.call + 1))?
+        };
+        let (done, is_shorter) =
+            within(patience, move |is_given_up| job.refused(is_given_up)).ok()?;
         let mut conversation = lock(&conversation);
         conversation.inputs[ticket.call].refusals += 1;
-        conversation.put_back(state);
-        is_shorter
-            .then(|| conversation.body(&request, body))
-            .flatten()
+        let entries = done.entries.filter(|_| is_shorter);
+        let shorter = entries.map(|entries| conversation.body(&entries, &request, body));
+        drop(conversation);
+        lock(&self.table).log(|| Event::Refused {
+            ticket,
+            hash: shorter.as_ref().map(|body| hash(body)),
+        });
+        shorter
     }
 
     /// A call was answered, or failed.
@@ -397,11 +399,16 @@ impl Live {
         let api = conversation.api;
         let answer = response.and_then(|response| request::answer(api, response));
         let is_last = ticket.call + 1 == conversation.inputs.len();
-        let input = &mut conversation.inputs[ticket.call];
-        if input.answered.is_none()
-            && let Some(mut answer) = answer
-        {
-            input.answered = Some((at, answer.usage));
+        let (Some(input), Some(mut answer)) = (conversation.inputs.get_mut(ticket.call), answer)
+        else {
+            return;
+        };
+        let usage = answer.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
+        input.answers += 1;
+        input.unbilled += usize::from(usage.is_none());
+        input.billed = input.billed + usage.unwrap_or_default();
+        if input.answered.is_none() {
+            input.answered = Some((at, usage));
             answer.timestamp = Some(at);
             if is_last {
                 conversation.answer = Some(Arc::new(answer));
@@ -415,21 +422,25 @@ fn chosen(
     conversation: &Conversation,
     request: &Request<'_>,
     body: &str,
+    done: &Done,
     skipped: Option<Skip>,
 ) -> Option<String> {
-    let state = conversation.state.as_ref()?;
-    if state.is_whole(request.turns.len()) {
-        return None;
-    }
-    let facts = &conversation.facts;
+    let entries = done.entries.as_ref().filter(|_| !done.is_whole)?;
     let would_overflow = || {
-        let own = state.bill(facts.fixed + conversation.own_size());
+        let facts = &conversation.facts;
+        let own = done.scale.prompt(facts.fixed + conversation.own_size());
         facts.setting.window.overflows(own)
     };
-    if skipped.is_some() && !would_overflow() {
-        return None;
-    }
-    conversation.body(request, body)
+    let is_sent = match skipped {
+        None => true,
+        Some(Skip::Late) => false,
+        Some(Skip::Failed | Skip::Invalid) => would_overflow(),
+    };
+    is_sent.then(|| conversation.body(entries, request, body))
+}
+
+fn hash(body: &str) -> String {
+    ContentHash::of(body.as_bytes()).hex(16)
 }
 
 /// The name of the next conversation.
@@ -440,20 +451,48 @@ fn name(cell: &CellName, number: usize) -> String {
     }
 }
 
-/// Does some work on a thread of its own, for which is waited so long.
+/// How long a strategy is waited for.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    Endless,
+    Until(Duration),
+}
+
+/// Does some work, on a thread of its own where it is not waited for as long as it takes. It is told when nobody waits
+/// for it any more.
 fn within<T: Send + 'static>(
-    timeout: Duration,
-    work: impl FnOnce() -> Result<T, Skip> + Send + 'static,
+    patience: Patience,
+    work: impl FnOnce(&AtomicBool) -> Option<T> + Send + 'static,
 ) -> Result<T, Skip> {
+    let is_given_up = Arc::new(AtomicBool::new(false));
+    let Patience::Until(timeout) = patience else {
+        return work(&is_given_up).ok_or(Skip::Failed);
+    };
     let (done, result) = mpsc::channel();
-    let worker = std::thread::Builder::new().spawn(move || drop(done.send(work())));
+    let told = is_given_up.clone();
+    let worker = std::thread::Builder::new().spawn(move || drop(done.send(work(&told))));
     if worker.is_err() {
         return Err(Skip::Failed);
     }
     match result.recv_timeout(timeout) {
-        Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(Skip::Late),
+        Ok(result) => result.ok_or(Skip::Failed),
+        Err(RecvTimeoutError::Timeout) => {
+            is_given_up.store(true, Ordering::SeqCst);
+            Err(Skip::Late)
+        }
         // It panicked: the words are on standard error.
         Err(RecvTimeoutError::Disconnected) => Err(Skip::Failed),
     }
+}
+
+/// Why a log cannot be continued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotItsLog {
+    /// It was written under other strategies, or another window.
+    #[error("the log was written under other strategies, another window or other sizes")]
+    Settings,
+    /// The requests are not in an order in which they can have come.
+    #[error("the log is not whole: a request in it belongs to another call now")]
+    Order,
 }

@@ -32,14 +32,14 @@ pub(super) struct Args {
     /// Seconds that an agent waits for a strategy at most; then its own request is sent
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     timeout: f64,
-    /// Folder for the log, the strategies' answers and the run; a log that is there is gone on with
+    /// Folder for the log, the strategies' answers and the run; an existing log is continued
     #[arg(long, value_name = "DIR", default_value = "reports/live")]
     out: PathBuf,
     /// How tasks ended: lines of JSON with `task`, `score` from 0 to 1, and where they matter `strategy` and `repeat`;
     /// read when the run is written
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
-    /// Listen nowhere: feed the log to the strategies again, and say where they would send something else
+    /// Do not listen: replay the log, and report calls that would now be sent differently
     #[arg(long)]
     check: bool,
     /// Print the report as JSON
@@ -97,10 +97,11 @@ mod with_http {
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::run::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
-    use crate::live::{Event, Live, Log as EventLog, read_log};
+    use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
     use crate::proxy::{Exchange, Front, Log, Proxy};
     use crate::record::journal::Run;
     use crate::report::Report;
+    use crate::report::escape::plain;
     use crate::runner::RunModels;
     use crate::runner::live_run::{self, LiveRunError, TaskOutcome};
     use crate::scenario::Scenario;
@@ -134,13 +135,13 @@ mod with_http {
         let proxy = Proxy::bind(args.listen, args.upstream.as_deref().unwrap_or_default())
             .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
         if !events.is_empty() {
-            let again = held.front.live.restore(&events);
-            say(&format!("going on with {} events of the log", events.len()));
+            let again = held.restore(&events)?;
+            say(&format!("continuing from {} logged events", events.len()));
             if !again.is_empty() {
                 say(&different(again.len()));
             }
         }
-        held.keep();
+        held.keep(events.is_empty())?;
         if !args.listen.ip().is_loopback() {
             say("warning: everybody who reaches this address can use it");
         }
@@ -166,10 +167,10 @@ mod with_http {
     /// Feeds the log to the strategies again.
     fn check(held: &Loop, events: &[Event]) -> anyhow::Result<Exit> {
         if events.is_empty() {
-            let problem = format!("`{}` holds nothing", held.path.display());
+            let problem = format!("`{}` is empty", held.path.display());
             return stop(Exit::NothingSelected, problem);
         }
-        let again = held.front.live.restore(events);
+        let again = held.restore(events)?;
         let calls = events.iter().filter(|it| matches!(it, Event::Sent { .. }));
         print(&format!(
             "{} calls are the same again, {} are not\n",
@@ -191,7 +192,7 @@ mod with_http {
 
     fn different(calls: usize) -> String {
         format!(
-            "warning: at {calls} calls the strategies would send something else now: they, or answers of their models, changed"
+            "warning: {calls} calls would now be sent differently, because the strategies or their models' answers changed"
         )
     }
 
@@ -207,6 +208,8 @@ mod with_http {
         folder: PathBuf,
         path: PathBuf,
         log: File,
+        /// The bytes of its whole lines.
+        whole: u64,
     }
 
     impl Loop {
@@ -238,15 +241,20 @@ mod with_http {
                 let problem = format!("another program writes `{}`", path.display());
                 return stop(Exit::NotWritten, problem);
             }
-            let mut text = String::new();
-            log.read_to_string(&mut text).map_err(unwritable)?;
-            let events = read_log(&text).map_err(|(line, error)| {
+            let mut bytes = Vec::new();
+            log.read_to_end(&mut bytes).map_err(unwritable)?;
+            // A line that was cut off when the program ended.
+            bytes.truncate(
+                bytes
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(0, |at| at + 1),
+            );
+            let events = read_log(&String::from_utf8_lossy(&bytes)).map_err(|(line, error)| {
                 let problem = format!("{}:{line}: {error}", path.display());
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
             })?;
-            // A line that was cut off when the program ended.
-            let whole = text.rfind('\n').map_or(0, |at| at + 1);
-            log.set_len(whole as u64).map_err(unwritable)?;
+            let whole = bytes.len() as u64;
             let live = Live::new(settings, timeout);
             let front = Arc::new(Front {
                 live,
@@ -261,16 +269,29 @@ mod with_http {
                     folder,
                     path,
                     log,
+                    whole,
                 },
                 events,
             ))
         }
 
+        /// Replays the log; the calls that would now be sent differently.
+        fn restore(&self, events: &[Event]) -> anyhow::Result<Vec<Ticket>> {
+            let restored = self.front.live.restore(events);
+            restored.map_err(|error| {
+                let problem = format!("`{}`: {error}", self.path.display());
+                let hint = "name another folder with `--out`, or the strategies and the window of that log";
+                CliError::new(Exit::Usage, problem).with_hint(hint).into()
+            })
+        }
+
         /// Writes what happens from now on.
-        pub(crate) fn keep(&self) {
-            if let Ok(log) = self.log.try_clone() {
-                self.front.live.keep(EventLog::new(log));
-            }
+        pub(crate) fn keep(&self, is_empty: bool) -> anyhow::Result<()> {
+            self.log.set_len(self.whole)?;
+            self.front
+                .live
+                .keep(EventLog::new(self.log.try_clone()?), is_empty);
+            Ok(())
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
@@ -294,6 +315,18 @@ mod with_http {
             let finished = self.front.live.finished();
             if finished.is_empty() {
                 return Ok(None);
+            }
+            for outcome in outcomes {
+                let is_of = |it: &&Finished| live_run::is_of(outcome, it, &self.scenario);
+                if finished.iter().find(is_of).is_none() {
+                    let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
+                    say(&format!(
+                        "warning: no answered call belongs to task `{}` under `{}`, repeat {}: its score is in no figure",
+                        plain(&outcome.task),
+                        plain(strategy),
+                        outcome.repeat
+                    ));
+                }
             }
             let folder = live_run::write(&self.scenario, finished, outcomes, &self.folder)?;
             Ok(Some(folder))
@@ -349,7 +382,7 @@ mod with_http {
         read.collect()
     }
 
-    /// Counts what was passed on, and how long it took.
+    /// Counts what was passed on.
     #[derive(Debug, Default)]
     pub(crate) struct Passed {
         answered: usize,

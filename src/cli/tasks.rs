@@ -165,7 +165,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(std::fs::remove_file(args.out.join(EVENTS)));
     let models = args.models.of_scenario(&scenario, &args.out)?;
     let (held, _) = Loop::open(scenario, &models, WAIT, &args.out)?;
-    held.keep();
+    held.keep(true)?;
     let proxy = Proxy::bind(([127, 0, 0, 1], 0).into(), bench.upstream())?;
     bench.pass_through(proxy.address());
     stop_on_interrupt(

@@ -1,9 +1,12 @@
 //! One conversation of an agent under one strategy.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::asked::Asked;
 use super::state::{Facts, Input, Moment, Setting, Skip, State};
+use super::{lock, results};
+use crate::bill::Scale;
 use crate::context::Entry;
 use crate::context::validity::{self, Level};
 use crate::session::import::Look;
@@ -14,7 +17,7 @@ use crate::session::wire::{
 };
 use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source, Tag};
 use crate::tokens::Size;
-use crate::units::{ContentHash, Timestamp};
+use crate::units::{ContentHash, Timestamp, Usage};
 
 /// The messages that an agent has sent, call by call, with what its strategy made of them.
 #[derive(Debug)]
@@ -33,11 +36,21 @@ pub(super) struct Conversation {
     pub(super) answer: Option<Arc<Message>>,
     /// How many of the calls are another conversation's, that it branched off from.
     pub(super) inherited: usize,
-    pub(super) asked: Vec<(usize, Asked)>,
-    pub(super) state: Option<State>,
+    /// The strategy, which works at one call after the other.
+    pub(super) slot: Arc<Mutex<Slot>>,
 }
 
-/// How a request goes on with a conversation; the later the better.
+/// A strategy with its context, and what it asked its model.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    pub(super) state: Option<State>,
+    /// At the calls that `state` has made, by call.
+    pub(super) asked: Vec<(usize, Asked)>,
+    /// At calls whose work came to nothing.
+    pub(super) lost: Vec<Asked>,
+}
+
+/// How a request goes on with a conversation; later ones are preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Follows {
     /// It begins as the conversation did up to the end of this many calls, and goes on otherwise.
@@ -82,8 +95,7 @@ impl Conversation {
             inputs: Vec::new(),
             answer: None,
             inherited: 0,
-            asked: Vec::new(),
-            state: None,
+            slot: Arc::default(),
         }
     }
 
@@ -91,7 +103,12 @@ impl Conversation {
     pub(super) fn branch(&self, id: String, calls: usize) -> Self {
         let inputs = self.inputs[..calls].to_vec();
         let messages = inputs.last().map_or(0, |input| input.messages);
-        let asked = self.asked.iter().filter(|(call, _)| *call < calls);
+        let slot = lock(&self.slot);
+        let asked = slot.asked.iter().filter(|(call, _)| *call < calls);
+        let slot = Slot {
+            asked: asked.cloned().collect(),
+            ..Slot::default()
+        };
         Self {
             id,
             api: self.api,
@@ -103,13 +120,16 @@ impl Conversation {
             inputs,
             answer: None,
             inherited: calls,
-            asked: asked.cloned().collect(),
-            state: None,
+            slot: Arc::new(Mutex::new(slot)),
         }
     }
 
     /// How these messages go on with it, and how many of them it has.
-    pub(super) fn follows(&self, turns: &[Turn]) -> Option<(usize, Follows)> {
+    ///
+    /// Where only the first message is known, another agent may have got the same: model and system prompt tell.
+    pub(super) fn follows(&self, request: &Request<'_>) -> Option<(usize, Follows)> {
+        let turns = &request.turns;
+        let is_of_agent = self.model == request.model && self.facts.system == request.system;
         let pairs = self.looks.iter().zip(turns);
         let same = pairs
             .take_while(|(own, turn)| own.is_like(&turn.look))
@@ -120,7 +140,8 @@ impl Conversation {
             } else {
                 Follows::GoesOn
             };
-            return (same > 0).then_some((same, follows));
+            let is_told_apart = self.inputs.len() > 1 || self.messages.len() > 1;
+            return (same > 0 && (is_told_apart || is_of_agent)).then_some((same, follows));
         }
         let calls = self.inputs.partition_point(|input| input.messages <= same);
         let known = self.inputs[..calls].last()?.messages;
@@ -154,61 +175,53 @@ impl Conversation {
             at,
             messages: self.messages.len(),
             refusals: 0,
+            before: answered,
             skipped: None,
             answered: None,
+            answers: 0,
+            unbilled: 0,
+            billed: Usage::default(),
         });
     }
 
-    /// Takes the strategy out to work at the last call.
-    pub(super) fn work(&mut self) -> Job {
-        let state = self.state.take();
-        let asked = state.as_ref().map_or(&*self.asked, |_| &[]);
+    /// The strategy's work up to the last of so many calls.
+    pub(super) fn job(&self, calls: usize) -> Job {
         Job {
             facts: self.facts.clone(),
             messages: self.messages.clone(),
-            inputs: self.inputs.clone(),
-            asked: asked.to_vec(),
-            state,
+            inputs: self.inputs[..calls].to_vec(),
             rules: rules(self.api),
+            slot: self.slot.clone(),
         }
     }
 
-    /// Puts it back.
-    pub(super) fn put_back(&mut self, state: State) {
-        let known = self.asked.len().min(state.asked.len());
-        self.asked.extend_from_slice(&state.asked[known..]);
-        self.state = Some(state);
-    }
-
-    /// The body of a request with the context that is kept here.
-    pub(super) fn body(&self, request: &Request<'_>, body: &str) -> Option<String> {
-        let context = &self.state.as_ref()?.context;
+    /// The body of a request with these entries for its messages.
+    pub(super) fn body(&self, entries: &[Entry], request: &Request<'_>, body: &str) -> String {
         let mut items: Vec<String> = request.items[..request.leading]
             .iter()
             .map(|item| item.get().to_owned())
             .collect();
-        for entry in context.entries() {
+        for entry in entries {
             items.extend(self.items(entry, request));
         }
         let (from, to) = (request.list.start, request.list.end);
-        Some(format!(
-            "{}[{}]{}",
-            &body[..from],
-            items.join(","),
-            &body[to..]
-        ))
+        format!("{}[{}]{}", &body[..from], items.join(","), &body[to..])
     }
 
-    /// An entry as the items of a request: a message as the agent sent it, or as it was written here.
+    /// An entry as the items of a request: a message as the agent sent it, with results that were changed in their
+    /// places, or as it was written here.
     fn items(&self, entry: &Entry, request: &Request<'_>) -> Vec<String> {
         let own = entry.origin.message();
         let own = own.and_then(|at| Some((request.turns.get(at)?, self.messages.get(at)?)));
-        if let Some((turn, message)) = own
-            && (Arc::ptr_eq(message, &entry.message)
-                || message.content() == entry.message.content())
-        {
+        if let Some((turn, message)) = own {
             let items = &request.items[turn.items.clone()];
-            return items.iter().map(|item| item.get().to_owned()).collect();
+            let (old, new) = (message.content(), entry.message.content());
+            if Arc::ptr_eq(message, &entry.message) || old == new {
+                return items.iter().map(|item| item.get().to_owned()).collect();
+            }
+            if let Some(items) = results::changed(items, old, new) {
+                return items;
+            }
         }
         match self.api {
             Api::ChatCompletions => openai_json(&entry.message),
@@ -279,48 +292,135 @@ fn rules(api: Api) -> RuleSet {
     }
 }
 
-/// The work of a strategy at one call, apart from the conversation: it may take long.
+/// The work of a strategy up to one call, apart from the conversation: it may take long.
 pub(super) struct Job {
     facts: Facts,
     messages: Vec<Arc<Message>>,
     inputs: Vec<Input>,
-    asked: Vec<(usize, Asked)>,
-    state: Option<State>,
     rules: RuleSet,
+    slot: Arc<Mutex<Slot>>,
+}
+
+/// What a strategy made of a prompt.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// The context; `None` where there is none to be sent.
+    pub(super) entries: Option<Vec<Entry>>,
+    /// Whether it is the agent's own history.
+    pub(super) is_whole: bool,
+    /// How prompts are sized.
+    pub(super) scale: Scale,
+    /// Why the strategy was left out.
+    pub(super) skipped: Option<Skip>,
+}
+
+impl Done {
+    fn of(state: &State, messages: usize, skipped: Option<Skip>) -> Self {
+        Self {
+            entries: Some(state.context.entries().to_vec()),
+            is_whole: state.is_whole(messages),
+            scale: state.scale(),
+            skipped,
+        }
+    }
+
+    /// The agent's own request is sent.
+    pub(super) fn nothing(skipped: Option<Skip>) -> Self {
+        Self {
+            entries: None,
+            is_whole: false,
+            scale: Scale::COUNTED,
+            skipped,
+        }
+    }
 }
 
 impl Job {
-    /// The strategy after the last call's work.
-    pub(super) fn run(self) -> Result<State, Skip> {
-        let before = self.inputs.len() - 1;
-        let state = match self.state {
-            Some(state) if state.calls == before => Ok(state),
-            _ => State::again(
-                &self.facts,
-                &self.messages,
-                &self.inputs[..before],
-                &self.asked,
-            ),
-        };
-        let mut state = state?;
-        state.call(&self.facts, &self.messages, &self.inputs)?;
-        if breaks_a_rule(self.rules, &state, &self.messages) {
-            return Err(Skip::Invalid);
+    /// The strategy's work at the last call, after that at all calls before it.
+    pub(super) fn run(mut self) -> Done {
+        let slot = self.slot.clone();
+        let mut slot = lock(&slot);
+        let call = self.inputs.len() - 1;
+        match &slot.state {
+            // The last request again.
+            Some(state) if state.calls == call + 1 => {
+                return Done::of(state, self.messages.len(), self.inputs[call].skipped);
+            }
+            // A later request was faster.
+            Some(state) if state.calls > call => return Done::nothing(None),
+            _ => {}
         }
-        Ok(state)
+        let why = match self.advance(&mut slot) {
+            Ok(()) => self.inputs[call]
+                .skipped
+                .filter(|_| self.inputs[call].is_left_out()),
+            Err(why) => {
+                // Without the strategy's part at this call: its context is as it was, with the new messages.
+                self.inputs[call].skipped = Some(why);
+                if self.advance(&mut slot).is_err() {
+                    return Done::nothing(Some(why));
+                }
+                Some(why)
+            }
+        };
+        match &slot.state {
+            Some(state) => Done::of(state, self.messages.len(), why),
+            None => Done::nothing(why),
+        }
     }
 
-    /// The same after the provider refused the last prompt; whether there is a shorter one to send.
-    pub(super) fn refused(self) -> Result<(State, bool), Skip> {
-        let mut state = match self.state {
+    /// Brings the state to the last call. Where that fails there is none any more.
+    pub(super) fn advance(&self, slot: &mut Slot) -> Result<(), Skip> {
+        let mut state = match slot.state.take() {
             Some(state) => state,
-            None => State::again(&self.facts, &self.messages, &self.inputs, &self.asked)?,
+            None => State::begin(&self.facts)?,
         };
-        let is_shorter = state.refused(&self.facts)?;
-        if breaks_a_rule(self.rules, &state, &self.messages) {
-            return Err(Skip::Invalid);
+        let done = state.advance(&self.facts, &self.messages, &self.inputs, &slot.asked);
+        let is_left_out = self.inputs.last().is_some_and(Input::is_left_out);
+        let done = done.and_then(|()| {
+            let is_broken = !is_left_out && breaks_a_rule(self.rules, &state, &self.messages);
+            if is_broken {
+                Err(Skip::Invalid)
+            } else {
+                Ok(())
+            }
+        });
+        let new = state.asked.iter().skip(slot.asked.len()).cloned();
+        match done {
+            Ok(()) => {
+                slot.asked.extend(new);
+                slot.state = Some(state);
+                Ok(())
+            }
+            Err(why) => {
+                slot.lost.extend(new.map(|(_, asked)| asked));
+                Err(why)
+            }
         }
-        Ok((state, is_shorter))
+    }
+
+    /// The provider refused the last prompt: a shorter one, if there is one. `None` where the strategy could not be
+    /// asked; its work comes to nothing where nobody waits for it any more.
+    pub(super) fn refused(self, is_given_up: &AtomicBool) -> Option<(Done, bool)> {
+        let mut slot = lock(&self.slot);
+        let mut state = slot
+            .state
+            .take_if(|state| state.calls == self.inputs.len())?;
+        let shorter = state.refused(&self.facts);
+        let is_broken = || breaks_a_rule(self.rules, &state, &self.messages);
+        let new = state.asked.iter().skip(slot.asked.len()).cloned();
+        match shorter {
+            Ok(is_shorter) if !is_given_up.load(Ordering::SeqCst) && !is_broken() => {
+                slot.asked.extend(new);
+                let done = Done::of(&state, self.messages.len(), None);
+                slot.state = Some(state);
+                Some((done, is_shorter))
+            }
+            _ => {
+                slot.lost.extend(new.map(|(_, asked)| asked));
+                None
+            }
+        }
     }
 }
 

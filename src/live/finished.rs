@@ -7,11 +7,13 @@ use super::asked::Given;
 use super::conversation::Conversation;
 use super::played::Played;
 use super::{CellName, Live, lock};
+use crate::bill::Scale;
 use crate::model::Model;
+use crate::replay::RequestBill;
 use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::tokens::CountedTexts;
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 use crate::window::Window;
 
 /// A cell of a closed loop: the longest conversation of a task under a strategy, with what all of them cost.
@@ -42,6 +44,8 @@ pub struct Measured {
     pub calls: usize,
     /// How many of them the provider said no usage of.
     pub unbilled: usize,
+    /// The usage of what the strategy asked its model, as billed or counted.
+    pub strategy: Usage,
     /// Conversations in addition to the longest: of sub-agents, titles, the agent's own compactions.
     pub others: usize,
     /// Calls that were passed on as they came, by the reason.
@@ -51,7 +55,7 @@ pub struct Measured {
 }
 
 impl Live {
-    /// The cells so far, in the order in which they began. One without an answered call is none.
+    /// The cells so far, in the order in which they began. Those without an answered call are left out.
     pub fn finished(&self) -> Vec<Finished> {
         let mut cells: Vec<(CellName, Vec<Arc<_>>)> = Vec::new();
         for (cell, conversation) in &lock(&self.table).conversations {
@@ -84,31 +88,45 @@ fn finished(
         // The calls that a branch has of another were made once.
         let own = conversation.inputs.iter().skip(conversation.inherited);
         for input in own {
-            let Some((_, usage)) = input.answered else {
-                continue;
-            };
-            measured.calls += 1;
-            measured.unbilled += usize::from(usage.is_none_or(|it| it.prompt() == Tokens::ZERO));
-            measured.billed = measured.billed + usage.unwrap_or_default();
+            measured.calls += input.answers;
+            measured.unbilled += input.unbilled;
+            measured.billed = measured.billed + input.billed;
             if let Some(skip) = input.skipped {
                 *measured.skipped.entry(skip.to_string()).or_default() += 1;
             }
         }
+        let setting = &conversation.facts.setting;
+        let slot = lock(&conversation.slot);
+        let asked = slot
+            .asked
+            .iter()
+            .filter(|(call, _)| *call >= conversation.inherited);
+        for (request, reply) in asked.map(|(_, asked)| asked).chain(&slot.lost) {
+            let bill = RequestBill::new(request, reply, Scale::COUNTED, &setting.counts);
+            measured.strategy = measured.strategy + bill.total();
+        }
+        drop(slot);
         let calls = conversation.inputs.len();
         if longest.is_none_or(|(most, _)| calls > most) {
             longest = Some((calls, at));
         }
     }
-    let mut conversation = lock(&conversations[longest.filter(|_| measured.calls > 0)?.1]);
-    if conversation.state.is_none()
-        && let Ok(state) = conversation.work().run()
+    let conversation = lock(&conversations[longest.filter(|_| measured.calls > 0)?.1]);
+    let mut slot = lock(&conversation.slot);
+    if slot
+        .state
+        .as_ref()
+        .is_none_or(|state| state.calls < conversation.inputs.len())
     {
-        conversation.put_back(state);
+        // Where it cannot be brought there, nothing of it is in the record.
+        let _ = conversation
+            .job(conversation.inputs.len())
+            .advance(&mut slot);
     }
     let inputs = conversation.inputs.iter().enumerate();
     let refused = inputs.filter(|(_, input)| input.refusals > 0);
     measured.refused = refused.map(|(call, _)| call).collect();
-    let work = conversation.state.as_ref().map(|state| state.work.clone());
+    let work = slot.state.as_ref().map(|state| state.work.clone());
     let applied = work
         .iter()
         .flatten()
@@ -118,7 +136,7 @@ fn finished(
         .min();
     let session = conversation.session(changed.unwrap_or(usize::MAX))?;
     let setting = conversation.facts.setting.clone();
-    let asked = conversation.asked.iter();
+    let asked = slot.asked.iter();
     let replies = asked.map(|(_, (_, reply))| reply.clone()).collect();
     Some(Finished {
         cell,

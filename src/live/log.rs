@@ -13,6 +13,11 @@ use crate::units::Timestamp;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
+    /// The first line: each strategy, with a hash of all that decides what it does.
+    Began {
+        /// Name and hash.
+        strategies: Vec<(String, String)>,
+    },
     /// A request came.
     Request {
         /// The call that it is.
@@ -26,7 +31,7 @@ pub enum Event {
         /// Its body, byte for byte.
         body: String,
     },
-    /// It was passed on.
+    /// It is passed on.
     Sent {
         /// The call.
         ticket: Ticket,
@@ -37,10 +42,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
     },
-    /// It was refused as too long, and the strategy asked for a shorter one.
+    /// It was refused as too long, and the strategy was asked for a shorter one.
     Refused {
         /// The call.
         ticket: Ticket,
+        /// The hash of the shorter body, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<String>,
     },
     /// It was answered, or failed.
     Answer {

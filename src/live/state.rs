@@ -57,22 +57,37 @@ pub struct Input {
     pub messages: usize,
     /// How often the provider refused the prompt as too long, with the strategy asked to shorten it.
     pub refusals: u32,
+    /// When the answer before was whole, with its usage, as far as that was known when the request came.
+    pub before: Option<(Timestamp, Option<Usage>)>,
     /// Why the agent's own request was sent as it came, where it was.
     pub skipped: Option<Skip>,
-    /// When the answer was whole, with its usage, if there was one.
+    /// When the first answer was whole, with its usage, if there was one.
     pub answered: Option<(Timestamp, Option<Usage>)>,
+    /// All its answers: a request may be sent again.
+    pub answers: usize,
+    /// How many of them came without usage.
+    pub unbilled: usize,
+    /// The usage of the others.
+    pub billed: Usage,
 }
 
-/// Why a strategy had no part in a call.
+impl Input {
+    /// Whether the strategy is not asked at this call. One that was late did its work, for the next call.
+    pub(super) fn is_left_out(&self) -> bool {
+        matches!(self.skipped, Some(Skip::Failed | Skip::Invalid))
+    }
+}
+
+/// Why a strategy was not applied at a call.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Skip {
-    /// It cannot go on.
+    /// It returned an error.
     #[error("the strategy failed")]
     Failed,
-    /// It took longer than the agent may wait.
+    /// It took longer than the agent may wait; its work counts from the next call on.
     #[error("the strategy took too long")]
     Late,
     /// The provider would refuse its context, and not the agent's own.
@@ -138,25 +153,26 @@ impl State {
         })
     }
 
-    /// The same after the calls of these inputs; the strategy's requests get the replies they got then.
-    pub(super) fn again(
+    /// Makes the calls of these inputs that are not made yet. The strategy's requests get the replies in `asked`, as far
+    /// as there are any.
+    pub(super) fn advance(
+        &mut self,
         facts: &Facts,
         messages: &[Arc<Message>],
         inputs: &[Input],
         asked: &[(usize, Asked)],
-    ) -> Result<Self, Skip> {
-        let mut state = Self::begin(facts)?;
-        for (call, input) in inputs.iter().enumerate() {
+    ) -> Result<(), Skip> {
+        while let Some(input) = inputs.get(self.calls) {
+            let call = self.calls;
             let of_call = asked.iter().filter(|(of, _)| *of == call);
-            state.given = of_call.map(|(_, (_, reply))| reply.clone()).collect();
-            // A call that failed then fails again in the same way, and is one that was skipped.
-            state.call(facts, messages, inputs)?;
+            self.given = of_call.map(|(_, (_, reply))| reply.clone()).collect();
+            self.call(facts, messages, inputs)?;
             for _ in 0..input.refusals {
-                state.refused(facts)?;
+                self.refused(facts)?;
             }
-            state.given.clear();
+            self.given.clear();
         }
-        Ok(state)
+        Ok(())
     }
 
     fn asking<'a>(&mut self, facts: &'a Facts) -> Asking<'a> {
@@ -186,6 +202,11 @@ impl State {
         self.scale.prompt(prompt)
     }
 
+    /// How its prompts are sized.
+    pub(super) fn scale(&self) -> Scale {
+        self.scale
+    }
+
     /// Takes in what the next call of `inputs` brings, and lets the strategy compact.
     pub(super) fn call(
         &mut self,
@@ -197,21 +218,23 @@ impl State {
         let input = &inputs[call];
         let mut asking = self.asking(facts);
         let (taken, end) = (self.taken, input.messages.min(messages.len()));
-        let is_skipped = input.skipped.is_some();
+        let is_skipped = input.is_left_out();
         let mut new = taken..end;
         if let Some(mut present) = self.present.take()
             && let Some(answer) = messages.get(taken).filter(|_| taken < end)
             && answer.role() == Role::Assistant
         {
-            let was_skipped = inputs[call - 1].skipped.is_some();
+            // A call at which the strategy is left out begins with the answer before it.
+            let is_asked = !is_skipped && !inputs[call - 1].is_left_out();
             new.start += 1;
-            self.answered(&mut present, facts, answer, &inputs[call - 1]);
-            self.append(facts, messages, taken, &present, !was_skipped)?;
+            let is_own = inputs[call - 1].skipped.is_none();
+            self.answered(&mut present, facts, answer, input.before, is_own);
+            self.append(facts, messages, taken, &present, is_asked)?;
             self.appended = Size::default();
             self.last_messages = self.context.size();
             present.appended = self.appended;
             present.last_messages = self.last_messages;
-            if !was_skipped {
+            if is_asked {
                 let context = std::mem::take(&mut self.context);
                 let done = drive(self.strategy.after_call(context, &present), &mut asking);
                 self.take_back(Moment::After(call - 1), done, &mut asking)?;
@@ -274,13 +297,13 @@ impl State {
         present: &mut Situation,
         facts: &Facts,
         answer: &Message,
-        input: &Input,
+        known: Option<(Timestamp, Option<Usage>)>,
+        is_own: bool,
     ) {
         let prompt = self.scale.prompt(facts.fixed + self.context.size());
         let words = crate::context::measure(answer, &facts.setting.counts);
         let counted = Usage::uncached(prompt, self.scale.text(words));
-        let billed = input.answered.and_then(|(_, usage)| usage);
-        let is_own = input.skipped.is_none();
+        let billed = known.and_then(|(_, usage)| usage);
         if let (Some(billed), Sizes::Billed, true) = (billed, facts.setting.sizes, is_own)
             && let Some(factor) =
                 Factor::of(billed.prompt(), (facts.fixed + self.context.size()).tokens)
@@ -290,7 +313,7 @@ impl State {
         }
         let usage = billed.filter(|_| is_own).unwrap_or(counted);
         self.last_usage = Some(usage);
-        self.last_answer = input.answered.map(|(at, _)| at);
+        self.last_answer = known.map(|(at, _)| at);
         present.last_usage = self.last_usage;
         present.tool_requests = tools_of(answer);
     }

@@ -47,7 +47,7 @@ const LONGEST_REQUEST: usize = 128 << 20;
 const LONGEST_ANSWER: usize = 64 << 20;
 
 /// Bytes of a refusal that are read at most.
-const LONGEST_REFUSAL: usize = 1 << 20;
+const LONGEST_REFUSAL: usize = 16 << 20;
 
 /// Pieces of an answer that wait for a slow client.
 const PIECES: usize = 64;
@@ -180,10 +180,19 @@ impl<L: Log + 'static> Pass<L> {
             };
             let status = answer.status();
             let mut said = Vec::new();
-            while let Ok(Some(piece)) = answer.chunk().await
-                && said.len() < LONGEST_REFUSAL
-            {
-                said.extend_from_slice(&piece);
+            let is_whole = loop {
+                match answer.chunk().await {
+                    Ok(Some(piece)) if said.len() + piece.len() <= LONGEST_REFUSAL => {
+                        said.extend_from_slice(&piece);
+                    }
+                    Ok(None) => break true,
+                    Ok(Some(_)) | Err(_) => break false,
+                }
+            };
+            if !is_whole {
+                relayed.answered(None, (self.now)());
+                self.keep(|log| log.failed(at, BROKE_OFF)).await;
+                return refused(StatusCode::BAD_GATEWAY, BROKE_OFF);
             }
             if let Some(shorter) = relayed.again(status, &said).await {
                 body = shorter;

@@ -14,7 +14,10 @@ use crate::units::{Timestamp, is_valid_id};
 /// How often a prompt that was refused as too long is shortened and sent again, at most.
 const MOST_RECOVERIES: u32 = 3;
 
-/// The headers that say what a request's path may say as well.
+/// The last repeat.
+const MOST_REPEATS: u32 = 9_999;
+
+/// Headers that mean the same as the beginning of a path.
 pub(super) const HEADERS: [&str; 3] = ["x-proctor-task", "x-proctor-strategy", "x-proctor-repeat"];
 
 /// Strategies that stand in front of an API.
@@ -56,7 +59,10 @@ impl Front {
             StatusCode::BAD_REQUEST,
             "there is no strategy of that name or number",
         );
-        const NO_REPEAT: Refusal = (StatusCode::BAD_REQUEST, "a repeat is a number from 0");
+        const NO_REPEAT: Refusal = (
+            StatusCode::BAD_REQUEST,
+            "a repeat is a number from 0 to 9999",
+        );
         let mut rest = uri.path();
         let mut parts: [Option<&str>; 3] =
             HEADERS.map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
@@ -85,6 +91,9 @@ impl Front {
             }
         };
         let repeat = repeat.map_or(Ok(0), str::parse).map_err(|_| NO_REPEAT)?;
+        if repeat > MOST_REPEATS {
+            return Err(NO_REPEAT);
+        }
         let cell = CellName {
             task: task.map(str::to_owned),
             strategy,

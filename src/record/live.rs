@@ -18,6 +18,9 @@ pub struct LiveRecord {
     /// How many of them came without usage.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub unbilled: usize,
+    /// The usage of what the strategy asked its model, in all conversations, as billed or counted.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub strategy: Usage,
     /// Conversations in addition to the one that is replayed, the longest.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub others: usize,

@@ -156,6 +156,29 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     }
 }
 
+/// Calls of running agents at which the strategy was not applied.
+fn not_applied(material: &Material<'_>) -> Option<String> {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut calls = 0;
+    for live in material.cells.iter().filter_map(|cell| cell.live.as_ref()) {
+        calls += live.calls;
+        for (why, count) in &live.skipped {
+            *reasons.entry(why).or_default() += count;
+        }
+    }
+    let all: u64 = reasons.values().sum();
+    let reasons = reasons
+        .iter()
+        .map(|(why, count)| format!("{why} ({count})"));
+    let reasons: Vec<String> = reasons.collect();
+    (all > 0).then(|| {
+        format!(
+            "at {all} of {calls} calls the strategy was not applied: {}",
+            reasons.join(", ")
+        )
+    })
+}
+
 /// The manifest without the controls that the run added: they have no row.
 fn without_added(manifest: &Manifest) -> Manifest {
     let mut shown = manifest.clone();
@@ -330,6 +353,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let text = format!("{count} of {} cells {what}", coverage.planned);
         (count > 0).then_some(text)
     };
+    let not_applied = not_applied(material);
     let outstanding = "are outstanding: run the same command again to continue";
     let failed = "failed: see the cells that ended early";
     let not_measurable =
@@ -375,6 +399,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         faults.map(Banner::warning),
         note(!evidence::is_closed(material), FIXED_TRAJECTORY),
         note(evidence::is_closed(material), RUNNING_AGENTS),
+        not_applied.map(Banner::warning),
         warning(
             is_empty,
             "no cell was recorded: there is nothing to compare",

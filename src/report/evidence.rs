@@ -13,7 +13,6 @@ use crate::compare::verdict::{
 use crate::compare::{Sample, Source};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellRecord, Manifest};
-use crate::units::Usage;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
 pub(super) fn verdict(
@@ -51,12 +50,10 @@ fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRu
         let live = cell.live.as_ref()?;
         let session = manifest.sessions.iter().find(|it| it.id == cell.session);
         let price = session.and_then(|session| session.price.as_ref());
-        let own = cell
-            .model_calls
-            .iter()
-            .map(|call| call.usage)
-            .sum::<Usage>();
-        let dollars = price.and_then(|price| price.per_token.cost(&(live.billed + own)));
+        // A call without usage, or a price that is not the agent's, is no part of a sum.
+        let is_known = live.unbilled == 0 && cell.model_calls.iter().all(|it| it.model.is_none());
+        let price = price.filter(|_| is_known);
+        let dollars = price.and_then(|price| price.per_token.cost(&(live.billed + live.strategy)));
         Some(TaskRun {
             task: &cell.session,
             strategy: &cell.strategy,

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::live::{Finished, Setting};
 use crate::patterns::PatternsError;
+use crate::record::LiveRecord;
 use crate::record::journal::{Journal, JournalError};
-use crate::record::{CellRecord, LiveRecord};
 use crate::replay::{self, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
@@ -133,6 +133,9 @@ pub fn write(
                 strategy: strategy.to_owned(),
                 repeat,
             };
+            // Where several are given, the last one holds.
+            let outcome = outcomes.iter().rfind(|it| is_of(it, &cell, scenario));
+            let score = outcome.map(|outcome| outcome.score);
             let prepared = prepare(&plan, &loaded, Vec::new())?;
             let models = Models {
                 summariser: cell.summariser,
@@ -151,11 +154,11 @@ pub fn write(
             let mut record = replay(&prepared, named, replayed, &models, &ThreadClock).record;
             let measured = cell.measured;
             record.overflows.extend(&measured.refused);
-            let score = score(outcomes, &record);
             record.live = Some(LiveRecord {
                 billed: measured.billed,
                 calls: measured.calls,
                 unbilled: measured.unbilled,
+                strategy: measured.strategy,
                 others: measured.others,
                 skipped: measured.skipped,
                 score,
@@ -184,19 +187,13 @@ fn is_unchanged(cell: &Finished, scenario: &Scenario) -> bool {
     scenario.strategies[cell.cell.strategy].name() == "none"
 }
 
-/// The score of a cell; where several are given, the last.
-fn score(outcomes: &[TaskOutcome], record: &CellRecord) -> Option<f64> {
-    let is_own = |it: &&TaskOutcome| {
-        it.task == record.session
-            && it.repeat == record.repeat
-            && it
-                .strategy
-                .as_ref()
-                .is_none_or(|name| *name == record.strategy)
-    };
-    outcomes
-        .iter()
-        .filter(is_own)
-        .next_back()
-        .map(|it| it.score)
+/// Whether an outcome is that of a cell.
+pub fn is_of(outcome: &TaskOutcome, cell: &Finished, scenario: &Scenario) -> bool {
+    let strategy = scenario.strategies[cell.cell.strategy].name();
+    outcome.task == cell.session.id()
+        && outcome.repeat == cell.cell.repeat
+        && outcome
+            .strategy
+            .as_ref()
+            .is_none_or(|name| name == strategy)
 }

@@ -51,7 +51,7 @@ fn front(log: Option<&Bytes>) -> (Live, Arc<CountedTexts>) {
     });
     let live = Live::new(settings.into(), Duration::from_secs(60));
     if let Some(log) = log {
-        live.keep(Log::new(log.clone()));
+        live.keep(Log::new(log.clone()), true);
     }
     (live, counts)
 }
@@ -135,8 +135,8 @@ impl World {
 
     fn restart(&mut self) {
         let (live, counts) = front(None);
-        assert_eq!(live.restore(&self.log.events()), []);
-        live.keep(Log::new(self.log.clone()));
+        assert_eq!(live.restore(&self.log.events()), Ok(Vec::new()));
+        live.keep(Log::new(self.log.clone()), false);
         (self.live, self.counts) = (live, counts);
     }
 

@@ -153,7 +153,8 @@ impl TasksAgainst {
             let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
             differences.filter(|it| is_meant(*it)).count()
         };
-        let (won, lost) = (count(|it| it > 0.0), count(|it| it < 0.0));
+        // Means of the same scores may differ in their last digits.
+        let (won, lost) = (count(|it| it > 1e-9), count(|it| it < -1e-9));
         let tasks = pairs.len();
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
         let bill = dollars(pairs.iter().flat_map(|(old, _)| *old));

@@ -1,7 +1,7 @@
 //! Each API, and what happens where a strategy is of no use.
 
 use super::*;
-use proctor::live::Skip;
+use proctor::live::{NotItsLog, Skip};
 use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
 
 /// An agent's items for a number of tool calls, each with a long result.
@@ -177,7 +177,7 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
         Live::new(vec![setting], Duration::from_millis(patience))
     };
     let live = make(200);
-    live.keep(Log::new(log.clone()));
+    live.keep(Log::new(log.clone()), true);
     let calls = 20;
     for call in 0..=calls {
         let own = body(Api::Messages, &items(Api::Messages, call));
@@ -221,5 +221,63 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
         )
     );
     // Nobody waits for a log, and it says which calls were late.
-    assert_eq!(make(1).restore(&log.events()), []);
+    assert_eq!(make(1).restore(&log.events()), Ok(Vec::new()));
+}
+
+#[test]
+fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
+    let log = Bytes::default();
+    let (live, _) = front(None);
+    live.keep(Log::new(log.clone()), true);
+    let cell = CellName {
+        strategy: 1,
+        ..CellName::default()
+    };
+    let mut items = vec![
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}),
+    ];
+    for call in 0..6 {
+        let id = format!("c{call}");
+        items.push(json!({"type": "custom_tool_call", "call_id": id, "name": "apply_patch", "input": "*** Begin"}));
+        let output = format!("{call} {}", "done\n".repeat(200));
+        items.push(json!({"type": "custom_tool_call_output", "call_id": id, "output": output, "odd": call}));
+        let sent = live.send(
+            &cell,
+            Api::Responses,
+            &body(Api::Responses, &items),
+            Timestamp(call),
+        );
+        if call == 5 {
+            let read: Value = serde_json::from_str(&sent.body.unwrap()).unwrap();
+            let sent = read["input"].as_array().unwrap();
+            let changed = (0..items.len()).filter(|at| sent[*at] != items[*at]);
+            let changed: Vec<&Value> = changed.map(|at| &sent[at]).collect();
+            assert_eq!(changed.len(), 4);
+            assert!(
+                changed
+                    .iter()
+                    .all(|it| it["type"] == "custom_tool_call_output" && it["odd"].is_number())
+            );
+        }
+    }
+    let events = log.events();
+    assert_eq!(front(None).0.restore(&events), Ok(Vec::new()));
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let other = Setting {
+        spec: spec("none"),
+        window: Window::new(WINDOW),
+        sizes: Sizes::Counted,
+        summariser: Arc::new(Offline::new(counts.clone())),
+        counts,
+    };
+    let other = Live::new(vec![other], Duration::from_secs(1));
+    assert_eq!(other.restore(&events), Err(NotItsLog::Settings));
+    // Without the first request, those that follow are other calls.
+    let torn: Vec<Event> = events
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| *at != 1)
+        .map(|(_, it)| it)
+        .collect();
+    assert_eq!(front(None).0.restore(&torn), Err(NotItsLog::Order));
 }
