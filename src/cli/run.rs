@@ -236,10 +236,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         consent.cost_limit = f64::INFINITY;
     }
     consent.to_run(&plan, journal.done(), args.batch)?;
-    stop_on_interrupt(
-        &STOP,
-        "interrupted: finishing what is under way; once more to leave at once",
-    );
+    stop_cells_on_interrupt();
     let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
@@ -433,6 +430,15 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
             outcome.outstanding
         ));
     }
+}
+
+/// A flag that the first Ctrl-C sets: no further cell is begun, and those under way are finished.
+pub(super) fn stop_cells_on_interrupt() -> &'static AtomicBool {
+    stop_on_interrupt(
+        &STOP,
+        "interrupted: finishing what is under way; once more to leave at once",
+    );
+    &STOP
 }
 
 /// Sets `flag` and says so at the first Ctrl-C; leaves at once at the second.
