@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use super::comparison::{self, ComparisonOptions, Files, OutputFormat, Side};
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
-use super::messages::{self, Lines, MessageFormat, Summary};
+use super::messages::{self, MessageFormat, MessageProgress, Summary};
 use super::models;
 use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
@@ -357,7 +357,9 @@ fn run_cells(
     let pass = |journal: &mut Journal, already| {
         let bar = (args.message_format() == MessageFormat::Human)
             .then(|| ProgressDisplay::new(planned, already, plan.manifest().sessions.len()));
-        let progress = bar.as_ref().map_or(&Lines as &dyn Progress, |bar| bar);
+        let progress = bar
+            .as_ref()
+            .map_or(&MessageProgress as &dyn Progress, |bar| bar);
         let outcome = runner::run(plan, journal, &workers, progress)
             .map_err(|error| unwritten(error, &folder, plan))?;
         bar.iter().for_each(ProgressDisplay::finish);

@@ -25,7 +25,7 @@ pub enum LineError {
 
 /// The lines of a file, read one by one.
 #[derive(Debug)]
-pub struct Lines {
+pub struct CheckedLines {
     reader: BufReader<File>,
     line: Vec<u8>,
     number: usize,
@@ -33,7 +33,7 @@ pub struct Lines {
     pub accepts_unsigned: bool,
 }
 
-impl Lines {
+impl CheckedLines {
     /// Opens a file; `None` if it is not there.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         match File::open(path) {
@@ -127,7 +127,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");
         std::fs::write(&path, bytes).unwrap();
-        let mut lines = Lines::open(&path)?.unwrap();
+        let mut lines = CheckedLines::open(&path)?.unwrap();
         while lines.read::<serde_json::Value>()?.is_some() {}
         Ok(lines.number())
     }
