@@ -22,12 +22,14 @@ mod bpe;
 mod content;
 mod estimates;
 mod images;
+mod packed;
 mod reference;
 
 pub use bpe::{Cl100k, O200k, Vocabulary};
 pub use content::Cl100kContent;
 pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Estimate, Padded};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
+pub(crate) use packed::PackedSize;
 pub use reference::Reference;
 
 /// Counts the tokens of a text.

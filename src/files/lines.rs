@@ -85,7 +85,12 @@ pub fn of<T: Serialize>(items: &[T]) -> Result<Vec<u8>, serde_json::Error> {
         let mut line = serde_json::to_string(item)?;
         checked::sign(&mut line, LINE);
         line.push('\n');
-        bytes.extend_from_slice(line.as_bytes());
+        // The line of a long cell has hundreds of megabytes.
+        if bytes.is_empty() {
+            bytes = line.into_bytes();
+        } else {
+            bytes.extend_from_slice(line.as_bytes());
+        }
     }
     Ok(bytes)
 }

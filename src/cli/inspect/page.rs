@@ -179,7 +179,7 @@ impl Page<'_> {
             json!({
                 "role": message.role(),
                 "origin": origin(entry),
-                "tokens": entry.size.tokens.0,
+                "tokens": entry.size().tokens.0,
                 "blocks": blocks.collect::<Vec<_>>(),
             })
         };
@@ -217,7 +217,7 @@ fn origin(entry: &Entry) -> String {
     match &entry.origin {
         Origin::Verbatim(at) => format!("message {at}"),
         Origin::Edited { message, blocks } => {
-            format!("message {message} with block {} edited", listed(blocks))
+            format!("message {message} with block {} edited", listed(blocks.iter()))
         }
         Origin::Derived(ranges) => {
             let ranges = ranges.iter();

@@ -33,7 +33,7 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
         }
         for (place, block) in message.content().iter().enumerate() {
             if let ContentBlock::Text(text) = block
-                && !message.injected.contains(&place)
+                && !message.details.injected.contains(&place)
             {
                 all.extend(own(text).into_iter().map(|own| (at, own)));
             }

@@ -12,16 +12,27 @@ const CHARS: usize = 160;
 /// that looks for its shape.
 const REDACTED_CHARS: usize = 2_000;
 
-/// Keeps how each message begins.
+/// Keeps how each message begins. That is written when the cell is over: a message takes less memory than its
+/// beginning.
 #[derive(Debug, Default)]
 pub struct Messages {
-    messages: Vec<PromptEntry>,
+    entries: Vec<Entry>,
     answered_by: Vec<usize>,
+}
+
+impl Messages {
+    /// Has room for so many messages.
+    pub(super) fn with_room(messages: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(messages),
+            ..Self::default()
+        }
+    }
 }
 
 impl Observer for Messages {
     fn appended(&mut self, entry: &Entry) {
-        self.messages.push(prompt_entry(entry, None));
+        self.entries.push(entry.clone());
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -29,7 +40,8 @@ impl Observer for Messages {
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
-        record.messages = self.messages;
+        let entries = self.entries.iter();
+        record.messages = entries.map(|it| prompt_entry(it, None)).collect();
         record.answered_by = self.answered_by;
     }
 }
@@ -43,7 +55,7 @@ pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry
     PromptEntry {
         kind: kind(entry),
         message,
-        tokens: entry.size.tokens,
+        tokens: entry.size().tokens,
         text,
     }
 }
