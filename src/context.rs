@@ -348,12 +348,12 @@ impl Context {
                     let start = entries.start.saturating_add_signed(shift);
                     let end = entries.end.saturating_add_signed(shift);
                     shift += signed(with.len()) - signed(entries.len());
-                    self.size += with.iter().map(|entry| entry.size()).sum();
+                    self.size += with.iter().map(Entry::size).sum();
                     let old: Vec<Entry> = self
                         .entries
                         .splice(start..end, with.iter().cloned())
                         .collect();
-                    self.size = self.size - old.iter().map(|entry| entry.size()).sum();
+                    self.size = self.size - old.iter().map(Entry::size).sum();
                     for entry in &with {
                         self.attachments.add(entry);
                     }

@@ -16,7 +16,7 @@ const REDACTED_CHARS: usize = 2_000;
 /// beginning.
 #[derive(Debug, Default)]
 pub struct Messages {
-    entries: Vec<Entry>,
+    messages: Vec<(Arc<Message>, Tokens)>,
     answered_by: Vec<usize>,
 }
 
@@ -24,7 +24,7 @@ impl Messages {
     /// Has room for so many messages.
     pub(super) fn with_room(messages: usize) -> Self {
         Self {
-            entries: Vec::with_capacity(messages),
+            messages: Vec::with_capacity(messages),
             ..Self::default()
         }
     }
@@ -32,7 +32,8 @@ impl Messages {
 
 impl Observer for Messages {
     fn appended(&mut self, entry: &Entry) {
-        self.entries.push(entry.clone());
+        let tokens = entry.size().tokens;
+        self.messages.push((entry.message.clone(), tokens));
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -40,8 +41,15 @@ impl Observer for Messages {
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
-        let entries = self.entries.iter();
-        record.messages = entries.map(|it| prompt_entry(it, None)).collect();
+        let messages = self.messages.iter().map(|(message, tokens)| {
+            let size = Size {
+                tokens: *tokens,
+                ..Size::default()
+            };
+            let entry = Entry::sized(Origin::Verbatim(0), message.clone(), size);
+            prompt_entry(&entry, None)
+        });
+        record.messages = messages.collect();
         record.answered_by = self.answered_by;
     }
 }

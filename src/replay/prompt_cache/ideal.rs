@@ -60,8 +60,8 @@ fn place(id: NodeId) -> usize {
 }
 
 fn halves(hash: u64) -> [u32; 2] {
-    let [a, b, c, d, e, f, g, h] = hash.to_ne_bytes();
-    [[a, b, c, d], [e, f, g, h]].map(u32::from_ne_bytes)
+    let halves = [hash & u64::from(u32::MAX), hash >> 32];
+    halves.map(|half| u32::try_from(half).unwrap_or_default())
 }
 
 impl IdealCache {

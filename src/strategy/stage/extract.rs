@@ -153,12 +153,7 @@ impl Extract {
         let room = budget - placeholder.size().tokens;
         let sizes: Vec<Tokens> = rounds
             .iter()
-            .map(|round| {
-                entries[round.clone()]
-                    .iter()
-                    .map(|entry| entry.size())
-                    .sum()
-            })
+            .map(|round| entries[round.clone()].iter().map(Entry::size).sum())
             .map(|size: Size| size.tokens)
             .collect();
         let kept = kept(&sizes, self.keep_newest, room, order, until);

@@ -197,7 +197,7 @@ impl Restore {
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
         let messages: usize = new.flat_map(|ranges| ranges.iter()).map(Range::len).sum();
-        let added: Size = restored.iter().map(|entry| entry.size()).sum();
+        let added: Size = restored.iter().map(Entry::size).sum();
         let tokens = cx.prompt(context) + cx.scale.text(added);
         let text = self
             .hook_results

@@ -82,11 +82,11 @@ impl Stage for SessionMemory {
         let origin = Origin::derived_from(replaced);
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let message = entry.message.clone();
-        let size_of_kept: Size = kept.iter().map(|entry| entry.size()).sum();
+        let size_of_kept: Size = kept.iter().map(Entry::size).sum();
         let boundary = || boundary(&self.when, context, replaced, cx);
         let boundary = self.boundary.then(boundary);
         let with: Vec<Entry> = boundary.into_iter().chain([entry]).collect();
-        let size_of_notes: Size = with.iter().map(|entry| entry.size()).sum();
+        let size_of_notes: Size = with.iter().map(Entry::size).sum();
         let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
         if after >= cx.window.effective() - self.reserve_tokens || after >= cx.prompt(context) {
