@@ -2,7 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -339,14 +339,48 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints facts for programs.
+/// Prints facts for programs, as JSON that a terminal does not obey, line by line: some facts are many.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&json_text(value)?)
+    let mut lines = EscapedLines {
+        out: io::BufWriter::new(io::stdout().lock()),
+        line: Vec::new(),
+    };
+    let printed = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
+    let printed = printed.and_then(|()| lines.write_all(b"\n"));
+    match printed.and_then(|()| lines.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
 }
 
-/// Facts as JSON that a terminal does not obey.
-fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
-    Ok(escape::json(&serde_json::to_string_pretty(value)?) + "\n")
+/// Writes JSON, each line once it is whole.
+struct EscapedLines<W> {
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for EscapedLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if bytes.contains(&b'\n') {
+            self.flush_line()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flush_line()?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> EscapedLines<W> {
+    fn flush_line(&mut self) -> io::Result<()> {
+        let line = str::from_utf8(&self.line).map_err(io::Error::other)?;
+        self.out.write_all(escape::json(line).as_bytes())?;
+        self.line.clear();
+        Ok(())
+    }
 }
 
 /// The JSON that a command prints or writes: which kind of facts, and the facts.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
-use crate::tokens::{CountedTexts, Size};
+use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::Tokens;
 
 mod attachments;
@@ -26,19 +26,28 @@ pub struct Entry {
     pub origin: Origin,
     /// The message that is sent.
     pub message: Arc<Message>,
-    /// How large it is.
-    pub size: Size,
+    size: PackedSize,
 }
 
 impl Entry {
     /// Measures `message`: each text that `counts` has seen before costs a look-up.
     pub fn new(origin: Origin, message: Arc<Message>, counts: &CountedTexts) -> Self {
         let size = measure(&message, counts);
+        Self::sized(origin, message, size)
+    }
+
+    /// A message whose size is known.
+    pub(crate) fn sized(origin: Origin, message: Arc<Message>, size: Size) -> Self {
         Self {
             origin,
             message,
-            size,
+            size: size.into(),
         }
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> Size {
+        self.size.get()
     }
 
     /// A message that a stage writes in the user's name.
@@ -63,36 +72,26 @@ impl Entry {
         let origin = match &self.origin {
             Origin::Verbatim(message) => Origin::Edited {
                 message: *message,
-                blocks: vec![index],
+                blocks: Arc::new(vec![index]),
             },
             Origin::Edited { message, blocks } => {
-                let mut blocks = blocks.clone();
+                let mut blocks = blocks.to_vec();
                 if let Err(at) = blocks.binary_search(&index) {
                     blocks.insert(at, index);
                 }
                 Origin::Edited {
                     message: *message,
-                    blocks,
+                    blocks: Arc::new(blocks),
                 }
             }
             Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => self.origin.clone(),
         };
-        Self {
-            origin,
-            message,
-            size: self.size - old + new,
-        }
+        Self::sized(origin, message, self.size() - old + new)
     }
 
     /// Whether the block still says what the session said.
     pub fn is_verbatim(&self, block: usize) -> bool {
-        match &self.origin {
-            Origin::Verbatim(_) => true,
-            Origin::Edited { blocks, .. } => {
-                u32::try_from(block).is_ok_and(|block| blocks.binary_search(&block).is_err())
-            }
-            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => false,
-        }
+        self.origin.is_verbatim(block)
     }
 }
 
@@ -100,7 +99,7 @@ pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
     message
         .blocks()
         .map(|block| counts.block(&block))
-        .fold(hidden(message.hidden_thinking), std::ops::Add::add)
+        .fold(hidden(message.details.hidden_thinking), std::ops::Add::add)
 }
 
 /// The size of hidden thinking: its tokens are known by the bill, its words are not.
@@ -129,7 +128,7 @@ pub enum Origin {
         /// Index of the message.
         message: usize,
         /// The changed blocks.
-        blocks: Vec<u32>,
+        blocks: Arc<Vec<u32>>,
     },
     /// Written in place of these ranges of the session's messages (ascending, disjoint).
     Derived(Arc<[Range<usize>]>),
@@ -140,6 +139,17 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Whether this block of the entry still says what the session said.
+    pub(crate) fn is_verbatim(&self, block: usize) -> bool {
+        match self {
+            Self::Verbatim(_) => true,
+            Self::Edited { blocks, .. } => {
+                u32::try_from(block).is_ok_and(|block| blocks.binary_search(&block).is_err())
+            }
+            Self::Derived(_) | Self::Restored(_) | Self::Authored => false,
+        }
+    }
+
     /// The session's message that the entry is, changed or not.
     pub(crate) fn message(&self) -> Option<usize> {
         match self {
@@ -197,6 +207,14 @@ pub struct BlockAt {
 }
 
 impl Context {
+    /// An empty context with room for so many entries: growing would take up to twice the memory.
+    pub(crate) fn with_capacity(entries: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(entries),
+            ..Self::default()
+        }
+    }
+
     /// The entries, oldest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -252,7 +270,7 @@ impl Context {
 
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) {
-        self.size += entry.size;
+        self.size += entry.size();
         self.attachments.add(&entry);
         index_results(&mut self.results, self.entries.len(), &entry);
         self.entries.push(entry);
@@ -266,11 +284,11 @@ impl Context {
         let before = self.size;
         let mut shrunk = Vec::new();
         for (at, entry) in self.entries.iter_mut().enumerate().rev() {
-            let tokens = entry.message.hidden_thinking;
+            let tokens = entry.message.details.hidden_thinking;
             if tokens > Tokens::ZERO {
-                Arc::make_mut(&mut entry.message).hidden_thinking = Tokens::ZERO;
+                Arc::make_mut(&mut entry.message).details.hidden_thinking = Tokens::ZERO;
                 let hidden = hidden(tokens);
-                entry.size = entry.size - hidden;
+                entry.size = (entry.size() - hidden).into();
                 self.size = self.size - hidden;
                 shrunk.push(at);
             } else if entry.message.has_tag(Tag::TypedUser) {
@@ -307,7 +325,7 @@ impl Context {
                     let at = entry.saturating_add_signed(shift);
                     let new = self.entries[at].with_block_text(block, &text, counts);
                     let old = std::mem::replace(&mut self.entries[at], new.clone());
-                    self.size = self.size - old.size + new.size;
+                    self.size = self.size - old.size() + new.size();
                     self.attachments.remove(&old);
                     self.attachments.add(&new);
                     match change.edits.last_mut() {
@@ -330,12 +348,12 @@ impl Context {
                     let start = entries.start.saturating_add_signed(shift);
                     let end = entries.end.saturating_add_signed(shift);
                     shift += signed(with.len()) - signed(entries.len());
-                    self.size += with.iter().map(|entry| entry.size).sum();
+                    self.size += with.iter().map(Entry::size).sum();
                     let old: Vec<Entry> = self
                         .entries
                         .splice(start..end, with.iter().cloned())
                         .collect();
-                    self.size = self.size - old.iter().map(|entry| entry.size).sum();
+                    self.size = self.size - old.iter().map(Entry::size).sum();
                     for entry in &with {
                         self.attachments.add(entry);
                     }

@@ -219,7 +219,7 @@ impl<'a> Cell<'a> {
             prepared,
             meter: Meter::new(models, &prepared.counts, clock, injector),
             observers,
-            context: Context::default(),
+            context: Context::with_capacity(prepared.session.messages().len()),
             record: CellRecord::default(),
             answers: Vec::new(),
             offloaded: BTreeMap::new(),
@@ -244,8 +244,8 @@ impl<'a> Cell<'a> {
             let mut cx = self.situation(call, next, before, last_usage, &arranged);
             self.turns = cx.turn;
             self.meter.start_call(call, self.scale);
-            for entry in &prepared.entries[next..before] {
-                if let Err(end) = self.append(entry, &mut arranged, &cx) {
+            for at in next..before {
+                if let Err(end) = self.append(prepared.entry(at), &mut arranged, &cx) {
                     return end;
                 }
             }
@@ -273,7 +273,7 @@ impl<'a> Cell<'a> {
             last_usage = Some(usage);
             cx.last_usage = last_usage;
             cx.tool_requests = tools_of(prepared.session.message(before));
-            if let Err(end) = self.append(&prepared.entries[before], &mut arranged, &cx) {
+            if let Err(end) = self.append(prepared.entry(before), &mut arranged, &cx) {
                 return end;
             }
             self.appended = Size::default();
@@ -300,8 +300,8 @@ impl<'a> Cell<'a> {
     /// call.
     fn load(&mut self) -> usize {
         let loaded = self.prepared.session.loaded();
-        for entry in &self.prepared.entries[..loaded] {
-            self.add(entry.clone());
+        for at in 0..loaded {
+            self.add(self.prepared.entry(at));
         }
         self.turns = present::typed(&self.prepared.session.messages()[..loaded]);
         loaded
@@ -319,11 +319,10 @@ impl<'a> Cell<'a> {
 
     fn append(
         &mut self,
-        entry: &Entry,
+        mut entry: Entry,
         arranged: &mut StrategyInWindow<'_>,
         cx: &Situation,
     ) -> Result<(), End> {
-        let mut entry = entry.clone();
         if let Some((strategy, _)) = arranged {
             let mut single = Context::default();
             single.append(entry.clone());
@@ -358,7 +357,7 @@ impl<'a> Cell<'a> {
                 observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
             }
         }
-        self.appended += entry.size;
+        self.appended += entry.size();
         self.observers.iter_mut().for_each(|it| it.appended(&entry));
         self.context.append(entry);
     }
@@ -494,6 +493,7 @@ impl<'a> Cell<'a> {
     fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
+        drop(self.context);
         if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
             && !self.answers.is_empty()
         {

@@ -6,20 +6,23 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tokens::{Block, Picture};
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
+use crate::tokens::Block;
+use crate::units::{Tokens, is_valid_id};
 
 mod block;
+mod details;
 pub mod export;
 pub mod ground_truth;
 pub mod import;
 pub mod native;
 mod picture;
 pub mod redact;
+mod rendering;
 pub mod session_profile;
 mod source;
 pub mod synthetic;
@@ -27,6 +30,8 @@ mod tag;
 pub mod wire;
 
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
+pub use details::{Details, MessageDetails};
+use rendering::Rendering;
 pub use source::{Missing, Source};
 pub use tag::{Tag, Tags};
 
@@ -108,51 +113,24 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     role: Role,
-    content: Box<[ContentBlock]>,
-    texts: Box<[Arc<str>]>,
-    /// Those of each block; empty if there are none.
-    pictures: Box<[Vec<Picture>]>,
-    /// When it was sent or received.
-    pub timestamp: Option<Timestamp>,
-    /// The API call whose response this is: assistant messages only.
-    pub api_call: Option<ApiCallId>,
-    /// The tokens that the provider billed for that call.
-    pub usage: Option<Usage>,
     /// Tags that the importer or generator gave the message.
     pub tags: Tags,
-    /// Indices of the blocks that the product added to a message that a person typed: reminders,
-    /// lists of skills, output of commands. Sorted; no part of what the model reads.
-    pub injected: Box<[usize]>,
-    /// The words behind `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]): a person
-    /// asks the compaction at this point to keep this. The model does not read them.
-    pub compact_hint: Option<Arc<str>>,
-    /// The model that wrote it, where that is another than the session's: assistant messages only.
-    pub model: Option<Arc<str>>,
-    /// Tokens billed for thinking whose words the recording leaves out. Never recorded: set when the
-    /// session is sized as billed.
-    pub hidden_thinking: Tokens,
+    content: Box<[ContentBlock]>,
+    /// `None` for a single block whose own text is what the model reads.
+    rendering: Option<Box<Rendering>>,
+    /// What the recording says of the message beside its content.
+    pub details: MessageDetails,
 }
 
 impl Message {
     /// A message without timestamp, call, usage or tags.
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
-        let texts = content.iter().map(ContentBlock::render).collect();
-        let has_pictures = content.iter().any(|block| block.images() > 0);
-        let pictures = content.iter().map(ContentBlock::pictures);
-        let pictures = pictures.take_while(|_| has_pictures).collect();
         Self {
             role,
-            content: content.into(),
-            texts,
-            pictures,
-            timestamp: None,
-            api_call: None,
-            usage: None,
             tags: Tags::default(),
-            injected: Box::default(),
-            compact_hint: None,
-            model: None,
-            hidden_thinking: Tokens::ZERO,
+            rendering: Rendering::of(&content),
+            content: content.into(),
+            details: MessageDetails::default(),
         }
     }
 
@@ -178,14 +156,22 @@ impl Message {
     /// recorded; a tool result is its parts joined by line feeds; an image is empty (it is counted
     /// by [`tokens::ImageRule`](crate::tokens::ImageRule)); an opaque block is its JSON.
     pub fn model_text(&self) -> &[Arc<str>] {
-        &self.texts
+        match &self.rendering {
+            Some(rendering) => &rendering.texts,
+            None => self
+                .content
+                .first()
+                .and_then(ContentBlock::own_text)
+                .map_or(&[], slice::from_ref),
+        }
     }
 
     /// The blocks as counters see them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
-        let blocks = self.content.iter().zip(&self.texts).enumerate();
+        let pictures = self.rendering.as_ref().map_or(&[][..], |it| &it.pictures);
+        let blocks = self.content.iter().zip(self.model_text()).enumerate();
         blocks.map(|(at, (content, text))| {
-            content.counted_with(text, self.pictures.get(at).map_or(&[], Vec::as_slice))
+            content.counted_with(text, pictures.get(at).map_or(&[], Vec::as_slice))
         })
     }
 
@@ -207,7 +193,7 @@ impl Message {
             .iter()
             .enumerate()
             .filter_map(|(at, block)| match block {
-                ContentBlock::ToolUse(tool_use) => Some((at, tool_use)),
+                ContentBlock::ToolUse(tool_use) => Some((at, &**tool_use)),
                 _ => None,
             })
     }
@@ -218,7 +204,7 @@ impl Message {
             .iter()
             .enumerate()
             .filter_map(|(at, block)| match block {
-                ContentBlock::ToolResult(result) => Some((at, result)),
+                ContentBlock::ToolResult(result) => Some((at, &**result)),
                 _ => None,
             })
     }
@@ -239,25 +225,23 @@ impl Message {
             ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_) => {
                 ContentBlock::Text(text.clone())
             }
-            ContentBlock::Thinking(thinking) => ContentBlock::Thinking(Thinking {
+            ContentBlock::Thinking(thinking) => ContentBlock::Thinking(Box::new(Thinking {
                 text: text.clone(),
                 signature: thinking.signature.clone(),
-            }),
-            ContentBlock::ToolUse(tool_use) => ContentBlock::ToolUse(ToolUse {
+            })),
+            ContentBlock::ToolUse(tool_use) => ContentBlock::ToolUse(Box::new(ToolUse {
                 input: JsonText::parse(text).unwrap_or_else(|_| JsonText::string(text)),
-                ..tool_use.clone()
-            }),
-            ContentBlock::ToolResult(result) => ContentBlock::ToolResult(ToolResult {
+                ..(**tool_use).clone()
+            })),
+            ContentBlock::ToolResult(result) => ContentBlock::ToolResult(Box::new(ToolResult {
                 content: vec![ContentBlock::Text(text.clone())],
-                ..result.clone()
-            }),
+                ..(**result).clone()
+            })),
         };
-        edited.texts[block] = slot.render();
-        if let Some(pictures) = edited.pictures.get_mut(block) {
-            pictures.clear();
-        }
-        if edited.pictures.iter().all(Vec::is_empty) {
-            edited.pictures = Box::default();
+        let new = slot.render();
+        match &mut edited.rendering {
+            Some(rendering) if edited.content.len() > 1 => rendering.replace(block, new),
+            rendering => *rendering = Rendering::of(&edited.content),
         }
         edited
     }
@@ -345,7 +329,7 @@ impl Session {
                 if at >= loaded && !message.has_tag(Tag::Synthetic) {
                     calls.push(at);
                 }
-                if let Some(call) = &message.api_call
+                if let Some(call) = &message.details.api_call
                     && let Some(earlier) = seen.insert(call.clone(), at)
                 {
                     return Err(SessionError::SplitCall {
@@ -409,7 +393,7 @@ impl Session {
         let mut session = self.clone();
         for (at, tokens) in tokens {
             if let Some(message) = session.parts.messages.get_mut(*at) {
-                Arc::make_mut(message).hidden_thinking = *tokens;
+                Arc::make_mut(message).details.hidden_thinking = *tokens;
             }
         }
         session

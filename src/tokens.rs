@@ -1,4 +1,4 @@
-//! Counts tokens in text, each distinct text once.
+//! Counts tokens in text, each distinct text of more than a few letters once.
 //!
 //! A [`TokenCounter`] counts one text, and says which texts of a block count. [`CountedTexts`]
 //! remembers the counts, so that replaying a session through ten strategies tokenises it once. What
@@ -22,12 +22,14 @@ mod bpe;
 mod content;
 mod estimates;
 mod images;
+mod packed;
 mod reference;
 
 pub use bpe::{Cl100k, O200k, Vocabulary};
 pub use content::Cl100kContent;
 pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Estimate, Padded};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
+pub(crate) use packed::PackedSize;
 pub use reference::Reference;
 
 /// Counts the tokens of a text.
@@ -179,7 +181,11 @@ impl Sub for Size {
     }
 }
 
-/// The sizes of all texts seen so far, each counted once.
+/// Texts of at most so many bytes are in no table: to count or to search one again is as fast as to look it
+/// up, and a session may have a million of them.
+pub(crate) const SHORT_BYTES: usize = 16;
+
+/// The sizes of all texts seen so far, each counted once; short ones each time anew.
 ///
 /// The key is the text itself, not a hash of it: hostile input cannot make two texts collide.
 /// Shared between threads.
@@ -247,6 +253,9 @@ impl CountedTexts {
 
     /// The size of `text`, counted now if it was never seen.
     pub fn size(&self, text: &Arc<str>) -> Size {
+        if text.len() <= SHORT_BYTES {
+            return self.measure(text);
+        }
         let sizes = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(size) = sizes.get(text) {
             return *size;
@@ -310,7 +319,8 @@ impl CountedTexts {
         let mut texts = texts.into_iter();
         loop {
             let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
-            let new = texts.by_ref().filter(|text| !known.contains_key(*text));
+            let long = texts.by_ref().filter(|text| text.len() > SHORT_BYTES);
+            let new = long.filter(|text| !known.contains_key(*text));
             let new: HashSet<&Arc<str>, RandomState> = new.take(AT_ONCE).collect();
             drop(known);
             if new.is_empty() {

@@ -24,7 +24,7 @@ TIMES = {"timings.jsonl", "call-times.jsonl", "lock"}
 
 
 class Model(http.server.ThreadingHTTPServer):
-    """Answers each question alike, in OpenAI's API and in Anthropic's batches, and counts what is asked of it again.
+    """Answers each question alike, in OpenAI's API and in the batches of both providers, and counts what is asked of it again.
 
     An answer is known by its request: a single one names a hash of it as its model, which the cassette keeps, and one
     of a batch has the key of the cassette's entry.
@@ -43,7 +43,7 @@ class Model(http.server.ThreadingHTTPServer):
     def begin(self, needed):
         """Forgets everything. `needed` says how often each answer has to be asked for."""
         self.needed, self.sent, self.kept = needed, collections.Counter(), collections.Counter()
-        self.batches, self.in_flight, self.paid_twice = {}, 0, 0
+        self.batches, self.labels, self.uploads, self.in_flight, self.paid_twice = {}, {}, {}, 0, 0
 
     def note(self, names, is_batch):
         """Counts answers that were sent before and are asked for again: received by nobody, or paid for twice."""
@@ -74,28 +74,43 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         with self.server.lock:
-            batches = dict(self.server.batches)
+            batches, labels = dict(self.server.batches), self.server.labels
         path = self.path.split("?")[0].split("/")
         if path[-1] == "batches":
-            listed = [{"id": name, "request_counts": {"succeeded": len(names)}} for name, names in batches.items()]
+            listed = [{"id": name, "request_counts": {"succeeded": len(names)}, "metadata": labels[name]}
+                      for name, names in batches.items()]
             return self.reply(json.dumps({"data": listed[::-1], "has_more": False}).encode())
-        if path[-1] != "results":
-            return self.reply(b'{"processing_status":"ended"}')
+        if path[-1] not in ("results", "content"):
+            ended = {"processing_status": "ended", "status": "completed", "output_file_id": path[-1]}
+            return self.reply(json.dumps(ended).encode())
         usage = {"input_tokens": 100, "output_tokens": 3}
         message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         message |= {"content": [{"type": "text", "text": "not in context"}], "usage": usage}
-        lines = [{"custom_id": name, "result": {"type": "succeeded", "message": message}} for name in batches[path[-2]]]
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "not in context"}}
+        body = {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 3}}
+        # Each provider's client reads its own half of a line.
+        answer = {"result": {"type": "succeeded", "message": message}, "response": {"status_code": 200, "body": body}}
+        lines = [{"custom_id": name} | answer for name in batches[path[-2]]]
         self.reply("".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         digest = hashlib.sha256(body).hexdigest()[:16]
-        is_batch = self.path.endswith("/batches")
-        names = [request["custom_id"] for request in json.loads(body)["requests"]] if is_batch else ["m-" + digest]
+        if self.path.endswith("/files"):
+            requests = [json.loads(line) for line in body.splitlines() if line.startswith(b"{")]
+            with self.server.lock:
+                self.server.uploads["f" + digest] = requests
+            return self.reply(json.dumps({"id": "f" + digest}).encode())
+        is_batch, names = self.path.endswith("/batches"), ["m-" + digest]
         with self.server.lock:
+            if is_batch:
+                batch = json.loads(body)
+                requests = batch.get("requests") or self.server.uploads[batch["input_file_id"]]
+                names = [request["custom_id"] for request in requests]
             self.server.note(names, is_batch)
             if is_batch:
                 self.server.batches["b" + digest] = names
+                self.server.labels["b" + digest] = batch.get("metadata")
                 self.server.sent.update(names)
         if is_batch:
             return self.reply(json.dumps({"id": "b" + digest}).encode())

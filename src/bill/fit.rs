@@ -240,7 +240,7 @@ impl Bills {
                 before_turn = bills.thoughts.len();
             }
             if message.role() == Role::Assistant {
-                let model = message.model.clone().unwrap_or_else(|| own.clone());
+                let model = message.details.model.clone().unwrap_or_else(|| own.clone());
                 let new = known.len();
                 let model_at = *known.entry(model.clone()).or_insert(new);
                 if model_at == bills.models.len() {
@@ -251,7 +251,10 @@ impl Bills {
                     bills
                         .by_call
                         .push(u32::try_from(model_at).unwrap_or(u32::MAX));
-                    let billed = message.usage.map_or(Tokens::ZERO, |usage| usage.prompt());
+                    let billed = message
+                        .details
+                        .usage
+                        .map_or(Tokens::ZERO, |usage| usage.prompt());
                     if billed > ABSURD {
                         absurd += 1;
                     } else if billed > Tokens::ZERO {
@@ -267,7 +270,10 @@ impl Bills {
                         segment = bills.points.last().map_or(segment, |point| point.segment);
                     }
                 }
-                let output = message.usage.map_or(Tokens::ZERO, |usage| usage.output);
+                let output = message
+                    .details
+                    .usage
+                    .map_or(Tokens::ZERO, |usage| usage.output);
                 if output > Tokens::ZERO && output <= ABSURD {
                     shown += size.tokens;
                     written += output;

@@ -46,18 +46,18 @@ fn session(calls: &[Call], compacted_at: Option<usize>) -> Session {
     for call in calls {
         let tags = call.is_typed.then_some(Tag::TypedUser);
         let asks = Message::new(Role::User, vec![text(call.arrives)]).with_tags(tags);
-        let thinks = ContentBlock::Thinking(Thinking {
+        let thinks = ContentBlock::Thinking(Box::new(Thinking {
             text: "".into(),
             signature: Some("signed".into()),
-        });
+        }));
         let thinks = (call.hidden > 0).then_some(thinks);
         let mut answers = Message::new(
             Role::Assistant,
             thinks.into_iter().chain([text(ANSWER)]).collect(),
         );
         let output = Tokens(ANSWER + call.hidden);
-        answers.usage = Some(Usage::uncached(Tokens(call.billed), output));
-        answers.model = call.model.map(Arc::from);
+        answers.details.usage = Some(Usage::uncached(Tokens(call.billed), output));
+        answers.details.model = call.model.map(Arc::from);
         messages.extend([Arc::new(asks), Arc::new(answers)]);
     }
     let compactions = compacted_at.map(|at| RecordedCompaction {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inputs::Inputs;
-use super::{CliError, Exit, show, show_text, stop, stop_with, terminal};
+use super::{CliError, Exit, show, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
@@ -116,10 +116,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let page = bench.page(&views[0], args.chars)?;
     if args.json {
-        return show(true, "proctor-inspect", page.facts(args.chars), "");
+        return show(true, "proctor-inspect", page.facts(), "");
     }
-    let facts = page.text_facts(terminal().columns());
-    show_text(facts, include_str!("text/inspect.txt"))
+    page.print(terminal().columns())
 }
 
 impl Args {

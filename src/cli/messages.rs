@@ -100,9 +100,9 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
 
 /// Sends a line for each cell and session.
 #[derive(Debug)]
-pub(super) struct Lines;
+pub(super) struct MessageProgress;
 
-impl Progress for Lines {
+impl Progress for MessageProgress {
     fn cell(&self, record: &CellRecord) {
         let end = json!(record.end);
         let mut levels = record.violations.iter().map(|violation| violation.level);

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use super::comparison::{self, ComparisonOptions, Files, OutputFormat, Side};
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
-use super::messages::{self, Lines, MessageFormat, Summary};
+use super::messages::{self, MessageFormat, MessageProgress, Summary};
 use super::models;
 use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
@@ -236,10 +236,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         consent.cost_limit = f64::INFINITY;
     }
     consent.to_run(&plan, journal.done(), args.batch)?;
-    stop_on_interrupt(
-        &STOP,
-        "interrupted: finishing what is under way; once more to leave at once",
-    );
+    stop_cells_on_interrupt();
     let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
@@ -360,7 +357,9 @@ fn run_cells(
     let pass = |journal: &mut Journal, already| {
         let bar = (args.message_format() == MessageFormat::Human)
             .then(|| ProgressDisplay::new(planned, already, plan.manifest().sessions.len()));
-        let progress = bar.as_ref().map_or(&Lines as &dyn Progress, |bar| bar);
+        let progress = bar
+            .as_ref()
+            .map_or(&MessageProgress as &dyn Progress, |bar| bar);
         let outcome = runner::run(plan, journal, &workers, progress)
             .map_err(|error| unwritten(error, &folder, plan))?;
         bar.iter().for_each(ProgressDisplay::finish);
@@ -433,6 +432,15 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
             outcome.outstanding
         ));
     }
+}
+
+/// A flag that the first Ctrl-C sets: no further cell is begun, and those under way are finished.
+pub(super) fn stop_cells_on_interrupt() -> &'static AtomicBool {
+    stop_on_interrupt(
+        &STOP,
+        "interrupted: finishing what is under way; once more to leave at once",
+    );
+    &STOP
 }
 
 /// Sets `flag` and says so at the first Ctrl-C; leaves at once at the second.

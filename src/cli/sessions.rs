@@ -195,7 +195,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let file = in_utc(written.0);
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
-        let last = times.find_map(|message| message.timestamp);
+        let last = times.find_map(|message| message.details.timestamp);
         let last = last.filter(|_| is_one_of);
         let last = last.and_then(|last| jiff::Timestamp::from_millisecond(last.0).ok());
         let last = last.map(|at| format!("{at:.0}"));
@@ -228,7 +228,7 @@ fn largest_prompt(session: &Session) -> Option<u64> {
     let billed = session
         .messages()
         .iter()
-        .filter_map(|message| message.usage);
+        .filter_map(|message| message.details.usage);
     billed.map(|usage| usage.prompt().0).max()
 }
 

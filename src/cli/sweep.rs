@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, gate, models, print, prompts, report, say, stop, stop_with,
+    CliError, Exit, find_sessions, gate, models, print, prompts, report, run, say, stop, stop_with,
     terminal,
 };
 use crate::compare::sweep::{
@@ -558,14 +558,13 @@ impl SweepRun<'_> {
 
     /// Runs the cells that are missing, all of them.
     fn replay(&mut self, plan: &Plan, journal: &mut Journal, cells: usize) -> anyhow::Result<()> {
-        static STOP: AtomicBool = AtomicBool::new(false);
         let spend = self.consent.to_run(plan, journal.done(), false)?;
         // The limit is one for all parts of the sweep.
         let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
         self.consent.cost_limit = (self.consent.cost_limit - dollars).max(0.0);
         let workers = Workers {
             threads: models::threads(self.args.jobs, plan),
-            stop: &STOP,
+            stop: run::stop_cells_on_interrupt(),
         };
         let done = journal.done().len();
         let progress = ProgressDisplay::new(cells, done, plan.manifest().sessions.len());
@@ -577,6 +576,14 @@ impl SweepRun<'_> {
         if let Some((key, why)) = outcome.broken.first() {
             let problem = format!("proctor itself failed in {key}: {why}");
             return stop(Exit::Internal, problem);
+        }
+        if outcome.outstanding > 0 && workers.stop.load(Ordering::Relaxed) {
+            let kept = cells - outcome.outstanding;
+            let folder = journal.folder().display();
+            let problem = format!(
+                "interrupted: {kept} of {cells} cells are kept in `{folder}`; the same command goes on"
+            );
+            return stop(Exit::Interrupted, problem);
         }
         if outcome.outstanding > 0 {
             let why = outcome.budget.as_deref().unwrap_or("cells are missing");

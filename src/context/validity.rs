@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::{Entry, Origin};
 use crate::session::wire::RuleSet;
-use crate::session::{Role, Tag};
+use crate::session::{Message, Role, Tag};
 
 mod checker;
 mod rule;
@@ -91,7 +91,11 @@ impl fmt::Display for Subject {
 /// Whether the entry is a summary or an extract: it represents messages, and is not a placeholder
 /// (those are tagged [`Tag::Meta`]).
 pub fn is_summary(entry: &Entry) -> bool {
-    matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
+    is_summary_of(&entry.origin, &entry.message)
+}
+
+fn is_summary_of(origin: &Origin, message: &Message) -> bool {
+    matches!(origin, Origin::Derived(_)) && !message.has_tag(Tag::Meta)
 }
 
 /// All rules that these entries, sent to the API as they are, break.
@@ -108,14 +112,16 @@ pub fn check(rules: RuleSet, entries: &[Entry]) -> BTreeSet<Finding> {
 }
 
 /// The findings at the beginning and the end of the prompt.
-fn check_ends(rules: RuleSet, entries: &[Entry]) -> impl Iterator<Item = Finding> {
-    let speaks = |entry: Option<&Entry>, role| {
-        entry.is_some_and(|entry: &Entry| entry.message.role() == role)
-    };
+fn check_ends(
+    rules: RuleSet,
+    mut speakers: impl DoubleEndedIterator<Item = Role>,
+) -> impl Iterator<Item = Finding> {
+    let first = speakers.next();
+    let last = speakers.next_back().or(first);
     let broken = [
-        (entries.is_empty(), Rule::EmptyContent),
-        (speaks(entries.first(), Role::Assistant), Rule::FirstNotUser),
-        (speaks(entries.last(), Role::Assistant), Rule::Prefill),
+        (first.is_none(), Rule::EmptyContent),
+        (first == Some(Role::Assistant), Rule::FirstNotUser),
+        (last == Some(Role::Assistant), Rule::Prefill),
     ];
     broken
         .into_iter()
@@ -134,9 +140,9 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
 }
 
 /// The ranges of messages that a summary represents; none for other entries.
-fn summary_ranges(entry: &Entry) -> impl Iterator<Item = (usize, usize)> {
-    let ranges: &[Range<usize>] = match &entry.origin {
-        Origin::Derived(ranges) if is_summary(entry) => ranges,
+fn summary_ranges(origin: &Origin, message: &Message) -> impl Iterator<Item = (usize, usize)> {
+    let ranges: &[Range<usize>] = match origin {
+        Origin::Derived(ranges) if is_summary_of(origin, message) => ranges,
         _ => &[],
     };
     ranges
@@ -261,7 +267,7 @@ mod tests {
     #[test]
     fn thinking_stays_as_it_was() {
         let edited = |block| {
-            let blocks = vec![block];
+            let blocks = Arc::new(vec![block]);
             [Origin::Verbatim(0), Origin::Edited { message: 1, blocks }]
         };
         let text = "U(hi) A(~ ok) U(so)";

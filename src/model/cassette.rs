@@ -422,11 +422,7 @@ impl CassetteModel {
         }
         let mut entry = None;
         if let Ok(response) = &mut answered.answer {
-            if !bill::is_possible(request, response, counts) {
-                self.spending.disbelieve();
-            }
-            // The same figure is kept, recorded and billed.
-            response.usage = bill::answered(request, response, counts);
+            self.spending.correct(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
             entry = (self.keeps)(request, response)
                 .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::price::PerToken;
+use super::{Request, Response, bill};
+use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage, Usd};
 
 /// The limits of spending.
@@ -84,9 +86,13 @@ impl Spending {
         }
     }
 
-    /// Takes note of a usage that cannot be.
-    pub fn disbelieve(&self) {
-        self.spent().disbelieved += 1;
+    /// Sets the usage of an answer to the figure that is kept, recorded and billed, and notes a reported one
+    /// that is impossible.
+    pub fn correct(&self, request: &Request, response: &mut Response, counts: &CountedTexts) {
+        if !bill::is_possible(request, response, counts) {
+            self.spent().disbelieved += 1;
+        }
+        response.usage = bill::answered(request, response, counts);
     }
 
     fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {

@@ -168,7 +168,7 @@ fn put(messages: &[Arc<Message>], question: String) -> Vec<Arc<Message>> {
             let mut content = last.content().to_vec();
             content.push(question);
             let mut merged = Message::new(Role::User, content);
-            merged.timestamp = last.timestamp;
+            merged.details.timestamp = last.details.timestamp;
             merged.tags = last.tags;
             *last = Arc::new(merged);
         }

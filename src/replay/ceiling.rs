@@ -49,7 +49,7 @@ pub(super) fn of_evidence(
     }
     let (mut from, mut behind) = (entries.len(), Tokens::ZERO);
     for at in (0..entries.len()).rev() {
-        behind += entries[at].size.tokens;
+        behind += entries[at].size().tokens;
         let own = quoted.iter().find(|(index, _)| *index == at);
         front = Tokens(front.0 - own.map_or(0, |(_, text)| cost(text).0));
         if front + behind > room {
@@ -73,7 +73,7 @@ pub(super) fn of_evidence(
         Some(first) if first.role() == Role::User => {
             blocks.extend(first.content().iter().cloned());
             let mut merged = Message::new(Role::User, blocks);
-            merged.timestamp = first.timestamp;
+            merged.details.timestamp = first.details.timestamp;
             merged.tags = first.tags;
             *first = Arc::new(merged);
         }
@@ -129,7 +129,7 @@ mod tests {
             .iter()
             .map(|message| {
                 Entry::new(Origin::Authored, message.clone(), &counts)
-                    .size
+                    .size()
                     .tokens
             })
             .sum();

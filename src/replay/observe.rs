@@ -159,7 +159,7 @@ pub struct ObserverPlans {
 impl ObserverPlans {
     /// Prepares to watch a session that is asked those of these probes that are selected.
     pub fn new(
-        session: &Session,
+        session: &Arc<Session>,
         counts: &CountedTexts,
         probes: Vec<Probe>,
         selection: &Selection,
@@ -208,6 +208,7 @@ impl ObserverPlans {
 
 /// The observers of one cell: a new measurement is one line here.
 pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dyn Observer + 'a>> {
+    let messages = watched.plan.messages;
     let mut observers: Vec<Box<dyn Observer + 'a>> = vec![
         Box::new(SurvivalObserver::new(watched.plan.clone())),
         Box::new(ActionSupportObserver::new(watched.entities.clone())),
@@ -218,11 +219,10 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
     match replayed {
         Replayed::Full => {
             observers.push(Box::new(CounterErrors::default()));
-            observers.push(Box::new(Messages::default()));
         }
         Replayed::Strategy(strategy, window) => {
             let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
-            observers.push(Box::new(Validity::new(watched.api)));
+            observers.push(Box::new(Validity::new(watched.api).with_room(messages)));
             observers.push(Box::new(LostBeforeRead::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
             observers.push(Box::new(Moments::default()));
@@ -238,6 +238,9 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
     if let (Some(plan), Replayed::Full | Replayed::Strategy(..)) = (&watched.cache, replayed) {
         let is_reference = matches!(replayed, Replayed::Full);
         observers.push(Box::new(PromptCaches::new(plan.clone(), is_reference)));
+    }
+    if matches!(replayed, Replayed::Full) {
+        observers.push(Box::new(Messages::with_room(messages)));
     }
     observers
 }

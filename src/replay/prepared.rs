@@ -6,7 +6,7 @@ use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use super::observe::recovery::RecoveryPlan;
 use crate::bill::{Bill, Sizes};
-use crate::context::{Context, Entry, Origin};
+use crate::context::{Context, Entry, Origin, measure};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Limit, RequestSize};
 use crate::patterns::PatternsError;
@@ -15,7 +15,7 @@ use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
 use crate::session::wire::RuleSet;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
-use crate::tokens::{CountedTexts, Size};
+use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::{ContentHash, Tokens};
 
 /// A session made ready for replay: counted once, shared by all its cells.
@@ -23,7 +23,8 @@ use crate::units::{ContentHash, Tokens};
 pub struct PreparedSession {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
-    pub(super) entries: Vec<Entry>,
+    /// Of each message.
+    sizes: Vec<PackedSize>,
     pub(super) fixed: Size,
     /// Seed of random draws: the hash of the session's id.
     pub(super) lot: u64,
@@ -57,12 +58,9 @@ impl PreparedSession {
         selection: &Selection,
     ) -> Result<Self, PatternsError> {
         counts.preload(session.texts());
-        let entries: Vec<Entry> = session
-            .messages()
-            .iter()
-            .enumerate()
-            .map(|(at, message)| Entry::new(Origin::Verbatim(at), message.clone(), &counts))
-            .collect();
+        let messages = session.messages().iter();
+        let sizes = messages.map(|message| measure(message, &counts).into());
+        let sizes = sizes.collect();
         let tools = session.tools().iter().map(ToolSchema::text);
         let fixed = tools
             .map(|tool| counts.schema(tool))
@@ -82,7 +80,7 @@ impl PreparedSession {
             bill: Arc::new(Bill::counted(None)),
             session,
             counts,
-            entries,
+            sizes,
             fixed,
         })
     }
@@ -93,8 +91,7 @@ impl PreparedSession {
         if !bill.hidden().is_empty() {
             self.session = Arc::new(self.session.with_hidden_thinking(bill.hidden()));
             for at in bill.hidden().keys() {
-                let message = self.session.message(*at).clone();
-                self.entries[*at] = Entry::new(Origin::Verbatim(*at), message, &self.counts);
+                self.sizes[*at] = measure(self.session.message(*at), &self.counts).into();
             }
         }
         self.bill = bill;
@@ -173,11 +170,17 @@ impl PreparedSession {
         &self.bill
     }
 
+    /// A message of the session as it is appended to a context.
+    pub(super) fn entry(&self, at: usize) -> Entry {
+        let message = self.session.message(at).clone();
+        Entry::sized(Origin::Verbatim(at), message, self.sizes[at].get())
+    }
+
     /// Tokens of a call's answer: of its words, or as billed where that is more. Some recordings hold
     /// counters that were written before the answer was whole.
     pub(super) fn answered(&self, call: usize, message: usize) -> Tokens {
-        let words = self.bill.scale(call).text(self.entries[message].size);
-        let usage = self.session.message(message).usage;
+        let words = self.bill.scale(call).text(self.sizes[message].get());
+        let usage = self.session.message(message).details.usage;
         match self.bill.sizes().sizes {
             Sizes::Billed => words.max(usage.map_or(Tokens::ZERO, |usage| usage.output)),
             Sizes::Counted => words,
@@ -189,6 +192,6 @@ impl PreparedSession {
         let calls = self.session.calls();
         let end = calls.last().copied().unwrap_or(0);
         let scale = self.bill.scale(calls.len().saturating_sub(1));
-        scale.prompt(self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum())
+        scale.prompt(self.fixed + self.sizes[..end].iter().map(PackedSize::get).sum())
     }
 }

@@ -48,13 +48,13 @@ impl Cell<'_> {
             last_usage,
             last_messages: self.last_messages,
             appended: self.appended,
-            last_answer: last.and_then(|last| messages[last].timestamp),
+            last_answer: last.and_then(|last| messages[last].details.timestamp),
             phase_ended: new.iter().any(|message| message.has_tag(Tag::PhaseEnd)),
             was_asked: due.is_some_and(|compaction| compaction.is_manual()),
             compact_hint: new
                 .iter()
                 .rev()
-                .find_map(|message| message.compact_hint.clone()),
+                .find_map(|message| message.details.compact_hint.clone()),
             tool_requests,
             overflow: None,
             recorded: due.cloned(),
@@ -82,6 +82,6 @@ pub(crate) fn tools_of(response: &Message) -> Vec<Arc<str>> {
 fn time_of_request(incoming: &[Arc<Message>]) -> Option<Timestamp> {
     incoming
         .iter()
-        .filter_map(|message| message.timestamp)
+        .filter_map(|message| message.details.timestamp)
         .max()
 }

@@ -112,6 +112,9 @@ impl PromptCache {
             resent: line.seen_from(found),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
+            if self.entries.len() + breakpoints.len() >= self.entries.capacity() {
+                self.make_room(now);
+            }
             // A prefix that is read stays cached, and one that ends at a breakpoint is cached from
             // now on.
             let is_kept = |at: &usize| *at == found || line.until(*at) >= self.scheme.minimum;
@@ -123,6 +126,15 @@ impl PromptCache {
         }
         self.cached = cacheable;
         served
+    }
+
+    /// Forgets what is no longer kept: time never goes back. Where that is less than half, the table grows.
+    fn make_room(&mut self, now: Moment) {
+        let scheme = &self.scheme;
+        self.entries.retain(|_, used| is_live(scheme, *used, now));
+        if self.entries.len() > self.entries.capacity() / 2 {
+            self.entries.reserve(self.entries.capacity());
+        }
     }
 
     /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for

@@ -17,10 +17,11 @@ use super::Plan;
 use crate::model::cassette::{Cassette, Deferred};
 use crate::model::http::Live;
 use crate::model::http::batch::{Batch, BatchError, BatchRequest};
+use crate::model::spending::Spending;
 use crate::model::{CallFailure, Model as _, Response};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::{ContentHash, Usage};
+use crate::units::ContentHash;
 
 /// The file in the run's folder that says which batches were sent.
 pub(crate) const FILE: &str = "batches.jsonl";
@@ -202,10 +203,7 @@ impl Plan {
                     }
                     Ok(Batch::Ended(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
-                        let paid = |usage: &Usage| {
-                            models.spending.paid_in_batch(&sent.model, usage, share);
-                        };
-                        let kept = keep(cassette, &sent, answers, &paid);
+                        let kept = keep(cassette, &sent, answers, &models.spending, share);
                         say(&format!(
                             "batch {id} is answered: {kept} of {}",
                             sent.keys.len()
@@ -238,18 +236,19 @@ fn keep(
     cassette: &Cassette,
     sent: &SentBatch,
     answers: Vec<(String, Result<Response, CallFailure>)>,
-    paid: &dyn Fn(&Usage),
+    spending: &Spending,
+    share: Option<u32>,
 ) -> usize {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let mut kept = 0;
     for (key, answer) in answers {
-        if let Some(response) = cassette.answer_deferred(&key, answer, &counts) {
-            paid(&response.usage);
+        if let Some(response) = cassette.answer_deferred(&key, answer, &counts, spending) {
+            spending.paid_in_batch(&sent.model, &response.usage, share);
             kept += 1;
         }
     }
     for key in &sent.keys {
-        cassette.answer_deferred(key, Err(CallFailure::NoAnswer), &counts);
+        cassette.answer_deferred(key, Err(CallFailure::NoAnswer), &counts, spending);
     }
     kept
 }

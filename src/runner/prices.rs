@@ -51,7 +51,7 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
         return cache(&own.name, CacheBasis::Set);
     }
     let messages = session.messages().iter();
-    let usage: Usage = messages.filter_map(|message| message.usage).sum();
+    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
     if usage.cache_write_1h > usage.cache_write_5m {
         return cache("anthropic-1h", CacheBasis::Billed);
     }
@@ -110,7 +110,7 @@ mod tests {
         let table = Table::parse("s.toml", &text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let mut answer = Message::text(Role::Assistant, "It is dry.");
-        answer.usage = usage;
+        answer.details.usage = usage;
         let messages = [Message::text(Role::User, "Why?"), answer];
         let session = Session::new(SessionParts {
             id: "test".to_owned(),

@@ -7,45 +7,56 @@ use serde::{Deserialize, Serialize};
 use super::picture;
 use crate::tokens::{Block, BlockKind, Picture};
 
-/// One part of a message.
+/// One part of a message. All but the simplest are boxed: most are texts, and a session may have millions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ContentBlock {
     /// Plain text.
     Text(Arc<str>),
     /// The model's visible reasoning.
-    Thinking(Thinking),
+    Thinking(Box<Thinking>),
     /// The model asks for a tool.
-    ToolUse(ToolUse),
+    ToolUse(Box<ToolUse>),
     /// The answer to a tool use.
-    ToolResult(ToolResult),
+    ToolResult(Box<ToolResult>),
     /// A picture.
     Image(Image),
     /// A block of a kind Proctor does not know, kept as recorded.
-    Opaque(Opaque),
+    Opaque(Box<Opaque>),
 }
 
 impl ContentBlock {
-    pub(super) fn render(&self) -> Arc<str> {
+    /// The text that the model reads, if the block holds it as it is.
+    pub(super) fn own_text(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Text(text) => text.clone(),
-            Self::Thinking(thinking) => thinking.text.clone(),
+            Self::Text(text) => Some(text),
+            Self::Thinking(thinking) => Some(&thinking.text),
+            Self::Opaque(opaque) => Some(&opaque.json.0),
+            Self::ToolResult(result) => match &result.content[..] {
+                [Self::Text(text)] => Some(text),
+                _ => None,
+            },
+            Self::ToolUse(_) | Self::Image(_) => None,
+        }
+    }
+
+    pub(super) fn render(&self) -> Arc<str> {
+        if let Some(text) = self.own_text() {
+            return text.clone();
+        }
+        match self {
             Self::ToolUse(tool_use) => {
                 format!("{} {}", tool_use.name, tool_use.input.as_str()).into()
             }
-            Self::ToolResult(result) => match &result.content[..] {
-                [ContentBlock::Text(text)] => text.clone(),
-                parts => {
-                    let parts: Vec<Arc<str>> = parts.iter().map(Self::render).collect();
-                    parts
-                        .iter()
-                        .map(AsRef::as_ref)
-                        .collect::<Vec<_>>()
-                        .join("\n")
-                        .into()
-                }
-            },
-            Self::Image(_) => Arc::from(""),
-            Self::Opaque(opaque) => opaque.json.0.clone(),
+            Self::ToolResult(result) => {
+                let parts: Vec<Arc<str>> = result.content.iter().map(Self::render).collect();
+                parts
+                    .iter()
+                    .map(AsRef::as_ref)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    .into()
+            }
+            Self::Image(_) | Self::Text(_) | Self::Thinking(_) | Self::Opaque(_) => Arc::default(),
         }
     }
 

@@ -92,9 +92,12 @@ impl Counts {
 
     fn message(&mut self, message: &Message, provider: Provider) {
         self.add("tag", message.tags.count());
-        self.add("time", usize::from(message.timestamp.is_some()));
-        self.add("API call id", usize::from(message.api_call.is_some()));
-        self.add("usage", usize::from(message.usage.is_some()));
+        self.add("time", usize::from(message.details.timestamp.is_some()));
+        self.add(
+            "API call id",
+            usize::from(message.details.api_call.is_some()),
+        );
+        self.add("usage", usize::from(message.details.usage.is_some()));
         let content = message.content();
         // In which order the shape has the kinds of blocks.
         let rank = |block: &ContentBlock| match (provider, message.role(), block) {
@@ -153,10 +156,10 @@ fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
         },
         ContentBlock::ToolResult(result) => {
             let content = result.content.iter();
-            ContentBlock::ToolResult(ToolResult {
+            ContentBlock::ToolResult(Box::new(ToolResult {
                 content: content.map(|part| with_images(part, provider)).collect(),
-                ..result.clone()
-            })
+                ..(**result).clone()
+            }))
         }
         ContentBlock::Text(_)
         | ContentBlock::Thinking(_)

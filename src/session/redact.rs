@@ -151,19 +151,15 @@ impl Redactor {
     }
 
     fn message(&mut self, message: &Message) -> Message {
-        let Message {
-            content,
-            texts,
-            pictures,
-            ..
-        } = Message::new(message.role(), self.blocks(message.content()));
-        Message {
-            content,
-            texts,
-            pictures,
-            compact_hint: message.compact_hint.as_ref().map(|hint| self.shared(hint)),
-            ..message.clone()
+        let mut redacted = Message {
+            tags: message.tags,
+            details: message.details.clone(),
+            ..Message::new(message.role(), self.blocks(message.content()))
+        };
+        if let Some(hint) = &message.details.compact_hint {
+            redacted.details.compact_hint = Some(self.shared(hint));
         }
+        redacted
     }
 
     fn blocks(&mut self, blocks: &[ContentBlock]) -> Vec<ContentBlock> {

@@ -132,7 +132,7 @@ impl Profiler {
         });
         self.profile.calls += responses.clone().count() as u64;
         let times: Vec<i64> = responses
-            .filter_map(|message| Some(message.timestamp?.0))
+            .filter_map(|message| Some(message.details.timestamp?.0))
             .collect();
         for pair in times.windows(2) {
             // A clock that was set back is not a gap.
@@ -197,7 +197,7 @@ mod tests {
         let mut messages = Vec::new();
         let mut now = 0;
         let mut add = |mut message: Message, now: i64| {
-            message.timestamp = Some(Timestamp(now));
+            message.details.timestamp = Some(Timestamp(now));
             messages.push(Arc::new(message));
         };
         for (at, (files, minutes)) in said.iter().enumerate() {
@@ -209,20 +209,20 @@ mod tests {
             let id = |n: usize| Arc::from(format!("t{at}-{n}"));
             let files: Vec<&str> = files.split(' ').collect();
             let uses = files.iter().enumerate().map(|(n, file)| {
-                ContentBlock::ToolUse(ToolUse {
+                ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id(n),
                     name: "Read".into(),
                     class: ToolClass::Read,
                     input: JsonText::of(&serde_json::json!({"path": file})),
-                })
+                }))
             });
             add(Message::new(Role::Assistant, uses.collect()), now);
             let results = (0..files.len()).map(|n| {
-                ContentBlock::ToolResult(ToolResult {
+                ContentBlock::ToolResult(Box::new(ToolResult {
                     tool_use_id: id(n),
                     content: vec![ContentBlock::Text("0123456789".into())],
                     is_error: false,
-                })
+                }))
             });
             add(Message::new(Role::User, results.collect()), now);
         }

@@ -187,12 +187,12 @@ mod tests {
             Role::Assistant,
             vec![
                 ContentBlock::Text("a \"b\"\n".into()),
-                ContentBlock::ToolUse(ToolUse {
+                ContentBlock::ToolUse(Box::new(ToolUse {
                     id: "t1".into(),
                     name: "Read".into(),
                     class: ToolClass::Read,
                     input: JsonText::parse(r#"{"b":1, "a":2}"#).unwrap(),
-                }),
+                })),
             ],
         );
         assert_eq!(
@@ -201,11 +201,11 @@ mod tests {
         );
         let result = Message::new(
             Role::User,
-            vec![ContentBlock::ToolResult(ToolResult {
+            vec![ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: "t1".into(),
                 content: vec![ContentBlock::Text("x".into())],
                 is_error: true,
-            })],
+            }))],
         );
         assert_eq!(
             anthropic_json(&result),

@@ -72,7 +72,7 @@ fn role(entry: &Entry) -> Role {
 fn splits_response(entries: &[Entry], at: usize) -> bool {
     let (before, after) = (&entries[at - 1], &entries[at]);
     (role(before), role(after)) == (Role::Assistant, Role::Assistant)
-        && before.message.api_call == after.message.api_call
+        && before.message.details.api_call == after.message.details.api_call
 }
 
 /// Whether a result behind `at` answers a tool use in front of it. A use is answered in the turn
@@ -108,8 +108,8 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
 pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
     let mut left = budget;
     let fits = |entry: &&Entry| {
-        let fits = entry.size.tokens <= left;
-        left = left - entry.size.tokens;
+        let fits = entry.size().tokens <= left;
+        left = left - entry.size().tokens;
         fits
     };
     entries.len() - entries.iter().rev().take_while(fits).count()
@@ -158,23 +158,23 @@ mod tests {
     fn entries(letters: &str) -> Vec<Entry> {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let call = |id: &str| {
-            ContentBlock::ToolUse(ToolUse {
+            ContentBlock::ToolUse(Box::new(ToolUse {
                 id: id.into(),
                 name: "Read".into(),
                 class: ToolClass::Read,
                 input: JsonText::string(""),
-            })
+            }))
         };
         let answer = |id: &str| {
-            let block = ContentBlock::ToolResult(ToolResult {
+            let block = ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: id.into(),
                 content: Vec::new(),
                 is_error: false,
-            });
+            }));
             Message::new(Role::User, vec![block])
         };
         let in_call = |id: &str, mut message: Message| {
-            message.api_call = Some(ApiCallId(id.into()));
+            message.details.api_call = Some(ApiCallId(id.into()));
             message
         };
         let message = |letter: char| match letter {

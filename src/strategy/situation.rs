@@ -50,7 +50,7 @@ pub struct Situation {
     /// because a setting says so.
     pub was_asked: bool,
     /// The focus that a person gave with the request for a compaction:
-    /// [`compact_hint`](crate::session::Message::compact_hint) of the newest message that has one.
+    /// [`compact_hint`](crate::session::Details::compact_hint) of the newest message that has one.
     pub compact_hint: Option<Arc<str>>,
     /// Names of the tools the last response asked for.
     pub tool_requests: Vec<Arc<str>>,

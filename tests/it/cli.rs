@@ -224,6 +224,49 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
     assert_eq!(sorted_cells(&folder.path().join("out")).len(), 20);
 }
 
+#[test]
+fn ctrl_c_ends_a_sweep_as_it_ends_a_run() {
+    let folder = small();
+    let sweep = |out| {
+        let mut command = proctor();
+        command.current_dir(folder.path());
+        command.args(["sweep", "small.toml", "--strategy", "observation-masking"]);
+        command.args(["-P", "clear_results.keep_last=1..40:1", "-j", "1"]);
+        command.args(["--out", out]);
+        command
+    };
+    let mut child = sweep("out")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let tune = folder.path().join("out/tune");
+    let has_cells = || {
+        let mut runs = fs::read_dir(&tune).into_iter().flatten().flatten();
+        runs.any(|run| fs::metadata(run.path().join("cells.jsonl")).is_ok_and(|it| it.len() > 0))
+    };
+    while !has_cells() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::yield_now();
+    }
+    crate::support::interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("the same command goes on"), "{said}");
+    for out in ["out", "whole"] {
+        let output = sweep(out).output().unwrap();
+        // Four sessions are too few to choose a setting.
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    }
+    let results = |out: &str| {
+        let files = tree(&folder.path().join(out)).into_iter();
+        let files = files.filter(|(path, _)| path.ends_with("cells.jsonl"));
+        files.map(|(_, bytes)| bytes).collect::<Vec<_>>()
+    };
+    assert!(results("out") == results("whole"));
+}
+
 /// Runs with bad input: the message, the hint, exit code 3, and nothing written or changed.
 #[track_caller]
 fn refuses(files: &[(&str, &str)], arguments: &[&str], says: &[&str]) {

@@ -117,7 +117,7 @@ pub(crate) fn origin() -> impl Strategy<Value = Origin> {
     prop_oneof![
         4 => (0..12_usize).prop_map(Origin::Verbatim),
         1 => (0..12_usize, prop::collection::btree_set(0..4_u32, 0..3)).prop_map(|(message, blocks)| {
-            Origin::Edited { message, blocks: blocks.into_iter().collect() }
+            Origin::Edited { message, blocks: Arc::new(blocks.into_iter().collect()) }
         }),
         2 => prop::collection::vec(range(), 0..3).prop_map(|ranges: Vec<Range<usize>>| {
             Origin::Derived(ranges.into())
@@ -140,18 +140,18 @@ fn block() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         3 => prop_oneof![Just(""), Just(" \n"), Just("words")]
             .prop_map(|text| ContentBlock::Text(text.into())),
-        3 => id().prop_map(|id| ContentBlock::ToolUse(ToolUse {
+        3 => id().prop_map(|id| ContentBlock::ToolUse(Box::new(ToolUse {
             id,
             name: "read".into(),
             class: ToolClass::Read,
             input: JsonText::string("x"),
-        })),
-        3 => id().prop_map(|tool_use_id| ContentBlock::ToolResult(ToolResult {
+        }))),
+        3 => id().prop_map(|tool_use_id| ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id,
             content: vec![ContentBlock::Text("what the tool found".into())],
             is_error: false,
-        })),
-        1 => Just(ContentBlock::Thinking(Thinking { text: "hm".into(), signature: None })),
+        }))),
+        1 => Just(ContentBlock::Thinking(Box::new(Thinking { text: "hm".into(), signature: None }))),
         1 => Just(ContentBlock::Image(Image { source: JsonText::string("data") })),
     ]
 }
@@ -236,7 +236,7 @@ fn two_edited_blocks_of_a_message_are_both_named() {
     };
     let origin = Origin::Edited {
         message: 4,
-        blocks: vec![0, 2],
+        blocks: Arc::new(vec![0, 2]),
     };
     assert_eq!(entry.origin, origin);
     let verbatim = [0, 1, 2].map(|block| entry.is_verbatim(block));

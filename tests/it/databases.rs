@@ -30,6 +30,7 @@ fn check(statements: &str, expected: Result<&[&str], &str>) {
                     ""
                 };
                 let usage = message
+                    .details
                     .usage
                     .map(|it| format!(" {}+{}", it.prompt(), it.output));
                 let usage = usage.unwrap_or_default();

@@ -417,7 +417,7 @@ fn answered(call: usize) -> Tokens {
     let answer = prepared.session().calls()[call];
     let message = prepared.session().message(answer).clone();
     let entry = Entry::new(Origin::Verbatim(answer), message, prepared.counts());
-    Tokens(entry.size.tokens.0 / 2)
+    Tokens(entry.size().tokens.0 / 2)
 }
 
 #[test]

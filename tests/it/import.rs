@@ -114,7 +114,7 @@ fn line(message: &Message) -> String {
         Role::User => "user",
         Role::Assistant => "model",
     };
-    let usage = message.usage.map_or(String::new(), |usage| {
+    let usage = message.details.usage.map_or(String::new(), |usage| {
         format!(
             " = {}/{}/{}/{}/{}",
             usage.input_uncached,
@@ -258,11 +258,11 @@ skipped: system/turn_duration: 1
     assert_eq!(session.id().len(), "split-calls-".len() + 6);
     let time: jiff::Timestamp = "2026-03-01T09:00:03.003Z".parse().expect("a time");
     assert_eq!(
-        session.message(1).timestamp,
+        session.message(1).details.timestamp,
         Some(Timestamp(time.as_millisecond()))
     );
     assert_eq!(
-        session.message(1).api_call,
+        session.message(1).details.api_call,
         Some(ApiCallId(Arc::from("msg_1/req_1")))
     );
     round_trip(session);

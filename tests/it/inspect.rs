@@ -55,7 +55,11 @@ fn a_snapshot_shows_the_prompt_that_the_replay_counted() {
         for call in [0, 3, 7, 12] {
             let (snapshot, replay) = snapshot_of(name, window, call);
             let snapshot = snapshot.unwrap();
-            let size: Tokens = snapshot.entries.iter().map(|entry| entry.size.tokens).sum();
+            let size: Tokens = snapshot
+                .entries
+                .iter()
+                .map(|entry| entry.size().tokens)
+                .sum();
             assert_eq!(
                 snapshot.fixed.tokens + size,
                 replay.record.prompt_tokens[call],
@@ -136,7 +140,7 @@ fn a_snapshot_shows_each_compaction_before_and_after() {
     assert_eq!(shown, events);
     assert_eq!(shown.len(), 1);
     let size =
-        |entries: &[Entry]| -> Tokens { entries.iter().map(|entry| entry.size.tokens).sum() };
+        |entries: &[Entry]| -> Tokens { entries.iter().map(|entry| entry.size().tokens).sum() };
     let patch = &snapshot.patches[0];
     let change = &patch.change;
     let added: Vec<Entry> = change.edits.iter().flat_map(|it| it.with.clone()).collect();

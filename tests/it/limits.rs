@@ -25,11 +25,11 @@ fn shown(pictures: usize, width: u32, height: u32, bytes: u64) -> Session {
     for number in 0..pictures {
         let id = format!("t{number}");
         messages.push(asks(&id, "Bash", &format!("page {number}")));
-        let result = ContentBlock::ToolResult(ToolResult {
+        let result = ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: id.into(),
             content: vec![ContentBlock::Text("shown".into()), image.clone()],
             is_error: false,
-        });
+        }));
         messages.push(Message::new(Role::User, vec![result]));
     }
     messages.push(said("All of them are seen."));

@@ -20,7 +20,7 @@ const HINT: &str = "Keep the table of ports.";
 /// Four calls; before the third a person ends a phase, with a hint.
 fn phased() -> Session {
     let mut end = typed("Now the second part.").with_tags([Tag::TypedUser, Tag::PhaseEnd]);
-    end.compact_hint = Some(HINT.into());
+    end.details.compact_hint = Some(HINT.into());
     session(vec![
         typed("Read the first part."),
         asks("t0", "Read", "a.rs"),

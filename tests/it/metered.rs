@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use proctor::model::cassette;
+use proctor::units::Tokens;
 use serde_json::Value;
 
 use crate::live::server::{Reply, Server};
@@ -347,6 +349,30 @@ fn check_taken_batch(kind: &str) {
     let (code, said) = run("unknown");
     assert_eq!((code, provider.batches()), (Some(0), 3), "{said}");
     assert!(fs::read(&tape).unwrap() == cassette);
+}
+
+#[test]
+fn an_impossible_usage_in_a_batch_is_counted_here_and_reported() {
+    for kind in ["openai", "anthropic"] {
+        let folder = tempfile::tempdir().unwrap();
+        let provider = Provider::exaggerating(1 << 40);
+        let server = metering(&Arc::new(provider));
+        let text = format!(
+            "counter = 'chars/4'\n{}{}[probes]\npoints = [100]\nitems = 4\n[models]\nreader = {}\n",
+            sessions("code-review", 8_000, 1),
+            strategies(&["tail@3000"]),
+            model(kind, &server)
+        );
+        fs::write(folder.path().join("s.toml"), text).unwrap();
+        let arguments = ["run", "s.toml", "-y", "--batch", "--out", "run"];
+        let said = proctor(folder.path(), &arguments).stderr;
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains("reported an impossible usage"), "{said}");
+        let kept = cassette::read(&folder.path().join("run/cassette.jsonl")).unwrap();
+        assert!(!kept.entries.is_empty());
+        let most = kept.entries.iter().map(|it| it.answer.usage.total()).max();
+        assert!(most < Some(Tokens(1_000_000)), "{most:?}");
+    }
 }
 
 #[test]

@@ -609,6 +609,50 @@ fn an_interrupted_run_does_not_wait_for_a_silent_server() {
 }
 
 #[test]
+fn an_interrupt_gives_up_a_silent_cell_and_finishes_the_one_beside_it() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::answering(move |body| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => reply(body).stalled_after(0),
+        // It begins within half a second, and takes three.
+        1 => reply(body).dribbling(100, Duration::from_millis(400)),
+        _ => reply(body),
+    });
+    // Each cell asks one question.
+    let folder = scenario(
+        &server,
+        "qualify = false\n[probes]\npoints = [100]\nitems = 1",
+    );
+    let path = folder.path().join("live.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let judge = text.lines().filter(|line| !line.starts_with("judg"));
+    fs::write(&path, judge.collect::<Vec<_>>().join("\n")).unwrap();
+    let mut child = command(folder.path(), &[])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.requests().len() < 6 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    crate::support::interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("5 of 6 cells are kept"), "{said}");
+    assert_eq!(server.requests().len(), 6, "{said}");
+    run(folder.path(), &[], 0);
+    let mut bodies: Vec<String> = server.requests().into_iter().map(|it| it.body).collect();
+    assert_eq!(bodies.len(), 7);
+    // The silent request alone is sent again.
+    let silent = bodies.remove(0);
+    bodies.sort();
+    bodies.dedup();
+    assert_eq!((bodies.len(), bodies.contains(&silent)), (6, true));
+}
+
+#[test]
 fn a_request_takes_no_longer_than_the_scenario_says() {
     for limit in ["first_byte_seconds = 1", "timeout_seconds = 1"] {
         let server = going_silent(0);

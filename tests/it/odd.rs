@@ -48,14 +48,14 @@ fn compaction(at: usize, trigger: &str, after: CompactedTo) -> RecordedCompactio
 }
 
 fn at(mut message: Message, time: i64) -> Message {
-    message.timestamp = Some(Timestamp(time));
+    message.details.timestamp = Some(Timestamp(time));
     message
 }
 
 fn billed(text: &str, tokens: u64) -> Message {
     let tokens = Tokens(tokens);
     let mut message = said(text);
-    message.usage = Some(Usage {
+    message.details.usage = Some(Usage {
         input_uncached: tokens,
         cache_write_5m: tokens,
         cache_write_1h: tokens,
@@ -108,14 +108,14 @@ fn unpaired() -> Vec<Message> {
 fn bare() -> Vec<Message> {
     let json = |text: &str| JsonText::parse(text).unwrap();
     let image = || ContentBlock::Image(Image { source: json("{}") });
-    let document = ContentBlock::Opaque(Opaque {
+    let document = ContentBlock::Opaque(Box::new(Opaque {
         kind: "document".into(),
         json: json(r#"{"title":"é"}"#),
-    });
-    let thinking = ContentBlock::Thinking(Thinking {
+    }));
+    let thinking = ContentBlock::Thinking(Box::new(Thinking {
         text: "".into(),
         signature: None,
-    });
+    }));
     vec![
         Message::new(Role::User, vec![image(), image(), document]).with_tags([Tag::TypedUser]),
         Message::new(Role::Assistant, vec![thinking]),

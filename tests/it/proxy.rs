@@ -497,7 +497,10 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     let session = of(4).unwrap();
     assert_eq!(session.messages().len(), 4);
     assert_eq!(session.calls(), [1, 3]);
-    assert!(session.message(1).usage.is_some() && session.message(1).timestamp.is_some());
+    assert!(
+        session.message(1).details.usage.is_some()
+            && session.message(1).details.timestamp.is_some()
+    );
 }
 
 #[test]

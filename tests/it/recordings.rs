@@ -350,7 +350,7 @@ fn usage(read: &BTreeMap<&str, Vec<Session>>) -> String {
         .into_par_iter()
         .map(|(file, sessions)| {
             let session = sessions.iter().max_by_key(|it| it.calls().len())?;
-            let usages = session.messages().iter().filter_map(|it| it.usage);
+            let usages = session.messages().iter().filter_map(|it| it.details.usage);
             let billed: Vec<_> = usages.filter(|it| it.prompt() > Tokens::ZERO).collect();
             if billed.is_empty() {
                 return None;

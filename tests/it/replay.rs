@@ -202,7 +202,7 @@ impl Observer for Mirror {
             removed.splice(0..0, gone);
         }
         assert_eq!(removed, applied.change.removed);
-        let size: Tokens = self.entries.iter().map(|entry| entry.size.tokens).sum();
+        let size: Tokens = self.entries.iter().map(|entry| entry.size().tokens).sum();
         assert_eq!(size, applied.change.after.tokens);
     }
 

@@ -183,7 +183,7 @@ fn results_are_measured_together_or_each_on_its_own() {
 #[test]
 fn triggers_fire_when_they_say() {
     let at = |minutes: i64, mut message: Message| {
-        message.timestamp = Some(Timestamp(minutes * 60_000));
+        message.details.timestamp = Some(Timestamp(minutes * 60_000));
         message
     };
     // Calls 0 to 4, after 0, 10, 80, 141 and 142 minutes; the fourth follows the end of a phase.

@@ -71,12 +71,12 @@ pub(crate) fn tool_use(id: &str, name: &str, argument: &str) -> ContentBlock {
         _ => ToolClass::Other,
     };
     let input = JsonText::of(&serde_json::json!({ "argument": argument }));
-    ContentBlock::ToolUse(ToolUse {
+    ContentBlock::ToolUse(Box::new(ToolUse {
         id: id.into(),
         name: name.into(),
         class,
         input,
-    })
+    }))
 }
 
 /// The tool answers.
@@ -86,11 +86,11 @@ pub(crate) fn answers(id: &str, text: &str) -> Message {
 
 /// One tool result, as a block.
 pub(crate) fn tool_result(id: &str, text: &str) -> ContentBlock {
-    ContentBlock::ToolResult(ToolResult {
+    ContentBlock::ToolResult(Box::new(ToolResult {
         tool_use_id: id.into(),
         content: vec![ContentBlock::Text(text.into())],
         is_error: false,
-    })
+    }))
 }
 
 /// A session of these messages.

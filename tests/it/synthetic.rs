@@ -105,10 +105,10 @@ fn check_validity(session: &Session) {
         };
         assert_eq!(message.role(), expected, "message {at}");
         assert!(
-            message.timestamp > last,
+            message.details.timestamp > last,
             "message {at} is not later than the one before"
         );
-        last = message.timestamp;
+        last = message.details.timestamp;
         assert!(
             message
                 .model_text()
@@ -136,9 +136,9 @@ fn check_validity(session: &Session) {
                 "results come first in message {at}"
             );
             assert_eq!(message.has_tag(Tag::TypedUser), answered.is_empty());
-            assert!(message.api_call.is_none());
+            assert!(message.details.api_call.is_none());
         } else {
-            assert!(message.api_call.is_some());
+            assert!(message.details.api_call.is_some());
             assert!(
                 message
                     .content()
@@ -608,7 +608,7 @@ fn each_shape_stresses_what_it_says() {
             .session
             .messages()
             .iter()
-            .filter_map(|message| Some(message.timestamp?.0))
+            .filter_map(|message| Some(message.details.timestamp?.0))
             .collect();
         let gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longer = |least: i64| gaps.iter().filter(|gap| **gap > least * 60_000).count();

@@ -115,19 +115,19 @@ fn broken(messages: &Value, prompt: &Value) -> BTreeSet<&'static str> {
 fn message(json: &Value) -> Message {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let tool_use = |id: &Value| {
-        ContentBlock::ToolUse(ToolUse {
+        ContentBlock::ToolUse(Box::new(ToolUse {
             id: text(id).into(),
             name: "tool".into(),
             class: ToolClass::Other,
             input: JsonText::string("x"),
-        })
+        }))
     };
     let tool_result = |id: &Value| {
-        ContentBlock::ToolResult(ToolResult {
+        ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: text(id).into(),
             content: Vec::new(),
             is_error: false,
-        })
+        }))
     };
     let is_tool = json["role"] == "tool";
     let mut blocks = Vec::new();

@@ -147,7 +147,7 @@ impl Tally {
         self.messages += session.messages().len();
         self.calls += session.calls().len();
         let calls = session.calls().iter();
-        let unbilled = calls.filter(|at| session.message(**at).usage.is_none());
+        let unbilled = calls.filter(|at| session.message(**at).details.usage.is_none());
         let unbilled = unbilled.count();
         if unbilled < session.calls().len() {
             self.unbilled_calls += unbilled;

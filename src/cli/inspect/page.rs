@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::usage::{self, Category};
+use crate::cli::{Exit, show_text};
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
 use crate::report::escape;
@@ -29,6 +31,27 @@ pub(super) struct Page<'a> {
 /// Columns of a category's name.
 const NAME: usize = 26;
 
+/// Entries that are printed at once.
+const AT_ONCE: usize = 1_000;
+
+/// The facts of a page as JSON prints them.
+#[derive(Serialize)]
+struct Facts<E, F> {
+    #[serde(flatten)]
+    head: Value,
+    entries: E,
+    fates: F,
+}
+
+/// A list whose items are made one by one, as they are printed: a session may have a million messages.
+struct Each<F>(F);
+
+impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0())
+    }
+}
+
 impl Page<'_> {
     fn lines(&self) -> Lines {
         self.window.lines(WarningFrom::AutoCompact)
@@ -47,8 +70,51 @@ impl Page<'_> {
         usize::try_from(2 * width as u128 * tokens / window).unwrap_or(2 * width)
     }
 
-    /// The facts as text, on a terminal of this many columns.
-    pub(super) fn text_facts(&self, width: usize) -> Value {
+    /// Prints the facts as text, for a terminal of this many columns.
+    pub(super) fn print(&self, width: usize) -> anyhow::Result<Exit> {
+        let chars = match self.chars {
+            0 => usize::MAX >> 1,
+            chars => chars,
+        };
+        let mut facts = self.text_facts(width);
+        facts["chars"] = json!(chars);
+        show_text(
+            facts,
+            concat!(
+                include_str!("../text/inspect_macros.txt"),
+                include_str!("../text/inspect.txt")
+            ),
+        )?;
+        for (number, part) in self.snapshot.entries.chunks(AT_ONCE).enumerate() {
+            let facts = json!({
+                "chars": chars,
+                "first": number * AT_ONCE,
+                "entries": self.entries(part, 0).collect::<Value>(),
+            });
+            show_text(
+                facts,
+                concat!(
+                    include_str!("../text/inspect_macros.txt"),
+                    include_str!("../text/inspect_entries.txt")
+                ),
+            )?;
+        }
+        let fates = &self.snapshot.fates;
+        let spans = fates
+            .chunk_by(|one, next| one == next)
+            .scan(0, |from, same| {
+                let first = std::mem::replace(from, *from + same.len());
+                Some((range(first, *from - 1), in_words(&same[0])))
+            });
+        let facts = json!({
+            "before": self.snapshot.before,
+            "fates": spans.collect::<Vec<_>>(),
+        });
+        show_text(facts, include_str!("../text/inspect_fates.txt"))
+    }
+
+    /// The facts that the text says before the messages.
+    fn text_facts(&self, width: usize) -> Value {
         // Name, tokens and share take up 46 columns; the bar gets the rest, within reason.
         let bar = width.saturating_sub(NAME + 20).clamp(10, 50);
         let (prompt, lines) = (self.snapshot.prompt, self.lines());
@@ -59,26 +125,16 @@ impl Page<'_> {
             let filled = sign.repeat(self.halves(tokens, bar).div_ceil(2));
             (name, tokens, self.percent(tokens), filled)
         });
-        let fates = &self.snapshot.fates;
-        let spans = fates
-            .chunk_by(|one, next| one == next)
-            .scan(0, |from, same| {
-                let first = std::mem::replace(from, *from + same.len());
-                Some((range(first, *from - 1), in_words(&same[0])))
-            });
         let tools = self.session.tools().iter();
         let size = |text| self.counts.size(text).tokens;
         json!({
-            "facts": self.facts(0),
-            "chars": if self.chars == 0 { usize::MAX >> 1 } else { self.chars },
+            "facts": self.head(0),
             "last": self.session.calls().len().saturating_sub(1),
             "percent": self.percent(prompt),
             "usage": usage.collect::<Vec<_>>(),
             "zone_bar": self.zone_bar(&lines, bar),
             "system": self.session.system().map(|text| (size(text), text)),
             "tools": tools.map(|tool| (&tool.name, size(tool.text()))).collect::<Vec<_>>(),
-            "before": self.snapshot.before,
-            "fates": spans.collect::<Vec<_>>(),
         })
     }
 
@@ -101,10 +157,18 @@ impl Page<'_> {
         bar.into_iter().collect()
     }
 
-    /// The facts, with at most this many characters of each text.
-    pub(super) fn facts(&self, chars: usize) -> Value {
+    /// The facts for programs.
+    pub(super) fn facts(&self) -> impl Serialize {
+        Facts {
+            head: self.head(self.chars),
+            entries: Each(|| self.entries(&self.snapshot.entries, self.chars)),
+            fates: Each(|| self.fates()),
+        }
+    }
+
+    fn fates(&self) -> impl Iterator<Item = Value> {
         let fates = self.snapshot.fates.iter().enumerate();
-        let fates = fates.map(|(message, fate)| {
+        fates.map(|(message, fate)| {
             let decided = fate.decided.as_ref();
             json!({
                 "message": message,
@@ -120,11 +184,7 @@ impl Page<'_> {
                 "stage": decided.map(|decided| &*decided.stage),
                 "reason": decided.map(|decided| &decided.reason),
             })
-        });
-        let mut facts = self.head(chars);
-        facts["entries"] = self.entries(&self.snapshot.entries, chars);
-        facts["fates"] = fates.collect();
-        facts
+        })
     }
 
     /// The facts without the messages.
@@ -138,8 +198,8 @@ impl Page<'_> {
                 "reason": patch.reason,
                 "before": patch.change.before.tokens.0,
                 "after": patch.change.after.tokens.0,
-                "removed": self.entries(&patch.change.removed, chars),
-                "added": self.entries(patch.written(), chars),
+                "removed": self.entries(&patch.change.removed, chars).collect::<Value>(),
+                "added": self.entries(patch.written(), chars).collect::<Value>(),
             })
         });
         let (lines, prompt) = (self.lines(), self.snapshot.prompt);
@@ -160,8 +220,12 @@ impl Page<'_> {
         })
     }
 
-    fn entries<'e>(&self, entries: impl IntoIterator<Item = &'e Entry>, chars: usize) -> Value {
-        let entry = |entry: &Entry| {
+    fn entries<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+        chars: usize,
+    ) -> impl Iterator<Item = Value> {
+        let entry = move |entry: &Entry| {
             let message = &entry.message;
             let blocks = message.content().iter().zip(message.model_text());
             let blocks = blocks.enumerate().map(|(at, (block, text))| {
@@ -179,11 +243,11 @@ impl Page<'_> {
             json!({
                 "role": message.role(),
                 "origin": origin(entry),
-                "tokens": entry.size.tokens.0,
+                "tokens": entry.size().tokens.0,
                 "blocks": blocks.collect::<Vec<_>>(),
             })
         };
-        entries.into_iter().map(entry).collect()
+        entries.into_iter().map(entry)
     }
 }
 
@@ -217,7 +281,10 @@ fn origin(entry: &Entry) -> String {
     match &entry.origin {
         Origin::Verbatim(at) => format!("message {at}"),
         Origin::Edited { message, blocks } => {
-            format!("message {message} with block {} edited", listed(blocks))
+            format!(
+                "message {message} with block {} edited",
+                listed(blocks.iter())
+            )
         }
         Origin::Derived(ranges) => {
             let ranges = ranges.iter();

@@ -56,7 +56,7 @@ pub(super) fn usage(
     let mut sizes: BTreeMap<Category, Size> = BTreeMap::new();
     let mut thinking = Tokens::ZERO;
     for entry in &snapshot.entries {
-        thinking += entry.message.hidden_thinking;
+        thinking += entry.message.details.hidden_thinking;
         for (content, block) in entry.message.content().iter().zip(entry.message.blocks()) {
             let category = category(entry, content, &classes);
             *sizes.entry(category).or_default() += counts.block(&block);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
 use crate::context::{Applied, Entry, Origin, signed};
 use crate::session::wire::RuleSet;
-use crate::session::{ContentBlock, Role};
+use crate::session::{ContentBlock, Message, Role};
 
 #[cfg(test)]
 thread_local! {
@@ -22,7 +22,7 @@ thread_local! {
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     rules: RuleSet,
-    entries: Vec<Entry>,
+    entries: Vec<Sent>,
     /// How many entries are checked: the rest will be.
     checked: usize,
     /// The findings about entries, where there are any.
@@ -44,6 +44,22 @@ pub struct Checker {
     unanswered: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
+/// What the rules ask of an entry: not its size.
+#[derive(Debug, Clone)]
+struct Sent {
+    origin: Origin,
+    message: Arc<Message>,
+}
+
+impl From<&Entry> for Sent {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            origin: entry.origin.clone(),
+            message: entry.message.clone(),
+        }
+    }
+}
+
 impl Checker {
     /// Follows an empty context whose prompts are held to these rules.
     pub fn new(rules: RuleSet) -> Self {
@@ -53,11 +69,17 @@ impl Checker {
         }
     }
 
+    /// Makes room for so many entries.
+    pub(crate) fn reserve(&mut self, entries: usize) {
+        self.entries.reserve_exact(entries);
+    }
+
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
-        self.enters(entry);
-        self.entries.push(entry.clone());
-        self.check(entry);
+        let sent = Sent::from(entry);
+        self.enters(&sent);
+        self.entries.push(sent.clone());
+        self.check(&sent);
     }
 
     /// A patch was applied.
@@ -81,12 +103,10 @@ impl Checker {
             let end = end.clamp(start, length);
             shift += signed(edit.with.len()) - signed(end - start);
             for entry in &edit.with {
-                self.enters(entry);
+                self.enters(&entry.into());
             }
-            let removed: Vec<Entry> = self
-                .entries
-                .splice(start..end, edit.with.iter().cloned())
-                .collect();
+            let with = edit.with.iter().map(Sent::from);
+            let removed: Vec<Sent> = self.entries.splice(start..end, with).collect();
             for entry in &removed {
                 self.leaves(entry);
             }
@@ -107,11 +127,14 @@ impl Checker {
                 std::iter::repeat_n(*range, count.min(2))
             },
         )));
-        findings.extend(check_ends(self.rules, &self.entries));
+        findings.extend(check_ends(
+            self.rules,
+            self.entries.iter().map(|entry| entry.message.role()),
+        ));
         findings
     }
 
-    fn enters(&mut self, entry: &Entry) {
+    fn enters(&mut self, entry: &Sent) {
         for (_, tool_use) in entry.message.tool_uses() {
             let count = self.uses.entry(tool_use.id.clone()).or_default();
             *count += 1;
@@ -119,32 +142,32 @@ impl Checker {
                 self.standing.insert(duplicate_use(&tool_use.id), 1);
             }
         }
-        for range in summary_ranges(entry) {
+        for range in summary_ranges(&entry.origin, &entry.message) {
             *self.summaries.entry(range).or_default() += 1;
         }
     }
 
-    fn leaves(&mut self, entry: &Entry) {
+    fn leaves(&mut self, entry: &Sent) {
         for (_, tool_use) in entry.message.tool_uses() {
             if drop_one(&mut self.uses, &tool_use.id) == 1 {
                 self.standing.remove(&duplicate_use(&tool_use.id));
             }
         }
-        for range in summary_ranges(entry) {
+        for range in summary_ranges(&entry.origin, &entry.message) {
             drop_one(&mut self.summaries, &range);
         }
     }
 
     /// Where the turn begins that the entry before `end` is in.
     fn turn_start(&self, end: usize) -> usize {
-        let role = |entry: &Entry| entry.message.role();
+        let role = |entry: &Sent| entry.message.role();
         let last = self.entries[..end].last().map(role);
         let turn = self.entries[..end].iter().rev();
         end - turn.take_while(|entry| Some(role(entry)) == last).count()
     }
 
     /// Checks the first entry that is not checked yet.
-    fn check(&mut self, entry: &Entry) {
+    fn check(&mut self, entry: &Sent) {
         #[cfg(test)]
         CHECKED.set(CHECKED.get() + 1);
         let at = self.checked;
@@ -189,7 +212,7 @@ impl Checker {
                 }
                 ContentBlock::Thinking(_) => {
                     let edited = matches!(entry.origin, Origin::Edited { .. });
-                    if edited && !entry.is_verbatim(index) {
+                    if edited && !entry.origin.is_verbatim(index) {
                         self.find(at, Rule::ThinkingEdited, own());
                     }
                 }

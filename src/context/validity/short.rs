@@ -29,21 +29,21 @@ fn message(text: &str) -> Message {
 
 fn block(word: &str) -> ContentBlock {
     match word.split_at(1) {
-        ("+", id) => ContentBlock::ToolUse(ToolUse {
+        ("+", id) => ContentBlock::ToolUse(Box::new(ToolUse {
             id: id.into(),
             name: "read".into(),
             class: ToolClass::Read,
             input: JsonText::string("x"),
-        }),
-        ("=", id) => ContentBlock::ToolResult(ToolResult {
+        })),
+        ("=", id) => ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: id.into(),
             content: vec![ContentBlock::Text("what the tool found".into())],
             is_error: false,
-        }),
-        ("~", _) => ContentBlock::Thinking(Thinking {
+        })),
+        ("~", _) => ContentBlock::Thinking(Box::new(Thinking {
             text: "hm".into(),
             signature: None,
-        }),
+        })),
         ("_", _) => ContentBlock::Text(" \n".into()),
         _ => ContentBlock::Text(word.replace('-', " ").into()),
     }
@@ -51,11 +51,8 @@ fn block(word: &str) -> ContentBlock {
 
 /// The messages as verbatim entries of a session that consists of them.
 pub(crate) fn entries(text: &str) -> Vec<Entry> {
-    let entry = |(at, message)| Entry {
-        origin: Origin::Verbatim(at),
-        message: Arc::new(message),
-        size: Size::default(),
-    };
+    let entry =
+        |(at, message)| Entry::sized(Origin::Verbatim(at), Arc::new(message), Size::default());
     messages(text).into_iter().enumerate().map(entry).collect()
 }
 

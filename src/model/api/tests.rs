@@ -6,25 +6,25 @@ use crate::session::{JsonText, Opaque, Role, Thinking, ToolClass, ToolResult, To
 use crate::units::{Tokens, Usage};
 
 fn request(task: Task) -> Request {
-    let thought = ContentBlock::Thinking(Thinking {
+    let thought = ContentBlock::Thinking(Box::new(Thinking {
         text: "hm".into(),
         signature: None,
-    });
-    let call = ContentBlock::ToolUse(ToolUse {
+    }));
+    let call = ContentBlock::ToolUse(Box::new(ToolUse {
         id: "t1".into(),
         name: "Read".into(),
         class: ToolClass::Read,
         input: JsonText::parse(r#"{"b":1}"#).unwrap(),
-    });
-    let result = ContentBlock::ToolResult(ToolResult {
+    }));
+    let result = ContentBlock::ToolResult(Box::new(ToolResult {
         tool_use_id: "t1".into(),
         content: vec![ContentBlock::Text("x".into())],
         is_error: false,
-    });
-    let opaque = ContentBlock::Opaque(Opaque {
+    }));
+    let opaque = ContentBlock::Opaque(Box::new(Opaque {
         kind: "odd".into(),
         json: JsonText::parse(r#"{"type":"odd","v":1}"#).unwrap(),
-    });
+    }));
     let question = ContentBlock::Text("Question: what?".into());
     let messages = vec![
         Message::text(Role::User, "go"),

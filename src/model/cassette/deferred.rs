@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cassette, Entry, KeepFilter, Shape};
 use crate::model::api::Dialect;
-use crate::model::{CallFailure, ModelKind, Purpose, Request, Response, bill};
+use crate::model::spending::Spending;
+use crate::model::{CallFailure, ModelKind, Purpose, Request, Response};
 use crate::tokens::CountedTexts;
 
 /// A request that was put off.
@@ -76,6 +77,7 @@ impl Cassette {
         key: &str,
         answer: Result<Response, CallFailure>,
         counts: &CountedTexts,
+        spending: &Spending,
     ) -> Option<Response> {
         let deferred = {
             let mut state = self.state();
@@ -85,7 +87,7 @@ impl Cassette {
         };
         let mut response = answer.ok()?;
         let request = &deferred.request;
-        response.usage = bill::answered(request, &response, counts);
+        spending.correct(request, &mut response, counts);
         if (deferred.keeps)(request, &response) {
             let (dialect, repeat) = (&deferred.dialect, deferred.repeat);
             let entry = Entry::of(key, ModelKind::Live, dialect, request, repeat, &response);

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{CassetteError, Entry, FORMAT, VERSION};
-use crate::files::lines::{self, LineError, Lines};
+use crate::files::lines::{self, CheckedLines, LineError};
 use crate::files::{self, Readers};
 use crate::model::Purpose;
 
@@ -86,7 +86,7 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
         is_torn: false,
         is_in_order: true,
     };
-    let Some(mut lines) = Lines::open(path).map_err(at(path))? else {
+    let Some(mut lines) = CheckedLines::open(path).map_err(at(path))? else {
         return Ok(contents);
     };
     lines.accepts_unsigned = accepts_unsigned;

@@ -452,12 +452,12 @@ mod tests {
     #[test]
     fn files_are_read_off_tool_uses_and_summaries() {
         let tool = |class: ToolClass, input: &str| {
-            ContentBlock::ToolUse(ToolUse {
+            ContentBlock::ToolUse(Box::new(ToolUse {
                 id: "t".into(),
                 name: class.name().into(),
                 class,
                 input: JsonText::parse(input).unwrap(),
-            })
+            }))
         };
         let uses = vec![
             tool(ToolClass::Read, r#"{"file_path":"src/read.rs"}"#),

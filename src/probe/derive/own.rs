@@ -2,7 +2,7 @@
 //!
 //! A product merges much into the user's turn: permissions, lists of skills and plugins, reminders,
 //! the output of commands. Importers say which blocks are the product's
-//! ([`Message::injected`](crate::session::Message::injected)). Inside a block, a product marks its
+//! ([`Details::injected`](crate::session::Details::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
 use crate::probe::{Pattern, holds};
@@ -33,7 +33,7 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
         }
         for (place, block) in message.content().iter().enumerate() {
             if let ContentBlock::Text(text) = block
-                && !message.injected.contains(&place)
+                && !message.details.injected.contains(&place)
             {
                 all.extend(own(text).into_iter().map(|own| (at, own)));
             }

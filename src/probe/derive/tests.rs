@@ -17,7 +17,7 @@ fn uses(id: &str, class: ToolClass, input: &str) -> Message {
         class,
         input: JsonText::parse(input).unwrap(),
     };
-    Message::new(Role::Assistant, vec![ContentBlock::ToolUse(tool)])
+    Message::new(Role::Assistant, vec![ContentBlock::ToolUse(tool.into())])
 }
 
 fn result(id: &str, text: &str, is_error: bool) -> Message {
@@ -26,7 +26,7 @@ fn result(id: &str, text: &str, is_error: bool) -> Message {
         content: vec![ContentBlock::Text(text.into())],
         is_error,
     };
-    Message::new(Role::User, vec![ContentBlock::ToolResult(result)])
+    Message::new(Role::User, vec![ContentBlock::ToolResult(result.into())])
 }
 
 fn typed(text: &str) -> Message {
@@ -427,7 +427,7 @@ fn only_the_users_own_words_are_demands() {
         .to_vec(),
     )
     .with_tags([Tag::TypedUser, Tag::Meta]);
-    first.injected = [0].into();
+    first.details.injected = [0].into();
     let session = session_of(vec![first, Message::text(Role::Assistant, "Done.")]);
     let facts = derive(&session, &touched).truth.facts;
     let rules: Vec<(&str, Importance)> = facts

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::files;
-use crate::files::lines::{self, LineError, Lines};
+use crate::files::lines::{self, CheckedLines, LineError};
 
 use super::{JournalError, no_json, unreadable, unwritable};
 
@@ -37,7 +37,7 @@ pub(super) fn drop_half_a_line(path: &Path) -> Result<(), JournalError> {
 /// All whole lines of a file that may not be there.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
     let mut items = Vec::new();
-    let Some(mut lines) = Lines::open(path).map_err(unreadable(path))? else {
+    let Some(mut lines) = CheckedLines::open(path).map_err(unreadable(path))? else {
         return Ok(items);
     };
     let refuse = |error| match error {

@@ -17,8 +17,8 @@ pub(super) mod entities;
 #[derive(Debug)]
 pub struct ActionEntities {
     patterns: Patterns,
-    /// By call.
-    wanted: Vec<Vec<u32>>,
+    /// By call, where a call needs any.
+    wanted: BTreeMap<usize, Vec<u32>>,
     /// The entities of system prompt and tool definitions, each once per text.
     pinned: Vec<u32>,
     /// By entity: the messages of the texts that hold it, in order.
@@ -33,8 +33,8 @@ impl ActionEntities {
     pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, PatternsError> {
         let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
         let mut patterns = Vec::new();
-        let mut by_call = Vec::with_capacity(session.calls().len());
-        for &response in session.calls() {
+        let mut by_call = BTreeMap::new();
+        for (call, &response) in session.calls().iter().enumerate() {
             let mut wanted = Vec::new();
             for (_, tool) in session.message(response).tool_uses() {
                 for entity in entities::entities(&tool.input.value()) {
@@ -48,12 +48,14 @@ impl ActionEntities {
             }
             wanted.sort_unstable();
             wanted.dedup();
-            by_call.push(wanted);
+            if !wanted.is_empty() {
+                by_call.insert(call, wanted);
+            }
         }
         let count = patterns.len();
         let patterns = Patterns::new(patterns)?;
         let mut entities = Self {
-            wanted: Vec::new(),
+            wanted: BTreeMap::new(),
             pinned: Vec::new(),
             texts: vec![Vec::new(); count],
             results: vec![Vec::new(); count],
@@ -78,7 +80,8 @@ impl ActionEntities {
                 }
             }
         }
-        for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
+        for (call, wanted) in &mut by_call {
+            let response = session.calls()[*call];
             wanted.retain(|entity| entities.texts_before(*entity, response) > 0);
         }
         entities.wanted = by_call;
@@ -201,7 +204,7 @@ impl Observer for ActionSupportObserver {
         let entities = self.entities.clone();
         let wanted = entities
             .wanted
-            .get(view.call)
+            .get(&view.call)
             .map_or(&[][..], Vec::as_slice);
         let [mut present, mut compacted, mut both, mut reachable] = [0_u32; 4];
         for &entity in wanted {
@@ -244,12 +247,12 @@ mod tests {
         let call = |id: &str, input: &str| {
             Message::new(
                 Role::Assistant,
-                vec![ContentBlock::ToolUse(ToolUse {
+                vec![ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id.into(),
                     name: "Run".into(),
                     class: ToolClass::Shell,
                     input: JsonText::parse(input).unwrap(),
-                })],
+                }))],
             )
         };
         let messages = [
@@ -324,22 +327,22 @@ mod tests {
         let tool = |id: &str, name: &str, class, input: &str| {
             Message::new(
                 Role::Assistant,
-                vec![ContentBlock::ToolUse(ToolUse {
+                vec![ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id.into(),
                     name: name.into(),
                     class,
                     input: JsonText::parse(input).unwrap(),
-                })],
+                }))],
             )
         };
         let result = |id: &str, text: &str| {
             Message::new(
                 Role::User,
-                vec![ContentBlock::ToolResult(ToolResult {
+                vec![ContentBlock::ToolResult(Box::new(ToolResult {
                     tool_use_id: id.into(),
                     content: vec![ContentBlock::Text(text.into())],
                     is_error: false,
-                })],
+                }))],
             )
         };
         let read = r#"{"file_path":"src/a.rs"}"#;

@@ -60,7 +60,7 @@ fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKin
     for entry in entries {
         let portion = portions.entry(kind(entry)).or_default();
         portion.messages += 1;
-        portion.tokens += entry.size.tokens;
+        portion.tokens += entry.size().tokens;
     }
     portions
 }
@@ -97,7 +97,7 @@ fn edits(applied: &Applied) -> Vec<EntryEdit> {
 
 /// The place of a patch that freed most: the entries before, and the entries after.
 fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
-    let size = |entries: &[Entry]| entries.iter().map(|it| it.size.tokens).sum::<Tokens>().0;
+    let size = |entries: &[Entry]| entries.iter().map(|it| it.size().tokens).sum::<Tokens>().0;
     let mut removed = applied.change.removed.as_slice();
     let mut best: Option<(u64, &[Entry], &AppliedEdit)> = None;
     for edit in &applied.change.edits {
@@ -120,7 +120,7 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
         .iter()
         .enumerate()
         .filter(|(_, entry)| !new.contains(&address(entry)))
-        .max_by_key(|(at, entry)| (entry.size.tokens, std::cmp::Reverse(*at)));
+        .max_by_key(|(at, entry)| (entry.size().tokens, std::cmp::Reverse(*at)));
     let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let after = match edit.with.iter().find(is_summary) {
@@ -212,11 +212,11 @@ mod tests {
     /// A question, an answer, a result of 4,000 characters with a token in it, an answer.
     fn context(counts: &CountedTexts) -> Context {
         let result = format!("sk-ant-api03-{} {}", "Ab9".repeat(30), "line ".repeat(800));
-        let result = ContentBlock::ToolResult(ToolResult {
+        let result = ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: "a".into(),
             content: vec![ContentBlock::Text(result.into())],
             is_error: false,
-        });
+        }));
         let messages = [
             Message::text(Role::User, "read"),
             Message::text(Role::Assistant, "I read it"),

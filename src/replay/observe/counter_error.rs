@@ -21,13 +21,13 @@ pub struct CounterErrors {
 
 impl Observer for CounterErrors {
     fn appended(&mut self, entry: &Entry) {
-        self.counted += entry.size.tokens - entry.message.hidden_thinking;
+        self.counted += entry.size().tokens - entry.message.details.hidden_thinking;
     }
 
     fn called(&mut self, view: &CallView<'_>) {
         let compactions = view.session.compactions();
         let compactions = compactions.partition_point(|event| event.at <= view.before);
-        let billed = view.response.usage.map(|usage| usage.prompt());
+        let billed = view.response.details.usage.map(|usage| usage.prompt());
         if let (Some(billed), Some((last_billed, last_counted))) = (billed, self.last)
             && compactions == self.compactions
             && billed > last_billed

@@ -111,7 +111,7 @@ impl Health {
 /// summary. What it only moved or restored counts on neither side.
 fn is_larger(applied: &Applied) -> Option<bool> {
     let size = |entries: &mut dyn Iterator<Item = &Entry>| -> Tokens {
-        entries.map(|entry| entry.size.tokens).sum()
+        entries.map(|entry| entry.size().tokens).sum()
     };
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let stays = |entry: &&Entry| {

@@ -75,7 +75,7 @@ impl Observer for LostBeforeRead {
         if entry.message.has_tag(Tag::TypedUser) {
             self.typed_at = Some(self.messages);
         }
-        self.messages += entry.size;
+        self.messages += entry.size();
         if let Some(at) = entry.origin.message() {
             self.waiting.insert(at, vec![Some(entry.message.clone())]);
         }

@@ -12,16 +12,28 @@ const CHARS: usize = 160;
 /// that looks for its shape.
 const REDACTED_CHARS: usize = 2_000;
 
-/// Keeps how each message begins.
+/// Keeps how each message begins. That is written when the cell is over: a message takes less memory than its
+/// beginning.
 #[derive(Debug, Default)]
 pub struct Messages {
-    messages: Vec<PromptEntry>,
+    messages: Vec<(Arc<Message>, Tokens)>,
     answered_by: Vec<usize>,
+}
+
+impl Messages {
+    /// Has room for so many messages.
+    pub(super) fn with_room(messages: usize) -> Self {
+        Self {
+            messages: Vec::with_capacity(messages),
+            ..Self::default()
+        }
+    }
 }
 
 impl Observer for Messages {
     fn appended(&mut self, entry: &Entry) {
-        self.messages.push(prompt_entry(entry, None));
+        let tokens = entry.size().tokens;
+        self.messages.push((entry.message.clone(), tokens));
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -29,7 +41,15 @@ impl Observer for Messages {
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
-        record.messages = self.messages;
+        let messages = self.messages.iter().map(|(message, tokens)| {
+            let size = Size {
+                tokens: *tokens,
+                ..Size::default()
+            };
+            let entry = Entry::sized(Origin::Verbatim(0), message.clone(), size);
+            prompt_entry(&entry, None)
+        });
+        record.messages = messages.collect();
         record.answered_by = self.answered_by;
     }
 }
@@ -43,7 +63,7 @@ pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry
     PromptEntry {
         kind: kind(entry),
         message,
-        tokens: entry.size.tokens,
+        tokens: entry.size().tokens,
         text,
     }
 }

@@ -136,23 +136,23 @@ mod tests {
         };
         for what in happens.chars() {
             let tool = |id: usize, class, input: String| {
-                ContentBlock::ToolUse(ToolUse {
+                ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id.to_string().into(),
                     name: "tool".into(),
                     class,
                     input: JsonText::parse(&input).unwrap(),
-                })
+                }))
             };
             let message = match what {
                 '?' => Message::text(Role::User, "go on").with_tags([Tag::TypedUser]),
                 '.' => Message::text(Role::User, "done").with_tags([Tag::PhaseEnd]),
                 '!' => Message::new(
                     Role::User,
-                    vec![ContentBlock::ToolResult(ToolResult {
+                    vec![ContentBlock::ToolResult(Box::new(ToolResult {
                         tool_use_id: id.to_string().into(),
                         content: Vec::new(),
                         is_error: false,
-                    })],
+                    }))],
                 ),
                 '|' => {
                     let mut context = Context::default();

@@ -8,7 +8,7 @@ use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
-    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache,
+    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
 };
 use crate::units::Usage;
 
@@ -30,6 +30,7 @@ pub struct CachePlan {
     schemes: Vec<Arc<CacheScheme>>,
     head: Vec<Piece>,
     counts: Arc<CountedTexts>,
+    messages: usize,
     pub(crate) pacing: Moment,
     bill: Arc<Bill>,
     /// Who sends the prompts, and sets the breakpoints.
@@ -56,6 +57,7 @@ impl CachePlan {
             schemes: schemes.into_iter().map(Arc::new).collect(),
             head,
             counts: counts.clone(),
+            messages: session.messages().len(),
             pacing: 0,
             bill,
             client: Client::RECOMMENDED,
@@ -89,6 +91,7 @@ pub struct PromptCaches {
     broken_by: Option<(usize, Arc<str>)>,
     observed: Option<ObservedCache>,
     outputs: Vec<Tokens>,
+    calls: usize,
 }
 
 /// The time at which prompts are sent: it never goes back.
@@ -127,10 +130,14 @@ impl PromptCaches {
         });
         let caches = caches.collect();
         let mut line = Line::new(&plan.head);
+        line.reserve(plan.messages);
         line.size_by(plan.bill.scale(0));
         let own = plan.schemes.first();
         let own = own.filter(|scheme| scheme.reuse == Reuse::Breakpoints);
-        let ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
+        let mut ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
+        if let Some(ideal) = &mut ideal {
+            ideal.reserve(plan.messages);
+        }
         Self {
             line,
             caches,
@@ -139,6 +146,7 @@ impl PromptCaches {
             broken_by: None,
             observed: is_reference.then(ObservedCache::default),
             outputs: Vec::new(),
+            calls: 0,
             plan,
         }
     }
@@ -162,7 +170,7 @@ impl PromptCaches {
         };
         let first = view.session.compactions().first();
         let is_other = first.is_some_and(|compaction| compaction.at <= view.before);
-        let Some(usage) = view.response.usage.filter(|_| !is_other) else {
+        let Some(usage) = view.response.details.usage.filter(|_| !is_other) else {
             return;
         };
         let billed = usage.prompt();
@@ -185,10 +193,21 @@ impl PromptCaches {
     }
 }
 
-/// Notes what a cache did at a call.
-fn note(record: &mut CacheRecord, served: &CacheOutcome, step: Tokens, stage: Option<&str>) {
-    record.read.push(served.split.read);
-    record.written.push(served.split.written);
+/// Notes what a cache did at a call. A series begins with its first number above 0: some have none.
+fn note(
+    record: &mut CacheRecord,
+    call: usize,
+    served: &CacheOutcome,
+    step: Tokens,
+    stage: Option<&str>,
+) {
+    let Split { read, written } = served.split;
+    for (series, tokens) in [(&mut record.read, read), (&mut record.written, written)] {
+        if tokens > Tokens::ZERO {
+            series.resize(call, Tokens::ZERO);
+            series.push(tokens);
+        }
+    }
     record.resent += served.resent;
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
@@ -242,7 +261,7 @@ fn line_of(request: &Request, plan: &CachePlan) -> Line {
 
 impl Observer for PromptCaches {
     fn appended(&mut self, entry: &Entry) {
-        let time = entry.message.timestamp.map(|time| time.0);
+        let time = entry.message.details.timestamp.map(|time| time.0);
         self.clock.newest = self.clock.newest.max(time);
         self.line.append(&self.plan.pieces(entry));
     }
@@ -307,24 +326,26 @@ impl Observer for PromptCaches {
         for (cache, record) in &mut self.caches {
             let edge = edge.filter(|_| record.placement == Placement::Edge);
             let served = cache.send(&self.line, edge, now);
-            note(record, &served, cache.scheme().step, stage);
+            note(record, self.calls, &served, cache.scheme().step, stage);
         }
         if let Some(ideal) = &mut self.ideal {
             ideal.send(&self.line, now);
         }
         self.line.sent(now);
+        self.calls += 1;
         (self.clock.newest, self.clock.is_due) = (None, true);
         self.observe(view, view.prompt());
         if self.observed.is_some() {
             // A recorded counter may have been written before the answer was whole, and counts what
             // was thought and not shown: either may be the larger.
             let counted = view.scale.text(measure(view.response, &self.plan.counts));
-            let billed = view.response.usage.map(|usage| usage.output);
+            let billed = view.response.details.usage.map(|usage| usage.output);
             self.outputs.push(counted.max(billed.unwrap_or_default()));
         }
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
+        drop(self.line);
         let own = self.caches.first().map(|(_, own)| own);
         let ideal = own.zip(self.ideal);
         let ideal = ideal.map(|(own, ideal)| ideal_record(own, ideal, &record.model_calls));
@@ -334,6 +355,8 @@ impl Observer for PromptCaches {
             for series in [&mut record.read, &mut record.written] {
                 if series.iter().all(|tokens| *tokens == Tokens::ZERO) {
                     series.clear();
+                } else {
+                    series.resize(self.calls, Tokens::ZERO);
                 }
             }
         }

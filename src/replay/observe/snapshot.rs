@@ -33,7 +33,7 @@ pub struct MessageFate {
     /// How it is represented now.
     pub fate: Representation,
     /// The last patch that changed this; `None` if the message is as it was.
-    pub decided: Option<Decision>,
+    pub decided: Option<Box<Decision>>,
 }
 
 /// How a message of the session is represented in a context.
@@ -105,7 +105,7 @@ fn representations(
             };
             let found = match &entry.origin {
                 Origin::Verbatim(_) => Representation::Verbatim,
-                Origin::Edited { blocks, .. } => Representation::Edited(blocks.clone()),
+                Origin::Edited { blocks, .. } => Representation::Edited(blocks.to_vec()),
                 Origin::Restored(_) => Representation::Restored,
                 Origin::Derived(_) | Origin::Authored => Representation::Derived,
             };
@@ -159,10 +159,12 @@ impl Observer for SnapshotObserver<'_> {
         // Write-time stages have changed the entry before anybody saw it.
         self.fates
             .extend(fates.into_values().map(|fate| MessageFate {
-                decided: (fate != Representation::Verbatim).then(|| Decision {
-                    call: self.now,
-                    stage: "on append".into(),
-                    reason: "changed as it was appended".to_owned(),
+                decided: (fate != Representation::Verbatim).then(|| {
+                    Box::new(Decision {
+                        call: self.now,
+                        stage: "on append".into(),
+                        reason: "changed as it was appended".to_owned(),
+                    })
                 }),
                 fate,
             }));
@@ -189,11 +191,11 @@ impl Observer for SnapshotObserver<'_> {
             {
                 *known = MessageFate {
                     fate,
-                    decided: Some(Decision {
+                    decided: Some(Box::new(Decision {
                         call: applied.call,
                         stage: applied.stage.clone(),
                         reason: applied.reason.clone(),
-                    }),
+                    })),
                 };
             }
         }

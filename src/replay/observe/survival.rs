@@ -39,7 +39,7 @@ pub struct SurvivalPlan {
     said_at: Vec<Option<usize>>,
     /// Findings in the system prompt and the tool definitions.
     pinned: Vec<(usize, MatchStrength)>,
-    messages: usize,
+    pub(super) messages: usize,
     sources: Sources,
 }
 

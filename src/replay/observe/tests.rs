@@ -218,21 +218,21 @@ fn rounds(count: usize) -> Session {
         let id: Arc<str> = round.to_string().into();
         messages.push(Message::new(
             Role::Assistant,
-            vec![ContentBlock::ToolUse(ToolUse {
+            vec![ContentBlock::ToolUse(Box::new(ToolUse {
                 id: id.clone(),
                 name: "Read".into(),
                 class: ToolClass::Read,
                 input: JsonText::parse(&format!(r#"{{"path":"src/file_{round}.rs"}}"#)).unwrap(),
-            })],
+            }))],
         ));
         let text = format!("fn number_{round}() {{}}\n").repeat(20);
         messages.push(Message::new(
             Role::User,
-            vec![ContentBlock::ToolResult(ToolResult {
+            vec![ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: id,
                 content: vec![ContentBlock::Text(text.into())],
                 is_error: false,
-            })],
+            }))],
         ));
     }
     messages.push(Message::text(Role::Assistant, "done"));

@@ -39,7 +39,7 @@ const WORDS: [(ArtifactVerb, &[&str]); 4] = [
 /// The changes to the files of a session, message by message: made once, shared by all cells.
 #[derive(Debug, Default)]
 pub struct TrailPlan {
-    by_message: Vec<Vec<Touch>>,
+    by_message: HashMap<usize, Vec<Touch>>,
     /// All paths of the session.
     paths: BTreeSet<Arc<str>>,
     /// The same by how they may be written shorter: from some folder on. `None` where several end so.
@@ -51,8 +51,8 @@ impl TrailPlan {
     /// Reads the tool uses of a session.
     pub fn new(session: &Session) -> Self {
         let mut paths: BTreeSet<Arc<str>> = BTreeSet::new();
-        let mut by_message = Vec::with_capacity(session.messages().len());
-        for message in session.messages() {
+        let mut by_message = HashMap::new();
+        for (at, message) in session.messages().iter().enumerate() {
             let touched = message.tool_uses().flat_map(|(_, tool)| touched_by(tool));
             let touched: Vec<Touch> = touched
                 .map(|(verb, path)| {
@@ -62,7 +62,9 @@ impl TrailPlan {
                     (verb, known)
                 })
                 .collect();
-            by_message.push(touched);
+            if !touched.is_empty() {
+                by_message.insert(at, touched);
+            }
         }
         let mut by_end: HashMap<Box<str>, Option<Arc<str>>> = HashMap::new();
         for path in &paths {
@@ -84,7 +86,7 @@ impl TrailPlan {
     /// The changes to files that an entry names: the same when it is removed as when it was added.
     fn told_by(&self, entry: &Entry) -> Vec<Touch> {
         match &entry.origin {
-            Origin::Verbatim(at) => self.by_message.get(*at).cloned().unwrap_or_default(),
+            Origin::Verbatim(at) => self.by_message.get(at).cloned().unwrap_or_default(),
             // Arguments that were cleared no longer name a file.
             Origin::Edited { .. } | Origin::Restored(_) | Origin::Authored => {
                 let tools = entry.message.tool_uses();
@@ -239,7 +241,7 @@ impl Observer for ArtifactTrailObserver {
     fn called(&mut self, view: &CallView<'_>) {
         let plan = self.plan.clone();
         while self.seen < view.before {
-            for touch in plan.by_message.get(self.seen).into_iter().flatten() {
+            for touch in plan.by_message.get(&self.seen).into_iter().flatten() {
                 if self.done.insert(touch.clone()) {
                     let now = self.now.entry(touch.0).or_default();
                     now.touched += 1;
@@ -268,12 +270,12 @@ mod tests {
         let tool = |id: &str, class, input: &str| {
             Arc::new(Message::new(
                 Role::Assistant,
-                vec![ContentBlock::ToolUse(ToolUse {
+                vec![ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id.into(),
                     name: "tool".into(),
                     class,
                     input: JsonText::parse(input).unwrap(),
-                })],
+                }))],
             ))
         };
         let user = || Arc::new(Message::text(Role::User, "go on"));

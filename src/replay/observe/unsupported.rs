@@ -24,15 +24,15 @@ const EXAMPLES: usize = 5;
 /// all cells.
 #[derive(Debug)]
 pub struct SaidNames {
-    messages: Vec<Arc<Message>>,
+    session: Arc<Session>,
     by_name: OnceLock<ByName>,
 }
 
 impl SaidNames {
     /// The names of this session.
-    pub fn new(session: &Session) -> Self {
+    pub fn new(session: &Arc<Session>) -> Self {
         Self {
-            messages: session.messages().to_vec(),
+            session: session.clone(),
             by_name: OnceLock::new(),
         }
     }
@@ -52,7 +52,7 @@ impl SaidNames {
 
     fn index(&self) -> ByName {
         let mut by_name = ByName::default();
-        for (at, message) in (0_u32..).zip(&self.messages) {
+        for (at, message) in (0_u32..).zip(self.session.messages()) {
             each_supported(message, |name| match by_name.get_mut(name) {
                 Some(known) if known.last() == Some(&at) => {}
                 Some(known) => known.push(at),
@@ -191,7 +191,7 @@ mod tests {
     /// Replaces the first entries by summaries, one after the other.
     #[track_caller]
     fn check(summaries: &[(usize, &str)], expected: (u64, u64), examples: &[&str]) {
-        let session = session();
+        let session = Arc::new(session());
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let mut observer = UnsupportedEntities::new(Arc::new(SaidNames::new(&session)));
         let mut context = Context::default();

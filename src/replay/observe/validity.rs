@@ -126,6 +126,12 @@ impl Validity {
         }
     }
 
+    /// The same, with room for so many messages.
+    pub(super) fn with_room(mut self, messages: usize) -> Self {
+        self.sent.reserve(messages);
+        self
+    }
+
     /// Has the newest message of the user looked up again where this entry is made of it.
     fn forget(&mut self, entry: &Entry) {
         if entry.origin.message() == self.user_message {
@@ -137,11 +143,9 @@ impl Validity {
     fn feed(&mut self, session: &Session, before: usize) {
         let new = session.messages().iter().enumerate();
         for (at, message) in new.take(before).skip(self.fed) {
-            self.history.append(&Entry {
-                origin: Origin::Verbatim(at),
-                message: message.clone(),
-                size: Size::default(),
-            });
+            let origin = Origin::Verbatim(at);
+            let entry = Entry::sized(origin, message.clone(), Size::default());
+            self.history.append(&entry);
         }
         self.fed = self.fed.max(before);
     }

@@ -5,6 +5,7 @@
 //! Which of the two is cheaper depends on how often it is read: [`IdealCache::finish`] knows.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -13,13 +14,16 @@ use super::{Line, Moment, Split, is_live};
 use crate::model::price::CacheScheme;
 use crate::units::Tokens;
 
+/// The number of a node, from 1: a session may have millions, so it is kept small.
+type NodeId = NonZeroU32;
+
 /// A run of uses of one block behind one prefix, none of them too late for the one before.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     /// The block in front of it.
-    parent: Option<usize>,
+    parent: Option<NodeId>,
     /// Prompts that use it. Until the end, only those that end with it.
-    uses: u64,
+    uses: u32,
     /// Tokens up to and including this block, at its first use.
     until: Tokens,
 }
@@ -27,7 +31,7 @@ struct Node {
 /// The live prefix of a prompt or request.
 #[derive(Debug, Clone, Copy)]
 struct Prefix {
-    last: Option<usize>,
+    last: Option<NodeId>,
     tokens: Tokens,
 }
 
@@ -36,7 +40,7 @@ struct Prefix {
 struct AgentPrompt {
     prefix: Prefix,
     /// Nodes that begin with this prompt: from here on, up to the first of the next prompt.
-    first: usize,
+    first: u32,
 }
 
 /// Follows the prompts of one cell, and says at the end how each should have been cached.
@@ -44,9 +48,20 @@ struct AgentPrompt {
 pub struct IdealCache {
     scheme: Arc<CacheScheme>,
     nodes: Vec<Node>,
-    by_chain: HashMap<u64, usize, FixedState>,
+    /// By the two halves of the chain's hash: so an entry has twelve bytes and not sixteen.
+    by_chain: HashMap<[u32; 2], NodeId, FixedState>,
     sent: Vec<AgentPrompt>,
     asked: Vec<(usize, Prefix)>,
+}
+
+/// Where a node is.
+fn place(id: NodeId) -> usize {
+    id.get() as usize - 1
+}
+
+fn halves(hash: u64) -> [u32; 2] {
+    let halves = [hash & u64::from(u32::MAX), hash >> 32];
+    halves.map(|half| u32::try_from(half).unwrap_or_default())
 }
 
 impl IdealCache {
@@ -61,10 +76,15 @@ impl IdealCache {
         }
     }
 
+    /// Makes room for so many blocks.
+    pub(crate) fn reserve(&mut self, blocks: usize) {
+        self.nodes.reserve_exact(blocks);
+    }
+
     fn live_prefix(&self, line: &Line, limit: usize, now: Moment) -> (usize, Prefix) {
         let is_live = |used: Moment| is_live(&self.scheme, used, now);
         let blocks = line.longest_known(limit, &is_live);
-        let last = self.by_chain.get(&line.chain(blocks)).copied();
+        let last = self.by_chain.get(&halves(line.chain(blocks))).copied();
         let prefix = Prefix {
             last: last.filter(|_| blocks > 0),
             tokens: line.until(blocks),
@@ -75,16 +95,17 @@ impl IdealCache {
     /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
     pub fn send(&mut self, line: &Line, now: Moment) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
-        let first = self.nodes.len();
+        let first = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         let mut parent = prefix.last;
         for blocks in known + 1..=line.len() {
-            let node = self.nodes.len();
             self.nodes.push(Node {
                 parent,
                 uses: 0,
                 until: line.until(blocks),
             });
-            self.by_chain.insert(line.chain(blocks), node);
+            let node = u32::try_from(self.nodes.len()).ok().and_then(NodeId::new);
+            let node = node.unwrap_or(NodeId::MAX);
+            self.by_chain.insert(halves(line.chain(blocks)), node);
             parent = Some(node);
         }
         self.is_used(parent);
@@ -99,8 +120,8 @@ impl IdealCache {
         self.asked.push((number, prefix));
     }
 
-    fn is_used(&mut self, last: Option<usize>) {
-        if let Some(node) = last.and_then(|last| self.nodes.get_mut(last)) {
+    fn is_used(&mut self, last: Option<NodeId>) {
+        if let Some(node) = last.and_then(|last| self.nodes.get_mut(place(last))) {
             node.uses += 1;
         }
     }
@@ -109,14 +130,15 @@ impl IdealCache {
     fn is_written(&self, node: &Node) -> bool {
         let rates = self.scheme.rates;
         let write = u64::from(rates.write.unwrap_or(1_000));
-        let reads = node.uses.saturating_sub(1);
+        let uses = u64::from(node.uses);
+        let reads = uses.saturating_sub(1);
         let cached = write.saturating_add(reads.saturating_mul(u64::from(rates.read)));
-        cached < node.uses.saturating_mul(1_000)
+        cached < uses.saturating_mul(1_000)
     }
 
     /// Tokens of a live prefix that are read: those of the blocks that were written.
     fn read(&self, prefix: Prefix) -> Tokens {
-        let node = |at: usize| self.nodes.get(at);
+        let node = |id: NodeId| self.nodes.get(place(id));
         let Some(end) = prefix.last.and_then(node) else {
             return Tokens::ZERO;
         };
@@ -135,14 +157,15 @@ impl IdealCache {
         for at in (0..self.nodes.len()).rev() {
             let Node { parent, uses, .. } = self.nodes[at];
             if let Some(parent) = parent {
-                self.nodes[parent].uses = self.nodes[parent].uses.saturating_add(uses);
+                let parent = &mut self.nodes[place(parent)];
+                parent.uses = parent.uses.saturating_add(uses);
             }
         }
-        let ends = self.sent.iter().skip(1).map(|next| next.first);
+        let ends = self.sent.iter().skip(1).map(|next| next.first as usize);
         let ends = ends.chain([self.nodes.len()]);
         let splits = self.sent.iter().zip(ends).map(|(sent, end)| {
             let read = self.read(sent.prefix);
-            let begun = &self.nodes[sent.first..end];
+            let begun = &self.nodes[sent.first as usize..end];
             let written = begun.iter().rfind(|node| self.is_written(node));
             let until = written.map_or(Tokens::ZERO, |node| self.scheme.rounded(node.until));
             let written = match self.scheme.rates.write {

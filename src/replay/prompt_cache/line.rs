@@ -109,18 +109,18 @@ impl Pieces {
         let content = message.content().iter();
         // One block has the size of its entry: most do not have to be looked up.
         let blocks = if let [_] = texts {
-            vec![entry.size]
+            vec![entry.size()]
         } else {
             let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
             // Hidden thinking comes first in its message.
             if let Some(first) = sizes.first_mut() {
-                first.tokens += message.hidden_thinking;
-                first.exact += message.hidden_thinking;
+                first.tokens += message.details.hidden_thinking;
+                first.exact += message.details.hidden_thinking;
             }
             sizes
         };
         let is_user = message.role() == Role::User;
-        let hides = message.hidden_thinking > Tokens::ZERO;
+        let hides = message.details.hidden_thinking > Tokens::ZERO;
         let blocks = content.zip(texts).zip(blocks);
         let blocks = blocks.map(|((block, text), size)| Piece {
             content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
@@ -153,20 +153,22 @@ impl Pieces {
     }
 }
 
-/// A block in its place.
+/// A block in its place. A session may have a million, so it is kept small.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     /// Its current content.
-    piece: Piece,
+    content: u64,
     /// The content that the provider read: the same, unless the provider removed something on its
     /// side.
     identity: u64,
     /// Hash of the identities up to and including this one.
     chain: u64,
+    size: Counted,
     /// As counted, up to and including this one.
     until: Counted,
     /// Positions of the look-back up to and including this one.
-    position: usize,
+    position: u32,
+    run: Option<Run>,
     /// Whether it was part of an earlier prompt, as it is.
     is_seen: bool,
 }
@@ -175,11 +177,13 @@ impl Block {
     /// A block that was never sent; its sums are not known yet.
     fn new(piece: Piece) -> Self {
         Self {
-            piece,
+            content: piece.content,
             identity: piece.content,
             chain: 0,
+            size: piece.size,
             until: Counted::default(),
             position: 0,
+            run: piece.run,
             is_seen: false,
         }
     }
@@ -188,9 +192,14 @@ impl Block {
 /// Where an entry's blocks begin, how many they are, and who sent them.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    first: usize,
-    blocks: usize,
+    first: u32,
+    blocks: u32,
     is_user: bool,
+}
+
+/// A number of blocks.
+fn count(blocks: usize) -> u32 {
+    u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
 impl Place {
@@ -198,7 +207,7 @@ impl Place {
     fn of(message: &Pieces) -> Self {
         Self {
             first: 0,
-            blocks: message.blocks.len(),
+            blocks: count(message.blocks.len()),
             is_user: message.is_user,
         }
     }
@@ -256,6 +265,12 @@ impl Line {
         line
     }
 
+    /// Makes room for so many messages of one block.
+    pub(crate) fn reserve(&mut self, messages: usize) {
+        self.blocks.reserve_exact(messages);
+        self.entries.reserve_exact(messages);
+    }
+
     /// Blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
@@ -289,7 +304,7 @@ impl Line {
 
     /// Positions that so many blocks take in the look-back.
     pub fn position(&self, blocks: usize) -> usize {
-        self.last(blocks).map_or(0, |block| block.position)
+        self.last(blocks).map_or(0, |block| block.position as usize)
     }
 
     /// Adds a message at the end.
@@ -303,20 +318,20 @@ impl Line {
 
     /// Adds up again from this entry on, which begins with block `start`.
     fn settle(&mut self, entry: usize, start: usize) {
-        let mut first = start;
+        let mut first = count(start);
         for place in &mut self.entries[entry..] {
             place.first = first;
             first += place.blocks;
         }
         let mut last = self.last(start).copied();
         for block in &mut self.blocks[start..] {
-            let continues = last.is_some_and(|last| last.piece.run == block.piece.run);
-            let continues = continues && block.piece.run.is_some();
+            let continues = last.is_some_and(|last| last.run == block.run);
+            let continues = continues && block.run.is_some();
             let (chain, until, position) =
                 last.map_or_else(Default::default, |it| (it.chain, it.until, it.position));
             block.chain = FixedState::default().hash_one((chain, block.identity));
-            block.until = until + block.piece.size;
-            block.position = position + usize::from(!continues);
+            block.until = until + block.size;
+            block.position = position + u32::from(!continues);
             last = Some(*block);
         }
     }
@@ -324,7 +339,7 @@ impl Line {
     /// Blocks in front of an entry; all of them if there is no such entry.
     pub fn first_block(&self, entry: usize) -> usize {
         let place = self.entries.get(entry);
-        place.map_or(self.blocks.len(), |place| place.first)
+        place.map_or(self.blocks.len(), |place| place.first as usize)
     }
 
     /// Applies a patch whose entries are all there: costs everything after its first edit.
@@ -357,14 +372,12 @@ impl Line {
                 let mut block = Block::new(*piece);
                 let was = old.get(blocks.len()).filter(|was| {
                     let is_compared = is_paired || broken.is_none();
-                    is_compared && (keeps || was.piece.content == piece.content)
+                    is_compared && (keeps || was.content == piece.content)
                 });
                 if let Some(was) = was {
                     (block.identity, block.is_seen) = (was.identity, was.is_seen);
                     if was.is_seen {
-                        change.removed += self
-                            .scale
-                            .text(Size::from(was.piece.size) - piece.size.into());
+                        change.removed += self.scale.text(Size::from(was.size) - piece.size.into());
                     }
                 } else {
                     broken.get_or_insert(range.start + blocks.len());
@@ -430,7 +443,7 @@ impl Line {
         unbroken
             + self
                 .scale
-                .text(seen.map(|block| block.piece.size).sum::<Counted>().into())
+                .text(seen.map(|block| block.size).sum::<Counted>().into())
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.
@@ -449,7 +462,7 @@ impl Line {
     pub fn shared_with(&self, other: &Self) -> usize {
         let pairs = self.blocks.iter().zip(&other.blocks);
         pairs
-            .take_while(|(own, other)| own.piece.content == other.piece.content)
+            .take_while(|(own, other)| own.content == other.content)
             .count()
     }
 }

@@ -417,21 +417,21 @@ fn a_run_of_tool_uses_is_one_position_and_so_is_a_run_of_results() {
     };
     let uses = |at: usize| {
         round(at, Role::Assistant, &|id| {
-            ContentBlock::ToolUse(ToolUse {
+            ContentBlock::ToolUse(Box::new(ToolUse {
                 id: id.into(),
                 name: "Read".into(),
                 class: ToolClass::Read,
                 input: JsonText::string("a"),
-            })
+            }))
         })
     };
     let results = |at: usize| {
         round(at, Role::User, &|id| {
-            ContentBlock::ToolResult(ToolResult {
+            ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: id.into(),
                 content: vec![ContentBlock::Text("found".into())],
                 is_error: false,
-            })
+            }))
         })
     };
     let reads = |rounds: usize| {

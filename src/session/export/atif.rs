@@ -28,10 +28,10 @@ pub fn atif(session: &Session) -> Exported {
         match message.role() {
             // A message that the product wrote for the model is no call.
             Role::Assistant if message.has_tag(Tag::Synthetic) => {
-                steps.push(step("system", &text, message.timestamp));
+                steps.push(step("system", &text, message.details.timestamp));
             }
             Role::Assistant => {
-                let mut said = step("agent", &text, message.timestamp);
+                let mut said = step("agent", &text, message.details.timestamp);
                 add_answer(&mut said, message, &mut left_out);
                 let uses = message.tool_uses();
                 calls.extend(uses.map(|(_, it)| (it.id.clone(), steps.len())));
@@ -55,7 +55,7 @@ pub fn atif(session: &Session) -> Exported {
                         && !message.has_tag(Tag::TypedUser)
                         && !steps.is_empty();
                     let who = if is_products { "system" } else { "user" };
-                    steps.push(step(who, &text, message.timestamp));
+                    steps.push(step(who, &text, message.details.timestamp));
                 }
             }
         }
@@ -116,7 +116,7 @@ fn add_answer(step: &mut Map<String, Value>, message: &Message, left_out: &mut C
     if !calls.is_empty() {
         step.insert("tool_calls".to_owned(), json!(calls));
     }
-    if let Some(usage) = message.usage {
+    if let Some(usage) = message.details.usage {
         step.insert("metrics".to_owned(), metrics(&usage));
     }
 }

@@ -61,11 +61,14 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
             });
         }
         let answer = &messages[at];
-        let before = messages[..at].iter().rev().find_map(|it| it.timestamp);
+        let before = messages[..at]
+            .iter()
+            .rev()
+            .find_map(|it| it.details.timestamp);
         start = before
-            .or(answer.timestamp)
+            .or(answer.details.timestamp)
             .map_or(start, |it| it.0.max(start));
-        let end = answer.timestamp.map_or(start, |it| it.0.max(start));
+        let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
         let asked = format!("[{}]", context.join(","));
         attributes.push(text("gen_ai.input.messages", &asked));
@@ -133,7 +136,7 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
 
 /// The attributes of a call beside its messages.
 fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value> {
-    let model = session.model().or(answer.model.as_deref());
+    let model = session.model().or(answer.details.model.as_deref());
     let mut attributes = vec![
         text("gen_ai.operation.name", "chat"),
         text("gen_ai.provider.name", provider(model.unwrap_or_default())),
@@ -141,10 +144,10 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
     ];
     for (key, value) in [
         ("gen_ai.request.model", model),
-        ("gen_ai.response.model", answer.model.as_deref()),
+        ("gen_ai.response.model", answer.details.model.as_deref()),
         (
             "gen_ai.response.id",
-            answer.api_call.as_ref().map(|it| &*it.0),
+            answer.details.api_call.as_ref().map(|it| &*it.0),
         ),
     ] {
         attributes.extend(value.map(|value| text(key, value)));
@@ -166,7 +169,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         let tools: Value = tools.collect();
         attributes.push(text("gen_ai.tool.definitions", &tools.to_string()));
     }
-    if let Some(usage) = answer.usage {
+    if let Some(usage) = answer.details.usage {
         let for_an_hour = usage.cache_write_1h.0 > 0;
         left_out.add("lifetime of a cache write", usize::from(for_an_hour));
         for (key, tokens) in [

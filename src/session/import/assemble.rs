@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use super::{ImportError, missing_prompt};
 use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, SessionParts,
-    Source, Tag, ToolSchema,
+    CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
+    Role, Session, SessionParts, Source, Tag, ToolSchema,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -305,13 +305,16 @@ impl Assembler {
             let is_typed = draft.tags.contains(&Tag::TypedUser);
             let mut message = Message::new(role, draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
-            if is_typed {
-                message.injected = draft.injected.into_iter().collect();
-            }
-            message.timestamp = draft.timestamp;
-            message.api_call = draft.call;
-            message.usage = draft.usage;
-            message.model = draft.model.filter(|own| Some(&**own) != model.as_deref());
+            let injected = draft.injected.into_iter().filter(|_| is_typed);
+            let own_model = draft.model.filter(|own| Some(&**own) != model.as_deref());
+            message.details = MessageDetails::from(Details {
+                timestamp: draft.timestamp,
+                api_call: draft.call,
+                usage: draft.usage,
+                injected: injected.collect(),
+                model: own_model,
+                ..Details::default()
+            });
             Arc::new(message)
         });
         let mut parts = SessionParts {

@@ -23,26 +23,26 @@ use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 impl ContentBlock {
     /// A call of the tool `name`.
     pub(crate) fn tool_use(id: Arc<str>, name: Arc<str>, input: JsonText) -> Self {
-        Self::ToolUse(ToolUse {
+        Self::ToolUse(Box::new(ToolUse {
             id,
             class: class_of(&name),
             name,
             input,
-        })
+        }))
     }
 
     /// The answer to the tool use of that id.
     pub(crate) fn tool_result(tool_use_id: Arc<str>, content: Vec<Self>, is_error: bool) -> Self {
-        Self::ToolResult(ToolResult {
+        Self::ToolResult(Box::new(ToolResult {
             tool_use_id,
             content,
             is_error,
-        })
+        }))
     }
 
     pub(super) fn thinking(text: impl Into<Arc<str>>, signature: Option<Arc<str>>) -> Self {
         let text = text.into();
-        Self::Thinking(Thinking { text, signature })
+        Self::Thinking(Box::new(Thinking { text, signature }))
     }
 
     pub(super) fn as_text(&self) -> Option<&Arc<str>> {

@@ -167,10 +167,10 @@ pub(super) fn image(source: &RawValue) -> ContentBlock {
 
 /// A block that is kept as it is.
 pub(super) fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Opaque {
+    ContentBlock::Opaque(Box::new(Opaque {
         kind: kind.into(),
         json: JsonText::from(raw),
-    })
+    }))
 }
 
 /// A block that is kept without being understood, and counted.

@@ -93,8 +93,12 @@ fn marks(message: &Message, chain: ContentHash) -> Vec<ContentHash> {
     if message.role() != Role::Assistant {
         return Vec::new();
     }
-    let time = message.timestamp.map(|time| time.0.to_string());
-    let call = message.api_call.iter().map(|call| call.0.to_string());
+    let time = message.details.timestamp.map(|time| time.0.to_string());
+    let call = message
+        .details
+        .api_call
+        .iter()
+        .map(|call| call.0.to_string());
     let uses = message.tool_uses().map(|(_, it)| it.id.to_string());
     let ids = call.chain(uses).filter(|id| id.len() >= DRAWN_CHARS);
     let mark = |mark: String| ContentHash::of_parts([chain.bytes(), mark.as_bytes()]);

@@ -236,12 +236,12 @@ fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlo
         assembler.warn("a tool request could not be read by the product");
         ("unreadable".into(), JsonText::from(raw))
     };
-    Some(ContentBlock::ToolUse(ToolUse {
+    Some(ContentBlock::ToolUse(Box::new(ToolUse {
         id,
         class: class(&name),
         name,
         input,
-    }))
+    })))
 }
 
 /// Extensions that come with the product; the tools of all others are those of MCP servers.

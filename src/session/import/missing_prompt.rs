@@ -28,7 +28,7 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
         .enumerate()
         .find_map(|(at, message)| {
             let is_answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
-            let billed = message.usage.filter(|_| is_answer)?.prompt();
+            let billed = message.details.usage.filter(|_| is_answer)?.prompt();
             (billed > Tokens::ZERO).then_some((at, billed))
         })?;
     if parts.compactions.first().is_some_and(|it| it.at <= at) {

@@ -273,12 +273,12 @@ impl Thread {
         self.shapes.entry(look.shape).or_insert(at);
         self.history.push(look);
         self.context.push(Seen { look, is_answer });
-        self.calls.extend(message.api_call.clone());
+        self.calls.extend(message.details.api_call.clone());
     }
 
     fn ends_with(&self, response: &str) -> bool {
         let last = self.session.parts.messages.last();
-        let call = last.and_then(|message| message.api_call.as_ref());
+        let call = last.and_then(|message| message.details.api_call.as_ref());
         call.is_some_and(|call| &*call.0 == response)
     }
 
@@ -410,8 +410,8 @@ impl Thread {
         let last = messages.len().saturating_sub(1);
         for (at, mut message) in messages.into_iter().enumerate() {
             let is_known = |call: &ApiCallId| self.calls.contains(call);
-            if message.api_call.as_ref().is_some_and(is_known) {
-                Arc::make_mut(&mut message).api_call = None;
+            if message.details.api_call.as_ref().is_some_and(is_known) {
+                Arc::make_mut(&mut message).details.api_call = None;
             }
             self.remember(&message, at == last);
             self.session.parts.messages.push(message);
@@ -506,7 +506,7 @@ impl Thread {
         }
         if !self.is_context(&left, at) {
             let mut messages = self.session.parts.messages.iter().rev();
-            let usage = messages.find_map(|message| message.usage);
+            let usage = messages.find_map(|message| message.details.usage);
             self.session.parts.compactions.push(RecordedCompaction {
                 at,
                 trigger: None,
@@ -548,7 +548,7 @@ impl Thread {
         }
         let kept = (results > 0).then(|| {
             let mut kept = Message::new(Role::User, content[..results].to_vec());
-            kept.timestamp = question.timestamp;
+            kept.details.timestamp = question.details.timestamp;
             let tags = question.tags.iter();
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });

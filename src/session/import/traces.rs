@@ -79,7 +79,7 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     }
     let rest = message.content().iter().filter(|it| summary(it).is_none());
     let mut rest = Message::new(Role::User, rest.cloned().collect());
-    rest.timestamp = message.timestamp;
+    rest.details.timestamp = message.details.timestamp;
     let rest = rest.with_tags(message.tags.iter());
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest].into_iter();

@@ -19,7 +19,11 @@ const SHORTEST: u64 = 100;
 
 /// Whether a message is an answer that its counter cannot have counted.
 fn is_partial(message: &Message) -> bool {
-    let Some(usage) = message.usage.filter(|_| message.role() == Role::Assistant) else {
+    let Some(usage) = message
+        .details
+        .usage
+        .filter(|_| message.role() == Role::Assistant)
+    else {
         return false;
     };
     let chars = written(message);
@@ -60,12 +64,12 @@ mod tests {
     #[track_caller]
     fn check(output: u64, text: &str, expected: bool) {
         let mut message = Message::text(Role::Assistant, text);
-        message.usage = Some(Usage {
+        message.details.usage = Some(Usage {
             output: Tokens(output),
             ..Usage::default()
         });
         assert_eq!(is_partial(&message), expected, "{output}: {text}");
-        message.usage = None;
+        message.details.usage = None;
         assert!(!is_partial(&message));
     }
 

@@ -14,8 +14,9 @@ use crate::session::import::ImportError;
 use crate::session::import::file::Line;
 use crate::session::import::tool_names::class_of;
 use crate::session::{
-    ContentBlock, Image, JsonText, Message, Opaque, RecordedCompaction, ResumePoint, Role, Session,
-    SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
+    ContentBlock, Details, Image, JsonText, Message, MessageDetails, Opaque, RecordedCompaction,
+    ResumePoint, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult,
+    ToolSchema, ToolUse,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -182,13 +183,13 @@ impl Serialize for Message {
         let entry = Entry {
             role: Some(self.role()),
             content: Some(self.content().iter().map(Block::of).collect()),
-            timestamp: self.timestamp.map(Time),
-            api_call: self.api_call.clone(),
-            usage: self.usage,
+            timestamp: self.details.timestamp.map(Time),
+            api_call: self.details.api_call.clone(),
+            usage: self.details.usage,
             tags: self.tags.iter().collect(),
-            injected: self.injected.to_vec(),
-            compact_hint: self.compact_hint.clone(),
-            model: self.model.clone(),
+            injected: self.details.injected.clone(),
+            compact_hint: self.details.compact_hint.clone(),
+            model: self.details.model.clone(),
             compaction: None,
         };
         entry.serialize(serializer)
@@ -321,9 +322,6 @@ impl Entry<'_> {
             return Err("unknown key `compaction` in a message".to_owned());
         }
         let mut read = Message::new(role, content).with_tags(self.tags);
-        read.timestamp = self.timestamp.map(|time| time.0);
-        read.api_call = self.api_call;
-        read.usage = self.usage;
         let blocks = read.content().len();
         let mut injected = self.injected;
         if let Some(outside) = injected.iter().find(|at| **at >= blocks) {
@@ -333,9 +331,15 @@ impl Entry<'_> {
         }
         injected.sort_unstable();
         injected.dedup();
-        read.injected = injected.into();
-        read.compact_hint = self.compact_hint;
-        read.model = self.model;
+        read.details = MessageDetails::from(Details {
+            timestamp: self.timestamp.map(|time| time.0),
+            api_call: self.api_call,
+            usage: self.usage,
+            injected,
+            compact_hint: self.compact_hint,
+            model: self.model,
+            hidden_thinking: Tokens::ZERO,
+        });
         Ok(read)
     }
 }
@@ -390,31 +394,31 @@ impl<'a> Block<'a> {
     fn read(mut self) -> Result<ContentBlock, String> {
         let read = match self.r#type {
             BlockType::Text => ContentBlock::Text(need("text", self.text.take())?),
-            BlockType::Thinking => ContentBlock::Thinking(Thinking {
+            BlockType::Thinking => ContentBlock::Thinking(Box::new(Thinking {
                 text: need("text", self.text.take())?,
                 signature: self.signature.take(),
-            }),
+            })),
             BlockType::ToolUse => {
                 let name = need("name", self.name.take())?;
-                ContentBlock::ToolUse(ToolUse {
+                ContentBlock::ToolUse(Box::new(ToolUse {
                     id: need("id", self.id.take())?,
                     class: self.class.take().unwrap_or_else(|| class_of(&name)),
                     name,
                     input: json("input", self.input.take(), self.input_text.take())?,
-                })
+                }))
             }
-            BlockType::ToolResult => ContentBlock::ToolResult(ToolResult {
+            BlockType::ToolResult => ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: need("tool_use_id", self.tool_use_id.take())?,
                 content: blocks_of(need("content", self.content.take())?)?,
                 is_error: self.is_error.take().unwrap_or_default(),
-            }),
+            })),
             BlockType::Image => ContentBlock::Image(Image {
                 source: json("source", self.source.take(), self.source_text.take())?,
             }),
-            BlockType::Opaque => ContentBlock::Opaque(Opaque {
+            BlockType::Opaque => ContentBlock::Opaque(Box::new(Opaque {
                 kind: need("kind", self.kind.take())?,
                 json: json("json", self.json.take(), self.json_text.take())?,
-            }),
+            })),
         };
         // A key that is left belongs to another type of block.
         let left = serde_json::to_value(self).map_err(|error| error.to_string())?;

@@ -353,26 +353,26 @@ fn a_session_is_redacted_everywhere_and_twice_is_once() {
         Role::Assistant,
         vec![
             ContentBlock::Text(text.clone()),
-            ContentBlock::Thinking(Thinking {
+            ContentBlock::Thinking(Box::new(Thinking {
                 text: text.clone(),
                 signature: Some("c2ln".into()),
-            }),
-            ContentBlock::ToolUse(ToolUse {
+            })),
+            ContentBlock::ToolUse(Box::new(ToolUse {
                 id: "t1".into(),
                 name: "Bash".into(),
                 class: crate::session::ToolClass::Shell,
                 input: JsonText::of(&serde_json::json!({"command": &*text})),
-            }),
+            })),
         ],
     );
-    message.api_call = Some(crate::units::ApiCallId("c1".into()));
+    message.details.api_call = Some(crate::units::ApiCallId("c1".into()));
     let answer = Message::new(
         Role::User,
-        vec![ContentBlock::ToolResult(ToolResult {
+        vec![ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: "t1".into(),
             content: vec![ContentBlock::Text(text.clone())],
             is_error: false,
-        })],
+        }))],
     );
     let session = Session::new(SessionParts {
         id: "-home-ada-work".trim_start_matches('-').to_owned(),

@@ -229,7 +229,7 @@ impl<'a> Transcript<'a> {
     pub(crate) fn typed(&mut self, text: String, phase_end: Option<String>) {
         let end = phase_end.as_ref().map(|_| Tag::PhaseEnd);
         let mut message = Message::text(Role::User, text);
-        message.compact_hint = phase_end.filter(|hint| !hint.is_empty()).map(Into::into);
+        message.details.compact_hint = phase_end.filter(|hint| !hint.is_empty()).map(Into::into);
         self.push(message.with_tags([Tag::TypedUser].into_iter().chain(end)));
     }
 
@@ -239,7 +239,7 @@ impl<'a> Transcript<'a> {
         self.calls += 1;
         let mut message = Message::new(Role::Assistant, blocks);
         let call = format!("msg_{}{:05}", self.random.hex(14), self.calls);
-        message.api_call = Some(ApiCallId(call.into()));
+        message.details.api_call = Some(ApiCallId(call.into()));
         self.push(message);
     }
 
@@ -255,19 +255,19 @@ impl<'a> Transcript<'a> {
             self.uses += 1;
             let id: Arc<str> = format!("toolu_{}{:05}", self.random.hex(14), self.uses).into();
             let class = tools::class(action.tool);
-            blocks.push(ContentBlock::ToolUse(ToolUse {
+            blocks.push(ContentBlock::ToolUse(Box::new(ToolUse {
                 id: id.clone(),
                 name: action.tool.into(),
                 class,
                 input: JsonText::of(&action.input),
-            }));
+            })));
             let shot = self.screen.as_mut().and_then(|screen| screen.shot(class));
             let text = ContentBlock::Text(action.output.into());
-            answers.push(ContentBlock::ToolResult(ToolResult {
+            answers.push(ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: id.clone(),
                 content: std::iter::once(text).chain(shot).collect(),
                 is_error: action.failed,
-            }));
+            })));
             ids.push(id);
         }
         self.respond(blocks);
@@ -295,7 +295,7 @@ impl<'a> Transcript<'a> {
     }
 
     fn push(&mut self, mut message: Message) {
-        message.timestamp = Some(Timestamp(self.now));
+        message.details.timestamp = Some(Timestamp(self.now));
         if self.is_measured() {
             let is_observed = message.tool_results().next().is_some();
             let texts = message.model_text().iter();

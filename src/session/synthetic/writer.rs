@@ -172,10 +172,10 @@ impl<'a> Writer<'a> {
     fn act(&mut self, round: Round) -> Vec<Arc<str>> {
         let mut blocks = Vec::new();
         if let Some(thought) = round.thought {
-            blocks.push(ContentBlock::Thinking(Thinking {
+            blocks.push(ContentBlock::Thinking(Box::new(Thinking {
                 text: thought.into(),
                 signature: Some(self.out.random.hex(64).into()),
-            }));
+            })));
         }
         blocks.push(ContentBlock::Text(round.paragraphs.join("\n\n").into()));
         let asking = self.out.next();

@@ -111,18 +111,18 @@ mod tests {
     #[test]
     fn results_become_messages_and_arguments_strings() {
         let tool_use = |input: &str| {
-            ContentBlock::ToolUse(ToolUse {
+            ContentBlock::ToolUse(Box::new(ToolUse {
                 id: "t1".into(),
                 name: "Read".into(),
                 class: ToolClass::Read,
                 input: JsonText::parse(input).unwrap(),
-            })
+            }))
         };
         let said = [
-            ContentBlock::Thinking(Thinking {
+            ContentBlock::Thinking(Box::new(Thinking {
                 text: "hm".into(),
                 signature: None,
-            }),
+            })),
             tool_use(r#"{"b":1, "a":2}"#),
             tool_use(r#""{\"cut""#),
             tool_use(r#""7""#),
@@ -137,11 +137,11 @@ mod tests {
                 r#"{"id":"t1","type":"function","function":{"name":"Read","arguments":"\"7\""}}]}"#,
             )]
         );
-        let result = ContentBlock::ToolResult(ToolResult {
+        let result = ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: "t1".into(),
             content: vec![ContentBlock::Text("x".into())],
             is_error: false,
-        });
+        }));
         let answer = [ContentBlock::Text("so".into()), result];
         assert_eq!(
             openai_json(&Message::new(Role::User, answer.to_vec())),

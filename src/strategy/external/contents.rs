@@ -69,7 +69,7 @@ fn range_line(range: Range<usize>) -> Box<RawValue> {
 pub(crate) fn message_line(entry: &Entry) -> Box<RawValue> {
     let mut json = wire::anthropic_json(&entry.message);
     json.truncate(json.len().saturating_sub(1));
-    raw(format!("{json},\"tokens\":{}}}", entry.size.tokens.0))
+    raw(format!("{json},\"tokens\":{}}}", entry.size().tokens.0))
 }
 
 /// JSON on one line: recorded arguments may be laid out over several, and a line feed in JSON is always layout.
@@ -281,8 +281,11 @@ impl<'a> Reading<'a> {
             .collect();
         let mut message =
             Message::new(entry.message.role(), blocks).with_tags(entry.message.tags.iter());
-        message.timestamp = entry.message.timestamp;
-        message.api_call.clone_from(&entry.message.api_call);
+        message.details.timestamp = entry.message.details.timestamp;
+        message
+            .details
+            .api_call
+            .clone_from(&entry.message.details.api_call);
         let old = entry.message.content();
         let origin = match entry.origin.message() {
             Some(at) if old.len() == message.content().len() => {
@@ -295,13 +298,13 @@ impl<'a> Reading<'a> {
                     blocks: earlier, ..
                 } = &entry.origin
                 {
-                    blocks.extend(earlier);
+                    blocks.extend(earlier.iter());
                     blocks.sort_unstable();
                     blocks.dedup();
                 }
                 Origin::Edited {
                     message: at,
-                    blocks,
+                    blocks: Arc::new(blocks),
                 }
             }
             _ => Origin::derived_from([entry]),
@@ -434,20 +437,20 @@ mod tests {
         let search = r#"{"type": "web_search_call",
             "query": "a"}"#;
         let said = vec![
-            ContentBlock::Thinking(Thinking {
+            ContentBlock::Thinking(Box::new(Thinking {
                 text: "thoughts".into(),
                 signature: Some("signed".into()),
-            }),
+            })),
             ContentBlock::Text("I look. \u{1f9ea}".into()),
             ContentBlock::tool_use(
                 "a".into(),
                 "Read".into(),
                 json(r#"{ "path": "x", "n": 1.0 }"#),
             ),
-            ContentBlock::Opaque(Opaque {
+            ContentBlock::Opaque(Box::new(Opaque {
                 kind: "web_search_call".into(),
                 json: json(search),
-            }),
+            })),
         ];
         let source = json(r#"{"type":"base64","media_type":"image/png","data":"QQ=="}"#);
         let parts = vec![

@@ -194,10 +194,10 @@ mod tests {
             "clear_inputs",
             "max_chars = 30\nkeep_chars = 1\nkeep_last = 2",
         );
-        let thought = ContentBlock::Thinking(Thinking {
+        let thought = ContentBlock::Thinking(Box::new(Thinking {
             text: "hm".into(),
             signature: None,
-        });
+        }));
         let thinks = |uses: Message| {
             let content = std::iter::once(thought.clone()).chain(uses.content().to_vec());
             Message::new(Role::Assistant, content.collect())

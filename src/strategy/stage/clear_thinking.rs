@@ -83,9 +83,9 @@ fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
         return None;
     }
     let mut left = Message::new(message.role(), content).with_tags(message.tags.iter());
-    left.timestamp = message.timestamp;
-    left.api_call.clone_from(&message.api_call);
-    left.usage = message.usage;
+    left.details.timestamp = message.details.timestamp;
+    left.details.api_call.clone_from(&message.details.api_call);
+    left.details.usage = message.details.usage;
     let origin = Origin::derived_from([entry]);
     Some(Entry::new(origin, Arc::new(left), &cx.counts))
 }
@@ -97,10 +97,10 @@ mod tests {
     use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
 
     fn thinks(message: &Message) -> Message {
-        let thought = ContentBlock::Thinking(Thinking {
+        let thought = ContentBlock::Thinking(Box::new(Thinking {
             text: "a long thought".into(),
             signature: Some("signed".into()),
-        });
+        }));
         let content = std::iter::once(thought).chain(message.content().iter().cloned());
         Message::new(Role::Assistant, content.collect())
     }

@@ -70,7 +70,7 @@ impl Stage for CollapseGroups {
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
             && reaches(
-                cx.prompt(context) - cx.scale.text(response.size),
+                cx.prompt(context) - cx.scale.text(response.size()),
                 self.block_at,
                 cx,
             )
@@ -130,7 +130,7 @@ impl CollapseGroups {
                 continue;
             }
             members = 0;
-            let size: Size = entries[start..end].iter().map(|entry| entry.size).sum();
+            let size: Size = entries[start..end].iter().map(Entry::size).sum();
             let size = cx.scale.text(size);
             if size > self.max_output_tokens {
                 prompt = prompt - (size - self.max_output_tokens);

@@ -90,7 +90,7 @@ impl Stage for Digest {
                     return nothing;
                 };
                 let end = self.end_within(entries, Tokens(size.0 / 2));
-                let stays: Tokens = entries[end..].iter().map(|entry| entry.size.tokens).sum();
+                let stays: Tokens = entries[end..].iter().map(|entry| entry.size().tokens).sum();
                 (end, (*size - stays).max(Tokens(1)))
             }
         };
@@ -101,8 +101,8 @@ impl Stage for Digest {
         let origin = Origin::derived_from(replaced);
         let text = self.text(&origin, target, cx);
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
-        let before: Tokens = replaced.iter().map(|entry| entry.size.tokens).sum();
-        if entry.size.tokens >= before {
+        let before: Tokens = replaced.iter().map(|entry| entry.size().tokens).sum();
+        if entry.size().tokens >= before {
             return nothing;
         }
         Step::Done(Ok(Patch::replacing(

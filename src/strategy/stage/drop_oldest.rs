@@ -65,7 +65,7 @@ impl Stage for DropOldest {
             if prompt <= target && units >= at_once {
                 break;
             }
-            let freed = entries[end..next].iter().map(|entry| entry.size).sum();
+            let freed = entries[end..next].iter().map(Entry::size).sum();
             prompt = prompt - cx.scale.text(freed);
             end = next;
             units += 1;

@@ -150,10 +150,10 @@ impl Extract {
         cx: &Situation,
     ) -> Patch {
         let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts);
-        let room = budget - placeholder.size.tokens;
+        let room = budget - placeholder.size().tokens;
         let sizes: Vec<Tokens> = rounds
             .iter()
-            .map(|round| entries[round.clone()].iter().map(|entry| entry.size).sum())
+            .map(|round| entries[round.clone()].iter().map(Entry::size).sum())
             .map(|size: Size| size.tokens)
             .collect();
         let kept = kept(&sizes, self.keep_newest, room, order, until);
@@ -312,7 +312,7 @@ mod tests {
         {
             let text = format!("{at} {words} {}", ". ".repeat(200));
             let mut message = said(&text[..400]);
-            message.api_call = Some(ApiCallId(at.to_string().into()));
+            message.details.api_call = Some(ApiCallId(at.to_string().into()));
             trial.append([message]);
             if at == 4 {
                 trial.append([typed("is the parser done?")]);
@@ -346,7 +346,7 @@ mod tests {
         trial.append([typed("begin")]);
         for at in 0..6 {
             let mut message = said(&format!("part {at} {}", ". ".repeat(196)));
-            message.api_call = Some(ApiCallId(at.to_string().into()));
+            message.details.api_call = Some(ApiCallId(at.to_string().into()));
             trial.append([message]);
         }
         assert!(trial.fire().is_err());

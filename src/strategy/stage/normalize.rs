@@ -170,11 +170,11 @@ impl Normalize {
     /// One message that answers these tool uses.
     fn aborted(&self, ids: &[Arc<str>], cx: &Situation) -> Entry {
         let results = ids.iter().map(|id| {
-            ContentBlock::ToolResult(ToolResult {
+            ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id: id.clone(),
                 content: vec![ContentBlock::Text(self.missing_result.clone())],
                 is_error: false,
-            })
+            }))
         });
         let message = Message::new(Role::User, results.collect()).with_tags([Tag::Meta]);
         Entry::new(Origin::Authored, Arc::new(message), &cx.counts)
@@ -205,8 +205,11 @@ fn rewritten(entry: &Entry, content: Vec<ContentBlock>, cx: &Situation) -> Optio
     }
     let tags = entry.message.tags.iter().chain([Tag::Meta]);
     let mut message = Message::new(role(entry), content).with_tags(tags);
-    message.timestamp = entry.message.timestamp;
-    message.api_call.clone_from(&entry.message.api_call);
+    message.details.timestamp = entry.message.details.timestamp;
+    message
+        .details
+        .api_call
+        .clone_from(&entry.message.details.api_call);
     let origin = Origin::derived_from([entry]);
     Some(Entry::new(origin, Arc::new(message), &cx.counts))
 }
@@ -224,7 +227,9 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
     let tags = entries.iter().flat_map(|entry| entry.message.tags.iter());
     let role = entries.first().map_or(Role::User, role);
     let mut message = Message::new(role, content).with_tags(tags.chain([Tag::Meta]));
-    message.timestamp = entries.last().and_then(|entry| entry.message.timestamp);
+    message.details.timestamp = entries
+        .last()
+        .and_then(|entry| entry.message.details.timestamp);
     let origin = Origin::derived_from(&entries);
     pieces.push(Entry::new(origin, Arc::new(message), &cx.counts));
 }

@@ -102,7 +102,7 @@ impl Stage for Restore {
         }
         let mut reason = format!("{} things put back", with.len());
         if let Some(report) = self.report(context, &with, cx)
-            && report.size.tokens <= room
+            && report.size().tokens <= room
         {
             with.push(report);
             reason.push_str(", and what hooks report");
@@ -197,7 +197,7 @@ impl Restore {
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
         let messages: usize = new.flat_map(|ranges| ranges.iter()).map(Range::len).sum();
-        let added: Size = restored.iter().map(|entry| entry.size).sum();
+        let added: Size = restored.iter().map(Entry::size).sum();
         let tokens = cx.prompt(context) + cx.scale.text(added);
         let text = self
             .hook_results
@@ -248,7 +248,7 @@ impl Restore {
             }
             let text = known.shown(heading, each, cx);
             let entry = Entry::written(origin, text, Tag::Meta, &cx.counts);
-            let size = entry.size.tokens;
+            let size = entry.size().tokens;
             if total + size <= all && size <= *room {
                 total += size;
                 *room = *room - size;
@@ -331,7 +331,7 @@ impl<'c> ContextIndex<'c> {
                     let text = entry.message.model_text().first();
                     let line = text.and_then(|text| text.lines().next());
                     let key = (at, line.unwrap_or_default());
-                    held.restored.insert(key, entry.size.tokens);
+                    held.restored.insert(key, entry.size().tokens);
                 }
                 Origin::Derived(_) | Origin::Authored => {}
             }

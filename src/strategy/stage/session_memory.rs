@@ -82,11 +82,11 @@ impl Stage for SessionMemory {
         let origin = Origin::derived_from(replaced);
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let message = entry.message.clone();
-        let size_of_kept: Size = kept.iter().map(|entry| entry.size).sum();
+        let size_of_kept: Size = kept.iter().map(Entry::size).sum();
         let boundary = || boundary(&self.when, context, replaced, cx);
         let boundary = self.boundary.then(boundary);
         let with: Vec<Entry> = boundary.into_iter().chain([entry]).collect();
-        let size_of_notes: Size = with.iter().map(|entry| entry.size).sum();
+        let size_of_notes: Size = with.iter().map(Entry::size).sum();
         let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
         if after >= cx.window.effective() - self.reserve_tokens || after >= cx.prompt(context) {
@@ -101,7 +101,7 @@ impl Stage for SessionMemory {
     }
 
     fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
-        self.appended += entry.size.tokens;
+        self.appended += entry.size().tokens;
         Ok(Patch::default())
     }
 
@@ -169,7 +169,7 @@ impl SessionMemory {
         .max(floor);
         let (mut tokens, mut texts) = (Tokens::ZERO, 0);
         for entry in &entries[start..] {
-            tokens += entry.size.tokens;
+            tokens += entry.size().tokens;
             texts += usize::from(has_text(entry));
         }
         while start > floor
@@ -177,7 +177,7 @@ impl SessionMemory {
             && (tokens < self.min_tokens || texts < self.min_text_messages)
         {
             start -= 1;
-            tokens += entries[start].size.tokens;
+            tokens += entries[start].size().tokens;
             texts += usize::from(has_text(&entries[start]));
         }
         closed(entries, start)
@@ -254,10 +254,10 @@ fn closed(entries: &[Entry], start: usize) -> usize {
         let (front, kept) = entries.split_at(start);
         let calls: Vec<_> = kept
             .iter()
-            .filter_map(|entry| entry.message.api_call.as_ref())
+            .filter_map(|entry| entry.message.details.api_call.as_ref())
             .collect();
         let is_part = |entry: &Entry| {
-            let call = entry.message.api_call.as_ref();
+            let call = entry.message.details.api_call.as_ref();
             call.is_some_and(|call| calls.contains(&call))
         };
         match front.iter().position(is_part) {

@@ -25,12 +25,12 @@ pub(super) fn said(text: &str) -> Message {
 /// The model asks for tools: id, name, arguments as JSON.
 pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
     let block = |(id, name, input): &(&str, &str, &str)| {
-        ContentBlock::ToolUse(ToolUse {
+        ContentBlock::ToolUse(Box::new(ToolUse {
             id: (*id).into(),
             name: (*name).into(),
             class: import::tool_names::class_of(name),
             input: JsonText::parse(input).unwrap(),
-        })
+        }))
     };
     Message::new(Role::Assistant, uses.iter().map(block).collect())
 }
@@ -38,11 +38,11 @@ pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
 /// The tools answer: id, text.
 pub(super) fn answers(results: &[(&str, &str)]) -> Message {
     let block = |(id, text): &(&str, &str)| {
-        ContentBlock::ToolResult(ToolResult {
+        ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: (*id).into(),
             content: vec![ContentBlock::Text((*text).into())],
             is_error: false,
-        })
+        }))
     };
     Message::new(Role::User, results.iter().map(block).collect())
 }
@@ -54,7 +54,7 @@ pub(super) fn fails(id: &str, text: &str) -> Message {
         content: vec![ContentBlock::Text(text.into())],
         is_error: true,
     };
-    Message::new(Role::User, vec![ContentBlock::ToolResult(result)])
+    Message::new(Role::User, vec![ContentBlock::ToolResult(result.into())])
 }
 
 /// A stage of that kind, or why it cannot be built.

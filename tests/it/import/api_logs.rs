@@ -38,7 +38,7 @@ skipped: info: 1
     let times: Vec<Option<Timestamp>> = sessions[0]
         .messages()
         .iter()
-        .map(|message| message.timestamp)
+        .map(|message| message.details.timestamp)
         .collect();
     let at = |milliseconds| Some(Timestamp(milliseconds));
     assert_eq!(
@@ -107,7 +107,7 @@ skipped: info: 1
 "#
     );
     assert_eq!(sessions[0].system(), Some(&"You wind clocks.".into()));
-    let time = sessions[0].message(2).timestamp;
+    let time = sessions[0].message(2).details.timestamp;
     assert_eq!(time, Some(Timestamp(1_772_355_602_500)));
 }
 
@@ -156,8 +156,11 @@ skipped: key `store`: 1
     assert_eq!(session.model(), Some("some-model"));
     assert_eq!(&*session.tools()[0].name, "read_file");
     let last = session.messages().last().expect("a message");
-    assert_eq!(last.timestamp, Some(Timestamp(1_772_355_600_500)));
-    assert_eq!(last.api_call.as_ref().map(|call| &*call.0), Some("resp_1"));
+    assert_eq!(last.details.timestamp, Some(Timestamp(1_772_355_600_500)));
+    assert_eq!(
+        last.details.api_call.as_ref().map(|call| &*call.0),
+        Some("resp_1")
+    );
 }
 
 #[test]
@@ -446,7 +449,7 @@ fn shared_logs_of_requests_are_one_session() {
     let messages = session.messages();
     let billed: Vec<Tokens> = messages
         .iter()
-        .filter_map(|message| Some(message.usage?.prompt()))
+        .filter_map(|message| Some(message.details.usage?.prompt()))
         .collect();
     // One bill per logged request; the calls before the first log are without one.
     assert_eq!(billed.len(), 3);

@@ -195,7 +195,7 @@ warning: tool arguments are no JSON; they are kept as a string: 1
     assert_eq!(session.context_window(), Some(Tokens(128_000)));
     assert_eq!(session.tools().len(), 1);
     assert_eq!(
-        session.message(3).timestamp,
+        session.message(3).details.timestamp,
         Some(Timestamp(1_757_015_036_500))
     );
     round_trip(session);
@@ -440,7 +440,8 @@ fn shared_completion_logs_are_read_whole() {
         {
             let last = sessions[0].messages().last().expect("a message");
             assert!(
-                last.usage
+                last.details
+                    .usage
                     .is_some_and(|usage| usage.prompt() > Tokens(6_000))
             );
             assert!(last.tool_uses().count() == 1);

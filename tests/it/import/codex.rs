@@ -386,7 +386,10 @@ fn shared_rollouts_are_read_whole() {
         let messages = session.messages();
         let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
         let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
-        let billed = messages.iter().filter(|one| one.usage.is_some()).count();
+        let billed = messages
+            .iter()
+            .filter(|one| one.details.usage.is_some())
+            .count();
         println!(
             "{file}: {} messages, {} API calls ({billed} billed), {uses} tool calls, {results} results, {:?} {:?}",
             messages.len(),

@@ -62,7 +62,7 @@ fn part(provider: Provider) -> impl Strategy<Value = ContentBlock> {
         4 => words().prop_map(ContentBlock::Text),
         1 => Just(ContentBlock::Image(Image { source })),
         1 => prop::sample::select(vec!["document", "refusal", "hologram"]).prop_map(|kind| {
-            ContentBlock::Opaque(Opaque { kind: kind.into(), json: object(kind) })
+            ContentBlock::Opaque(Box::new(Opaque { kind: kind.into(), json: object(kind) }))
         }),
     ]
 }
@@ -88,7 +88,9 @@ fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
         .prop_map(move |(thinking, mut said, uses, mut answer, number)| {
             let mut content: Vec<ContentBlock> = thinking
                 .into_iter()
-                .map(|(text, signature)| ContentBlock::Thinking(Thinking { text, signature }))
+                .map(|(text, signature)| {
+                    ContentBlock::Thinking(Box::new(Thinking { text, signature }))
+                })
                 .collect();
             // A message that only calls tools has no content of its own.
             if !uses.is_empty() && number % 2 == 0 {
@@ -99,17 +101,17 @@ fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
             let mut results = Vec::new();
             for (at, (name, input, content_of_result, is_error)) in uses.into_iter().enumerate() {
                 let id: Arc<str> = format!("call {number} {at}").into();
-                content.push(ContentBlock::ToolUse(ToolUse {
+                content.push(ContentBlock::ToolUse(Box::new(ToolUse {
                     id: id.clone(),
                     class: class_of(&name),
                     name,
                     input,
-                }));
-                results.push(ContentBlock::ToolResult(ToolResult {
+                })));
+                results.push(ContentBlock::ToolResult(Box::new(ToolResult {
                     tool_use_id: id,
                     content: content_of_result,
                     is_error: is_error && provider == Provider::Anthropic,
-                }));
+                })));
             }
             results.extend(answer);
             [
@@ -236,7 +238,11 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
         assert_eq!(read.system(), session.system(), "{name}");
         assert_eq!(read.calls().len(), session.calls().len(), "{name}");
         let bill = |session: &Session| -> Usage {
-            session.messages().iter().filter_map(|it| it.usage).sum()
+            session
+                .messages()
+                .iter()
+                .filter_map(|it| it.details.usage)
+                .sum()
         };
         assert_eq!(bill(read).prompt(), bill(session).prompt(), "{name}");
         let said = |session: &Session| -> Vec<String> {
@@ -291,8 +297,8 @@ fn a_session_that_is_exported_as_a_trace_is_read_again() {
         let calls = |session: &Session| -> Vec<String> {
             let messages = session.calls().iter().map(|at| &session.messages()[*at]);
             let calls = messages.map(|it| {
-                let usage = it.usage.unwrap_or_default();
-                let model = it.model.as_deref().or(session.model());
+                let usage = it.details.usage.unwrap_or_default();
+                let model = it.details.model.as_deref().or(session.model());
                 let cached = usage.cache_read;
                 format!(
                     "{:?} {} {} {} {cached}",

@@ -378,7 +378,7 @@ skipped: sample key `target`: 1
     assert_eq!(session.model(), Some("maker/some-model"));
     let tool = session.tools()[0].definition.value();
     assert_eq!(tool["description"], "Reads a log.");
-    assert!(session.message(1).timestamp.is_some());
+    assert!(session.message(1).details.timestamp.is_some());
 }
 
 /// The fixture's log as an archive, packed with `method`.
@@ -511,7 +511,7 @@ fn the_oldest_logs_of_inspect_name_no_messages() {
             "skipped: output of a call that failed: 1",
         ]
     );
-    assert!(session.message(3).timestamp.is_some());
+    assert!(session.message(3).details.timestamp.is_some());
     round_trip(session);
 }
 
@@ -689,7 +689,10 @@ fn shared_files_of_libraries_are_read_whole() {
             assert_eq!(session.source().format, format);
             assert_eq!((uses, answers), (calls, results), "{}", path.display());
             assert!(session.source().unknown.is_empty());
-            let billed = messages.iter().filter(|it| it.usage.is_some()).count();
+            let billed = messages
+                .iter()
+                .filter(|it| it.details.usage.is_some())
+                .count();
             let expected = if format == "iflow" {
                 0
             } else {

@@ -89,7 +89,8 @@ fn part() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         words().prop_map(ContentBlock::Text),
         json().prop_map(|source| ContentBlock::Image(Image { source })),
-        (words(), json()).prop_map(|(kind, json)| ContentBlock::Opaque(Opaque { kind, json })),
+        (words(), json())
+            .prop_map(|(kind, json)| ContentBlock::Opaque(Box::new(Opaque { kind, json }))),
     ]
 }
 
@@ -97,11 +98,11 @@ fn user_block() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         part(),
         (words(), prop::collection::vec(part(), 0..3), any::<bool>()).prop_map(
-            |(tool_use_id, content, is_error)| ContentBlock::ToolResult(ToolResult {
+            |(tool_use_id, content, is_error)| ContentBlock::ToolResult(Box::new(ToolResult {
                 tool_use_id,
                 content,
                 is_error
-            })
+            }))
         ),
     ]
 }
@@ -109,20 +110,23 @@ fn user_block() -> impl Strategy<Value = ContentBlock> {
 fn model_block() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![
         part(),
-        (words(), prop::option::of(words()))
-            .prop_map(|(text, signature)| ContentBlock::Thinking(Thinking { text, signature })),
+        (words(), prop::option::of(words())).prop_map(|(text, signature)| ContentBlock::Thinking(
+            Box::new(Thinking { text, signature })
+        )),
         (
             words(),
             words(),
             prop::sample::select(ToolClass::all().collect::<Vec<_>>()),
             json()
         )
-            .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(ToolUse {
-                id,
-                name,
-                class,
-                input
-            })),
+            .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(Box::new(
+                ToolUse {
+                    id,
+                    name,
+                    class,
+                    input
+                }
+            ))),
     ]
 }
 
@@ -140,8 +144,8 @@ fn message() -> impl Strategy<Value = Message> {
     (content, time, prop::option::of(any::<[u64; 5]>()), tags).prop_map(
         |((role, blocks), time, usage, tags)| {
             let mut message = Message::new(role, blocks).with_tags(tags);
-            message.timestamp = time.map(Timestamp);
-            message.usage = usage.map(|[a, b, c, d, e]| Usage {
+            message.details.timestamp = time.map(Timestamp);
+            message.details.usage = usage.map(|[a, b, c, d, e]| Usage {
                 input_uncached: Tokens(a),
                 cache_write_5m: Tokens(b),
                 cache_write_1h: Tokens(c),
@@ -171,7 +175,7 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
             .enumerate()
             .map(|(at, mut message)| {
                 if message.role() == Role::Assistant && at % 2 == 0 {
-                    message.api_call = Some(ApiCallId(Arc::from(format!("call {at}"))));
+                    message.details.api_call = Some(ApiCallId(Arc::from(format!("call {at}"))));
                 }
                 Arc::new(message)
             })

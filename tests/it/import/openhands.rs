@@ -45,7 +45,7 @@ warning: times are without a zone and were taken for UTC: 1
     assert_eq!(session.model(), Some("some-model"));
     let time: jiff::Timestamp = "2026-03-01T09:00:04.500Z".parse().expect("a time");
     assert_eq!(
-        session.message(1).timestamp,
+        session.message(1).details.timestamp,
         Some(Timestamp(time.as_millisecond()))
     );
 }
@@ -237,7 +237,10 @@ fn shared_openhands_sessions_are_read_whole() {
         let messages = session.messages();
         let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
         let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
-        let billed = messages.iter().filter(|one| one.usage.is_some()).count();
+        let billed = messages
+            .iter()
+            .filter(|one| one.details.usage.is_some())
+            .count();
         println!("{file}: {billed} billed, {:?}", session.source());
         assert_eq!(uses, calls, "{file}: tool calls");
         assert_eq!(results, calls - 1, "{file}: results");

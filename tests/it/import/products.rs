@@ -108,7 +108,7 @@ warning: an id stands for several tool uses; they are told apart by place: 1
         panic!("one session");
     };
     assert_eq!(session.model(), Some("some-model"));
-    let time = |at: usize| session.message(at).timestamp.map(|time| time.0);
+    let time = |at: usize| session.message(at).details.timestamp.map(|time| time.0);
     assert_eq!(time(1), Some(1_767_258_002_000));
     assert_eq!(time(2), Some(1_767_258_003_600));
 }
@@ -182,7 +182,7 @@ fn shared_opencode_recordings_are_read_whole() {
         };
         let is_child = !file.contains("5c-64e8");
         assert_eq!(session.message(0).has_tag(Tag::Sidechain), is_child);
-        let is_billed = |at: &&usize| session.message(**at).usage.is_some();
+        let is_billed = |at: &&usize| session.message(**at).details.usage.is_some();
         let billed = session.calls().iter().filter(is_billed).count();
         assert!(billed + 1 >= session.calls().len(), "{file}: {billed}");
     });
@@ -284,7 +284,10 @@ fn shared_cline_recordings_are_read_whole() {
         let held = held(sessions);
         assert_eq!((held.uses, held.results), (calls, calls), "{file}");
         let messages = sessions[0].messages();
-        let billed = messages.iter().filter(|one| one.usage.is_some()).count();
+        let billed = messages
+            .iter()
+            .filter(|one| one.details.usage.is_some())
+            .count();
         assert_eq!(billed, sessions[0].calls().len());
     });
 }

@@ -431,7 +431,7 @@ fn rollout_of(session: &Session) -> String {
         for item in items(message) {
             add("response_item", item);
         }
-        if let Some(usage) = message.usage {
+        if let Some(usage) = message.details.usage {
             response = format!("resp_{at:04}");
             let usage = json!({"input_tokens": usage.prompt().0, "cached_input_tokens": usage.cache_read.0, "output_tokens": usage.output.0});
             add(

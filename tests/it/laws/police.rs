@@ -142,7 +142,7 @@ impl Observer for Police {
     fn called(&mut self, view: &CallView<'_>) {
         let mut seen = self.seen.lock().unwrap();
         let entries = view.context.entries();
-        let sizes = entries.iter().map(|entry| entry.size.tokens);
+        let sizes = entries.iter().map(|entry| entry.size().tokens);
         seen.prompts.push(sizes.collect());
         if !entries.iter().all(|entry| self.is_true(entry, view.before)) {
             seen.broken.insert(Law::TrueOrigins);
@@ -185,7 +185,9 @@ impl Police {
                     && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
             }
             Origin::Restored(at) => message(*at).is_some(),
-            Origin::Authored => entry.message.has_tag(Tag::Meta) || entry.size.tokens < Tokens(50),
+            Origin::Authored => {
+                entry.message.has_tag(Tag::Meta) || entry.size().tokens < Tokens(50)
+            }
         }
     }
 }

@@ -194,7 +194,10 @@ impl Round {
         if self.thought > 0 {
             let text = format!("thought {at} ").repeat(self.thought).into();
             let signature = Some("signed".into());
-            parts[0].push(ContentBlock::Thinking(Thinking { text, signature }));
+            parts[0].push(ContentBlock::Thinking(Box::new(Thinking {
+                text,
+                signature,
+            })));
         }
         let mut results = Vec::new();
         for (n, call) in self.calls.iter().enumerate() {
@@ -205,12 +208,12 @@ impl Round {
                 parts.push(Vec::new());
             }
             let part = parts.last_mut().unwrap();
-            part.push(ContentBlock::ToolUse(ToolUse {
+            part.push(ContentBlock::ToolUse(Box::new(ToolUse {
                 id: id.as_str().into(),
                 name: name.into(),
                 class: class_of(name),
                 input: JsonText::of(&input),
-            }));
+            })));
             results.push(tool_result(&id, &result));
             asked.push(id);
         }

@@ -36,6 +36,8 @@ pub(crate) struct Provider {
     labels: Mutex<BTreeMap<String, Value>>,
     /// How often a batch is asked about before it is done.
     patience: usize,
+    /// Tokens that batches report beyond what they bill.
+    exaggeration: u64,
 }
 
 fn tokens(text: &str) -> u64 {
@@ -68,6 +70,14 @@ impl Provider {
     pub(crate) fn patient(patience: usize) -> Self {
         Self {
             patience,
+            ..Self::default()
+        }
+    }
+
+    /// One whose batches report so many tokens beyond what they bill.
+    pub(crate) fn exaggerating(exaggeration: u64) -> Self {
+        Self {
+            exaggeration,
             ..Self::default()
         }
     }
@@ -129,7 +139,7 @@ impl Provider {
                     json!({ "result": { "type": "succeeded", "message": {
                         "model": "test-model-1", "stop_reason": "end_turn",
                         "content": [{ "type": "text", "text": text }],
-                        "usage": { "input_tokens": bill.input, "output_tokens": bill.output,
+                        "usage": { "input_tokens": bill.input + self.exaggeration, "output_tokens": bill.output,
                             "cache_creation_input_tokens": bill.written,
                             "cache_read_input_tokens": bill.read },
                     } } })
@@ -176,7 +186,7 @@ impl Provider {
                         "model": "test-model-1",
                         "choices": [{ "index": 0, "finish_reason": "stop",
                             "message": { "role": "assistant", "content": text } }],
-                        "usage": { "prompt_tokens": bill.input, "completion_tokens": bill.output },
+                        "usage": { "prompt_tokens": bill.input + self.exaggeration, "completion_tokens": bill.output },
                     } } })
                     }),
                 )

@@ -51,18 +51,18 @@ pub(super) fn of(name: &str) -> Script {
 }
 
 fn at(minutes: i64, mut message: Message) -> Message {
-    message.timestamp = Some(Timestamp(minutes * 60_000));
+    message.details.timestamp = Some(Timestamp(minutes * 60_000));
     message
 }
 
 fn uses(calls: &[(&str, &str, Value)]) -> Message {
     let block = |(id, name, input): &(&str, &str, Value)| {
-        ContentBlock::ToolUse(ToolUse {
+        ContentBlock::ToolUse(Box::new(ToolUse {
             id: (*id).into(),
             name: (*name).into(),
             class: class_of(name),
             input: JsonText::of(input),
-        })
+        }))
     };
     Message::new(Role::Assistant, calls.iter().map(block).collect())
 }

@@ -86,7 +86,7 @@ fn nobody_is_away_but_where_that_is_the_point() {
         let (mut minutes, mut hours) = (0, 0);
         for made in sessions(family.name) {
             let messages = made.session.messages().iter();
-            let times: Vec<i64> = messages.map(|it| it.timestamp.unwrap().0).collect();
+            let times: Vec<i64> = messages.map(|it| it.details.timestamp.unwrap().0).collect();
             for pair in times.windows(2) {
                 match pair[1] - pair[0] {
                     gap if gap > 3_600_000 => hours += 1,

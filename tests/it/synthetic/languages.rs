@@ -41,7 +41,7 @@ fn shape(message: &Message) -> (String, Vec<String>) {
         ContentBlock::Thinking(_) => "thinking".to_owned(),
         _ => "text".to_owned(),
     });
-    let head = format!("{:?} {:?}", message.role(), message.timestamp);
+    let head = format!("{:?} {:?}", message.role(), message.details.timestamp);
     (head, blocks.collect())
 }
 

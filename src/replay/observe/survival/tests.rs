@@ -505,7 +505,7 @@ fn reading() -> Session {
             class,
             input,
         };
-        Message::new(Role::Assistant, vec![ContentBlock::ToolUse(tool)])
+        Message::new(Role::Assistant, vec![ContentBlock::ToolUse(tool.into())])
     };
     let result = |id: &str, text: &str| {
         let result = ToolResult {
@@ -513,7 +513,7 @@ fn reading() -> Session {
             content: vec![ContentBlock::Text(text.into())],
             is_error: false,
         };
-        Message::new(Role::User, vec![ContentBlock::ToolResult(result)])
+        Message::new(Role::User, vec![ContentBlock::ToolResult(result.into())])
     };
     let (path, edit) = (
         r#"{"file_path":"a.toml"}"#,

@@ -235,6 +235,6 @@ impl Chain {
 
 fn written(blocks: Vec<ContentBlock>, tag: Tag, timestamp: Option<Timestamp>) -> Recorded {
     let mut message = Message::new(Role::User, blocks).with_tags([tag]);
-    message.timestamp = timestamp;
+    message.details.timestamp = timestamp;
     Recorded::Written(Arc::new(message))
 }

@@ -49,10 +49,10 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> V
 pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
     let refusal = object.take_text("refusal")?;
     let json = serde_json::json!({"type": "refusal", "refusal": &*refusal});
-    Some(ContentBlock::Opaque(Opaque {
+    Some(ContentBlock::Opaque(Box::new(Opaque {
         kind: "refusal".into(),
         json: JsonText::of(&json),
-    }))
+    })))
 }
 
 /// Calls that were made without an id, until they are answered.

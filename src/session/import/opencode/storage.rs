@@ -161,7 +161,11 @@ pub(super) fn read(
     }
 
     // The names of sessions begin with the latest.
-    sessions.sort_by_key(|it| it.messages().first().and_then(|first| first.timestamp));
+    sessions.sort_by_key(|it| {
+        it.messages()
+            .first()
+            .and_then(|first| first.details.timestamp)
+    });
     Ok(sessions)
 }
 

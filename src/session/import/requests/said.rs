@@ -12,7 +12,7 @@ const SUMMARY_CHARS: usize = 40;
 pub(super) fn tag_acknowledgements(session: &mut Session) {
     for message in &mut session.parts.messages {
         let is_ack = message.role() == Role::Assistant
-            && message.usage.is_none()
+            && message.details.usage.is_none()
             && ACKS.contains(&&*text(message));
         if is_ack {
             *message = Arc::new((**message).clone().with_tags([Tag::Synthetic]));

@@ -171,7 +171,7 @@ fn what_belongs_together_is_kept_together() {
     // Two parts of one response, with a result between them.
     let part = |id: &str| {
         let mut message = asks(&[(id, "Read", "{}")]);
-        message.api_call = Some(ApiCallId("call".into()));
+        message.details.api_call = Some(ApiCallId("call".into()));
         message
     };
     let mut trial = Trial::new("session_memory", &small.replace("300", "400"));

@@ -167,7 +167,7 @@ impl Select {
         };
         let mut kept = Vec::new();
         for entry in wanted.rev() {
-            let tokens = entry.size.tokens;
+            let tokens = entry.size().tokens;
             if tokens > left {
                 kept.extend(shortened(&entry, left, cx));
                 break;
@@ -318,7 +318,7 @@ fn shortened(entry: &Entry, budget: Tokens, cx: &Situation) -> Option<Entry> {
         _ => None,
     });
     let (block, text) = texts.max_by_key(|(_, text)| text.len())?;
-    let others = entry.size.tokens - cx.counts.size(text).tokens;
+    let others = entry.size().tokens - cx.counts.size(text).tokens;
     if others >= budget {
         return None;
     }

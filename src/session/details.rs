@@ -1,0 +1,69 @@
+//! What a recording says of a message beside its content.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+
+/// What a recording says of a message beside its content.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Details {
+    /// When it was sent or received.
+    pub timestamp: Option<Timestamp>,
+    /// The API call whose response this is: assistant messages only.
+    pub api_call: Option<ApiCallId>,
+    /// The tokens that the provider billed for that call.
+    pub usage: Option<Usage>,
+    /// Indices of the blocks that the product added to a message that a person typed: reminders,
+    /// lists of skills, output of commands. Sorted; no part of what the model reads.
+    pub injected: Vec<usize>,
+    /// The words behind `/compact`, on a message that ends a phase
+    /// ([`Tag::PhaseEnd`](super::Tag::PhaseEnd)): a person asks the compaction at this point to keep this. The
+    /// model does not read them.
+    pub compact_hint: Option<Arc<str>>,
+    /// The model that wrote it, where that is another than the session's: assistant messages only.
+    pub model: Option<Arc<str>>,
+    /// Tokens billed for thinking whose words the recording leaves out. Never recorded: set when the
+    /// session is sized as billed.
+    pub hidden_thinking: Tokens,
+}
+
+static NONE: Details = Details {
+    timestamp: None,
+    api_call: None,
+    usage: None,
+    injected: Vec::new(),
+    compact_hint: None,
+    model: None,
+    hidden_thinking: Tokens::ZERO,
+};
+
+/// The details of a message; one that has none takes no memory for them.
+#[derive(Debug, Clone, Default)]
+pub struct MessageDetails(Option<Box<Details>>);
+
+impl From<Details> for MessageDetails {
+    fn from(details: Details) -> Self {
+        Self((details != NONE).then(|| Box::new(details)))
+    }
+}
+
+impl Deref for MessageDetails {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for MessageDetails {
+    fn deref_mut(&mut self) -> &mut Details {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for MessageDetails {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
