@@ -403,13 +403,16 @@ impl Live {
         else {
             return;
         };
-        let usage = answer.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
+        let usage = answer
+            .details
+            .usage
+            .filter(|usage| usage.prompt() > Tokens::ZERO);
         input.answers += 1;
         input.unbilled += usize::from(usage.is_none());
         input.billed = input.billed + usage.unwrap_or_default();
         if input.answered.is_none() {
             input.answered = Some((at, usage));
-            answer.timestamp = Some(at);
+            answer.details.timestamp = Some(at);
             if is_last {
                 conversation.answer = Some(Arc::new(answer));
             }

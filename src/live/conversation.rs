@@ -160,9 +160,9 @@ impl Conversation {
                 let tags: Vec<Tag> = message.tags.iter().chain([Tag::Synthetic]).collect();
                 message = message.with_tags(tags);
             }
-            message.timestamp = match answered {
+            message.details.timestamp = match answered {
                 Some((time, usage)) if is_answer => {
-                    message.usage = usage;
+                    message.details.usage = usage;
                     Some(time)
                 }
                 _ => Some(at),
@@ -256,7 +256,7 @@ impl Conversation {
             .get(changed)
             .map_or(usize::MAX, |input| input.messages);
         for message in messages.iter_mut().skip(changed) {
-            Arc::make_mut(message).usage = None;
+            Arc::make_mut(message).details.usage = None;
         }
         let loaded = self.inputs.first()?.messages;
         let mut loaded = self.messages[..loaded].iter();
@@ -442,10 +442,12 @@ fn breaks_a_rule(rules: RuleSet, state: &State, messages: &[Arc<Message>]) -> bo
     let own: Vec<Entry> = messages
         .iter()
         .enumerate()
-        .map(|(at, message)| Entry {
-            origin: crate::context::Origin::Verbatim(at),
-            message: message.clone(),
-            size: Size::default(),
+        .map(|(at, message)| {
+            Entry::sized(
+                crate::context::Origin::Verbatim(at),
+                message.clone(),
+                Size::default(),
+            )
         })
         .collect();
     let own = refused(&own);

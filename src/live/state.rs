@@ -249,7 +249,7 @@ impl State {
             }
             self.typed = typed(&messages[..new.start]);
             if new.start > 0 {
-                self.last_answer = messages[new.start - 1].timestamp;
+                self.last_answer = messages[new.start - 1].details.timestamp;
             }
         }
         let mut cx = self.situation(facts, messages, new.clone(), input);
@@ -377,7 +377,7 @@ impl State {
     }
 
     fn push(&mut self, entry: Entry) {
-        self.appended += entry.size;
+        self.appended += entry.size();
         self.context.append(entry);
     }
 

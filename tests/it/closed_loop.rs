@@ -210,21 +210,28 @@ impl World {
                 let ticket = self.send(agent, strategy);
                 let ids: Vec<Arc<str>> = (0..tools).map(|_| self.name().into()).collect();
                 let uses = ids.iter().map(|id| {
-                    ContentBlock::ToolUse(ToolUse {
-                        id: id.clone(),
-                        name: "Read".into(),
-                        class: ToolClass::Read,
-                        input: JsonText::parse(&format!("{{\"file_path\":\"/{id}\"}}")).unwrap(),
-                    })
+                    ContentBlock::ToolUse(
+                        ToolUse {
+                            id: id.clone(),
+                            name: "Read".into(),
+                            class: ToolClass::Read,
+                            input: JsonText::parse(&format!("{{\"file_path\":\"/{id}\"}}"))
+                                .unwrap(),
+                        }
+                        .into(),
+                    )
                 });
                 self.answer(agent, ticket, uses.collect());
                 let results = ids.into_iter().map(|id| {
                     let text = format!("{id}: {}", "line of text\n".repeat(length));
-                    ContentBlock::ToolResult(ToolResult {
-                        tool_use_id: id,
-                        content: vec![ContentBlock::Text(text.into())],
-                        is_error: false,
-                    })
+                    ContentBlock::ToolResult(
+                        ToolResult {
+                            tool_use_id: id,
+                            content: vec![ContentBlock::Text(text.into())],
+                            is_error: false,
+                        }
+                        .into(),
+                    )
                 });
                 agent
                     .history

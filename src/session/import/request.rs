@@ -197,7 +197,7 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Option<Message> {
         .filter(|it| *it != Tag::Orphan)
         .collect();
     let mut message = message.with_tags(tags);
-    message.api_call = None;
+    message.details.api_call = None;
     (is_models == (side == Side::Model)).then_some(message)
 }
 
