@@ -121,7 +121,7 @@ impl Live {
     pub fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>, NotItsLog> {
         let own = self.began();
         // What became of each request: the next line about its call that says it.
-        let mut sent: BTreeMap<Ticket, VecDeque<(Option<Skip>, &Option<String>)>> = BTreeMap::new();
+        let mut sent: BTreeMap<Ticket, VecDeque<Told<'_>>> = BTreeMap::new();
         for event in events {
             if let Event::Sent {
                 ticket,
@@ -151,7 +151,7 @@ impl Live {
                     }
                     // A request that was cut off by the end of the program was placed all the same.
                     let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = Some(told.and_then(|(skipped, _)| skipped));
+                    let known = Source::Log(told.and_then(|(skipped, _)| skipped));
                     let now = self.take(cell, *api, body, *at, known);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);
@@ -233,17 +233,10 @@ impl Live {
 
     /// The body to send in the place of this one. Waits for the strategy.
     pub fn send(&self, cell: &CellName, api: Api, body: &str, at: Timestamp) -> Sent {
-        self.take(cell, api, body, at, None)
+        self.take(cell, api, body, at, Source::Client)
     }
 
-    fn take(
-        &self,
-        cell: &CellName,
-        api: Api,
-        body: &str,
-        at: Timestamp,
-        known: Option<Option<Skip>>,
-    ) -> Sent {
+    fn take(&self, cell: &CellName, api: Api, body: &str, at: Timestamp, source: Source) -> Sent {
         let mut request = match request::read(api, body) {
             Ok(request) => request,
             Err(why) => {
@@ -259,12 +252,14 @@ impl Live {
             let mut conversation = lock(&conversation);
             let call = &mut conversation.inputs[ticket.call];
             // One that was late did its work all the same.
-            call.skipped = call.skipped.or(known.flatten());
+            if let Source::Log(skipped) = source {
+                call.skipped = call.skipped.or(skipped);
+            }
             conversation.job(ticket.call + 1)
         };
-        let patience = match known {
-            Some(_) => Patience::Endless,
-            None => Patience::Until(self.timeout),
+        let patience = match source {
+            Source::Log(_) => Patience::Endless,
+            Source::Client => Patience::Until(self.timeout),
         };
         let done = within(patience, move |_| Some(job.run()));
         let done = done.unwrap_or_else(|why| Done::nothing(Some(why)));
@@ -409,7 +404,7 @@ impl Live {
             .filter(|usage| usage.prompt() > Tokens::ZERO);
         input.answers += 1;
         input.unbilled += usize::from(usage.is_none());
-        input.billed = input.billed + usage.unwrap_or_default();
+        input.billed += usage.unwrap_or_default();
         if input.answered.is_none() {
             input.answered = Some((at, usage));
             answer.details.timestamp = Some(at);
@@ -452,6 +447,17 @@ fn name(cell: &CellName, number: usize) -> String {
         Some(task) => task.clone(),
         None => format!("live-{:04}", number + 1),
     }
+}
+
+/// What became of a request: why the strategy was not applied, and the hash of the body.
+type Told<'a> = (Option<Skip>, &'a Option<String>);
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Client,
+    /// A log, which says why the strategy was not applied.
+    Log(Option<Skip>),
 }
 
 /// How long a strategy is waited for.

@@ -126,7 +126,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "reports/tasks")]
     out: PathBuf,
     /// Write over the outcomes that are there
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
     /// Print JSON
     #[arg(long)]
@@ -189,7 +189,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let served = serving.join();
         done?;
         match served {
-            Ok(served) => Ok(drop(served?)),
+            Ok(served) => {
+                served?;
+                Ok(())
+            }
             Err(_) => stop(Exit::Internal, "the proxy failed"),
         }
     })?;

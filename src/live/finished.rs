@@ -90,7 +90,7 @@ fn finished(
         for input in own {
             measured.calls += input.answers;
             measured.unbilled += input.unbilled;
-            measured.billed = measured.billed + input.billed;
+            measured.billed += input.billed;
             if let Some(skip) = input.skipped {
                 *measured.skipped.entry(skip.to_string()).or_default() += 1;
             }
@@ -103,7 +103,7 @@ fn finished(
             .filter(|(call, _)| *call >= conversation.inherited);
         for (request, reply) in asked.map(|(_, asked)| asked).chain(&slot.lost) {
             let bill = RequestBill::new(request, reply, Scale::COUNTED, &setting.counts);
-            measured.strategy = measured.strategy + bill.total();
+            measured.strategy += bill.total();
         }
         drop(slot);
         let calls = conversation.inputs.len();

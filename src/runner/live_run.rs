@@ -99,7 +99,7 @@ pub fn write(
     outcomes: &[TaskOutcome],
     folder: &Path,
 ) -> Result<PathBuf, LiveRunError> {
-    let prices = prices::in_force(&scenario.cache).map_err(PlanError::from)?;
+    let prices = prices::in_force(&scenario.cache)?;
     let mut scenario = scenario.clone();
     let repeats = finished.iter().map(|it| it.cell.repeat + 1);
     scenario.repeats = repeats.max().unwrap_or(1);

@@ -49,7 +49,7 @@ fn front(log: Option<&Bytes>) -> (Live, Arc<CountedTexts>) {
         summariser: Arc::new(Offline::new(counts.clone())),
         counts: counts.clone(),
     });
-    let live = Live::new(settings.into(), Duration::from_secs(60));
+    let live = Live::new(settings.into(), Duration::from_mins(1));
     if let Some(log) = log {
         live.keep(Log::new(log.clone()), true);
     }

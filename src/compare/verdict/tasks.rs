@@ -1,6 +1,7 @@
 //! Tasks solved under each strategy, paired by task with those under the strategy that changes nothing.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub struct TasksAgainst {
     pub won: usize,
     /// Tasks whose mean score is lower.
     pub lost: usize,
-    /// Two-sided p value of the exact sign test over won and lost (McNemar's); `None` where there are neither.
+    /// Two-sided p value of the exact sign test over won and lost (that of `McNemar`); `None` where there are neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The upper end of Wilson's 95 % interval of the share of such tasks that are lost.
@@ -116,24 +117,26 @@ impl TasksSolved {
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
-        text += &format!("; against {baseline} {won} won, {lost} lost");
+        let _ = write!(text, "; against {baseline} {won} won, {lost} lost");
         if let Some(p) = against.p {
             let p = if p < 0.01 {
                 "p < 0.01".to_owned()
             } else {
                 format!("p {p:.2}")
             };
-            text += &format!(" ({p})");
+            let _ = write!(text, " ({p})");
         }
         match against.saved {
             Some(saved) if saved >= 0.0 => {
-                text += &format!(", {:.0} % of its bill saved", saved * 100.0);
+                let _ = write!(text, ", {:.0} % of its bill saved", saved * 100.0);
             }
-            Some(saved) => text += &format!(", {:.1} times its bill", 1.0 - saved),
+            Some(saved) => {
+                let _ = write!(text, ", {:.1} times its bill", 1.0 - saved);
+            }
             None => {}
         }
         let most = against.lost_at_most * 100.0;
-        text += &format!(". Share lost: at most {most:.0} % (95 %)");
+        let _ = write!(text, ". Share lost: at most {most:.0} % (95 %)");
         let label = if against.is_shown() { "use" } else { "tasks" };
         Line { label, text }
     }

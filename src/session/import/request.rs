@@ -214,7 +214,7 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
 
 /// The model's answer to a request: the message, with its usage where the provider says it.
 pub(crate) fn answer(api: Api, response: &str) -> Option<Message> {
-    let around = format!("{{\"response\":{}}}", response);
+    let around = format!("{{\"response\":{response}}}");
     let around: Object<'_> = serde_json::from_str(&around).ok()?;
     let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;
     let mut assembler = Assembler::default();

@@ -63,8 +63,12 @@ fn last_sent(live: &Live, api: Api, strategy: usize, calls: usize) -> (Vec<Value
     let mut last = None;
     for call in 0..=calls {
         let own = body(api, &items(api, call));
-        let sent = live.send(&cell, api, &own, Timestamp(call as i64));
-        live.answered(sent.ticket.unwrap(), None, Timestamp(call as i64));
+        let sent = live.send(&cell, api, &own, Timestamp(i64::try_from(call).unwrap()));
+        live.answered(
+            sent.ticket.unwrap(),
+            None,
+            Timestamp(i64::try_from(call).unwrap()),
+        );
         last = Some(sent.body.unwrap_or(own));
     }
     let text = last.unwrap();
@@ -185,13 +189,13 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
             &CellName::default(),
             Api::Messages,
             &own,
-            Timestamp(call as i64),
+            Timestamp(i64::try_from(call).unwrap()),
         );
         let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 300 * (call + 1)}});
         live.answered(
             sent.ticket.unwrap(),
             Some(&answer.to_string()),
-            Timestamp(call as i64),
+            Timestamp(i64::try_from(call).unwrap()),
         );
     }
     let late = log

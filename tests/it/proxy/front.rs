@@ -28,7 +28,7 @@ fn through_front(
         counts: counts.clone(),
     });
     let front = Arc::new(Front {
-        live: Live::new(settings.collect(), Duration::from_secs(60)),
+        live: Live::new(settings.collect(), Duration::from_mins(1)),
         strategies: names.iter().map(|name| (*name).to_owned()).collect(),
         waits: Mutex::default(),
     });
