@@ -136,6 +136,8 @@ pub enum Obstacle {
     NothingFired,
     /// The run has no controls at equal budget.
     NoControls,
+    /// Agents ran, and how their tasks ended is not known.
+    NoOutcomes,
     /// Too few independent sessions to say anything about others.
     FewSessions,
     /// No strategy is shown to beat its control.

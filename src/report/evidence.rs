@@ -8,7 +8,7 @@ use super::sections::comparison::writers;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::{StrategyAnswers, StrategySummary};
 use crate::compare::verdict::{
-    Axis, Candidate, MARGIN, TaskRun, TasksSolved, Verdict, differences,
+    Axis, Candidate, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
 };
 use crate::compare::{Sample, Source};
 use crate::model::ModelKind;
@@ -41,6 +41,9 @@ pub(super) fn verdict(
         .collect();
     let mut verdict = Verdict::of(population(manifest), ran.len(), MARGIN, candidates);
     verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
+    if is_closed(material) && verdict.tasks.is_empty() {
+        verdict.obstacle = Some(Obstacle::NoOutcomes);
+    }
     verdict
 }
 

@@ -107,6 +107,10 @@ impl Verdict {
                  and nothing else is compared"
                     .to_owned()
             }
+            Obstacle::NoOutcomes => {
+                "agents ran, and how their tasks ended is not known: `--outcomes` of `proctor live` takes it"
+                    .to_owned()
+            }
             Obstacle::FewSessions => {
                 let sessions = self.population.split(' ').next().unwrap_or_default();
                 let verb = if sessions == "1" { "is" } else { "are" };
