@@ -506,6 +506,13 @@ fn make_folder(folder: &Path) -> Result<(), CliError> {
     })
 }
 
+/// Refuses a command that this build does not have.
+#[cfg(not(feature = "http"))]
+fn without_http() -> anyhow::Result<Exit> {
+    let hint = "build it with the feature `http`, which is on by default";
+    stop_with(Exit::Usage, "this build of proctor speaks no HTTP", hint)
+}
+
 /// Writes a file, and says so.
 fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write_whole(path, bytes)?;

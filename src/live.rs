@@ -3,7 +3,7 @@
 //! A recorded session is replayed with a fixed trajectory; here the agent runs, and each of its requests is passed
 //! on as the strategy would have sent it. [`Live`] recognises conversations by their messages: a request either goes
 //! on with one, or repeats its last request, or branches off before, or begins one (a sub-agent's, a title's, the
-//! agent's own compaction). What a strategy does depends on the messages and on the
+//! agent's own compaction). The work of a strategy depends on the messages and on the
 //! [`Input`]s of each call alone, which are logged: fed with the log again, it makes the same contexts.
 //!
 //! Only the list of messages is changed, and only where the context is another than the agent's: the other bytes of
@@ -64,7 +64,7 @@ pub struct Ticket {
     pub call: usize,
 }
 
-/// What is sent in the place of a request.
+/// The request that is sent in place of the agent's.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The body; `None` where the agent's own is sent.
@@ -449,7 +449,7 @@ fn name(cell: &CellName, number: usize) -> String {
     }
 }
 
-/// What became of a request: why the strategy was not applied, and the hash of the body.
+/// The outcome of a logged request: why the strategy was not applied, and the hash of the body.
 type Told<'a> = (Option<Skip>, &'a Option<String>);
 
 /// Where a request comes from.

@@ -348,7 +348,7 @@ pub struct CellRecord {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryRecord>,
-    /// What the provider billed and how the task ended; only where an agent ran.
+    /// Usage and the outcome of the task; only where an agent ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
 }

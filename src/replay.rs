@@ -51,6 +51,7 @@ pub use clock::{CpuClock, NoClock};
 pub use failure::failed;
 pub use fitness::Fitness;
 pub use meter::RequestBill;
+pub(crate) use meter::answered;
 pub use prepared::PreparedSession;
 pub(crate) use present::{tools_of, typed};
 pub use reader::{Judges, Repetitions};

@@ -73,16 +73,11 @@ fn seconds(typed: &str) -> Result<f64, String> {
 /// This build has no HTTP.
 #[cfg(not(feature = "http"))]
 pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
-    let hint = "build it with the feature `http`, which is on by default";
-    super::stop_with(
-        super::Exit::Usage,
-        "this build of proctor speaks no HTTP",
-        hint,
-    )
+    super::without_http()
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::{EVENTS, Loop, Passed, now, run};
+pub(super) use with_http::{EVENTS, Loop, Passed, run};
 
 #[cfg(feature = "http")]
 mod with_http {
@@ -94,11 +89,12 @@ mod with_http {
     use std::time::Duration;
 
     use super::Args;
+    use crate::cli::record::{ENDING, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::run::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
     use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
-    use crate::proxy::{Exchange, Front, Log, Proxy};
+    use crate::proxy::{Exchange, Front, Log};
     use crate::record::journal::Run;
     use crate::report::Report;
     use crate::report::escape::plain;
@@ -132,8 +128,7 @@ mod with_http {
         if args.check {
             return check(&held, &events);
         }
-        let proxy = Proxy::bind(args.listen, args.upstream.as_deref().unwrap_or_default())
-            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+        let proxy = listen(args.listen, args.upstream.as_deref().unwrap_or_default())?;
         if !events.is_empty() {
             let again = held.restore(&events)?;
             say(&format!("continuing from {} logged events", events.len()));
@@ -142,13 +137,7 @@ mod with_http {
             }
         }
         held.keep(events.is_empty())?;
-        if !args.listen.ip().is_loopback() {
-            say("warning: everybody who reaches this address can use it");
-        }
-        stop_on_interrupt(
-            &STOP,
-            "ending: requests under way have ten seconds; once more to leave at once",
-        );
+        stop_on_interrupt(&STOP, ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say(&format!(
             "strategies: {}; the log is `{}`; Ctrl-C ends",
@@ -194,10 +183,6 @@ mod with_http {
         format!(
             "warning: {calls} calls would now be sent differently, because the strategies or their models' answers changed"
         )
-    }
-
-    pub(crate) fn now() -> Timestamp {
-        Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 
     /// Strategies in front of an API, with the log that is kept of them.

@@ -26,21 +26,17 @@ pub(super) struct Args {
 /// This build has no HTTP.
 #[cfg(not(feature = "http"))]
 pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
-    let hint = "build it with the feature `http`, which is on by default";
-    super::stop_with(
-        super::Exit::Usage,
-        "this build of proctor speaks no HTTP",
-        hint,
-    )
+    super::without_http()
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::run;
+pub(super) use with_http::{ENDING, listen, now, run};
 
 #[cfg(feature = "http")]
 mod with_http {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
+    use std::net::SocketAddr;
     use std::path::{Path, PathBuf};
     use std::sync::atomic::AtomicBool;
 
@@ -55,21 +51,18 @@ mod with_http {
     use crate::session::wire::stream::Api;
     use crate::units::Timestamp;
 
+    /// Said at the first Ctrl-C.
+    pub(crate) const ENDING: &str =
+        "ending: requests under way have ten seconds; once more to leave at once";
+
     /// Set by the first Ctrl-C.
     static STOP: AtomicBool = AtomicBool::new(false);
 
     pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         make_folder(&args.output)?;
-        let proxy = Proxy::bind(args.listen, &args.upstream)
-            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+        let proxy = listen(args.listen, &args.upstream)?;
         let log = Requests::begin(&args.output)?;
-        if !args.listen.ip().is_loopback() {
-            say("warning: everybody who reaches this address can use it");
-        }
-        stop_on_interrupt(
-            &STOP,
-            "ending: requests under way have ten seconds; once more to leave at once",
-        );
+        stop_on_interrupt(&STOP, ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say(&format!(
             "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
@@ -80,7 +73,17 @@ mod with_http {
         log.end()
     }
 
-    fn now() -> Timestamp {
+    /// A proxy in front of an API.
+    pub(crate) fn listen(address: SocketAddr, upstream: &str) -> anyhow::Result<Proxy> {
+        let proxy = Proxy::bind(address, upstream)
+            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+        if !address.ip().is_loopback() {
+            say("warning: everybody who reaches this address can use it");
+        }
+        Ok(proxy)
+    }
+
+    pub(crate) fn now() -> Timestamp {
         Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 

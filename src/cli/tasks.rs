@@ -13,11 +13,11 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::inputs::Inputs;
-use super::live::{EVENTS, Loop, Passed, now};
+use super::live::{EVENTS, Loop, Passed};
+use super::record::{listen, now};
 use super::run::stop_on_interrupt;
 use super::{CliError, Exit, make_folder, read_text, refuse_existing, say, show, stop, stop_with};
 use super::{models, report};
-use crate::proxy::Proxy;
 use crate::runner::live_run::TaskOutcome;
 use crate::scenario::Scenario;
 use crate::session::wire::Provider;
@@ -166,7 +166,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let models = args.models.of_scenario(&scenario, &args.out)?;
     let (held, _) = Loop::open(scenario, &models, WAIT, &args.out)?;
     held.keep(true)?;
-    let proxy = Proxy::bind(([127, 0, 0, 1], 0).into(), bench.upstream())?;
+    let proxy = listen(([127, 0, 0, 1], 0).into(), bench.upstream())?;
     bench.pass_through(proxy.address());
     stop_on_interrupt(
         &STOP,
@@ -222,7 +222,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     })
 }
 
-/// What the strategies work with.
+/// The settings of the strategies.
 fn scenario(args: &Args) -> anyhow::Result<Scenario> {
     if args.models.has_limits() {
         let problem = "`--token-limit` and `--time-limit` say nothing here";

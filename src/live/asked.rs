@@ -1,12 +1,12 @@
 //! The strategy's own requests: answered by its model, or with the answers of an earlier time.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::model::{CallFailure, Model, ModelKind, Reply, Request, Response, Stop, Task};
+use crate::model::{CallFailure, Model, ModelKind, Reply, Request, Response};
+use crate::replay::answered;
 use crate::step::{Answer, Caller};
 use crate::tokens::CountedTexts;
-use crate::units::Usage;
 
 /// A request of the strategy's with its reply.
 pub(super) type Asked = (Request, Reply);
@@ -25,16 +25,9 @@ pub(super) struct Asking<'a> {
 impl Caller for Asking<'_> {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let answer = |request: Request| {
-            let reply = match (&request.task, self.given.pop_front()) {
-                (_, Some(reply)) => reply,
-                (Task::Recorded { answer }, None) => Reply::once(Ok(Response {
-                    text: answer.clone(),
-                    stop: Stop::End,
-                    usage: Usage::default(),
-                    model: Arc::from("recorded"),
-                })),
-                (_, None) => self.model.answer(&request, self.repeat, self.counts),
-            };
+            let given = self.given.pop_front();
+            let new = || answered(&request, Some(self.model), self.repeat, self.counts);
+            let reply = given.unwrap_or_else(new);
             let answer = reply.answer.clone();
             self.asked.push((request, reply));
             answer

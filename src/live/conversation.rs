@@ -246,7 +246,7 @@ impl Conversation {
         sizes.map(|it| crate::context::measure(it, counts)).sum()
     }
 
-    /// The session that the agent saw: whole, as if nothing had been compacted. What was billed says how large
+    /// The session that the agent saw: whole, as if nothing had been compacted. Usage says how large
     /// prompts are only as long as they were the agent's own: up to this call.
     pub(super) fn session(&self, changed: usize) -> Option<Session> {
         let mut messages = self.messages.clone();
@@ -301,7 +301,7 @@ pub(super) struct Job {
     slot: Arc<Mutex<Slot>>,
 }
 
-/// What a strategy made of a prompt.
+/// The result of a strategy's work at a call.
 #[derive(Debug)]
 pub(super) struct Done {
     /// The context; `None` where there is none to be sent.

@@ -1,4 +1,4 @@
-//! What a conversation leaves behind: a session, and all that its strategy did.
+//! Finished cells: the session, and all that its strategy did.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ pub struct Finished {
     pub strategy: Box<dyn Strategy>,
     /// Gives the answers again that it got.
     pub summariser: Arc<dyn Model>,
-    /// What was measured beside it.
+    /// The figures that are not in the replay.
     pub measured: Measured,
 }
 
-/// What the provider says of a cell, and what went past its strategy.
+/// A cell's usage, and the calls at which its strategy was not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Measured {
     /// The usage of all answered calls of the cell.

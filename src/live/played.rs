@@ -15,7 +15,7 @@ pub(super) struct Work {
     pub(super) applied: Vec<Applied>,
     pub(super) failures: Vec<StageFailure>,
     pub(super) saved: Vec<(String, Arc<str>)>,
-    /// What it asked its model.
+    /// Its requests to its model.
     pub(super) requests: Vec<Request>,
 }
 
@@ -37,7 +37,7 @@ impl Work {
             && self.requests.is_empty()
     }
 
-    /// Does it again. What was applied to this context once can be applied to it again.
+    /// Applies the recorded edits again.
     fn apply(self, mut context: Context, cx: &Situation) -> Compaction {
         for applied in &self.applied {
             let edits = applied.change.edits.iter().map(|edit| Edit::Replace {

@@ -1,6 +1,6 @@
 //! Tool results that were changed, put into the agent's own items.
 //!
-//! What else an item says (its kind, a breakpoint of the cache, keys that nobody knows) stays as it is.
+//! Everything else in an item (its kind, a cache breakpoint, unknown keys) stays as it is.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! A strategy at work in one conversation: its context, and what it is told before each call.
 //!
-//! It does at each call what [`replay`](crate::replay) does, in the same order. What it does depends on the
+//! At each call it takes the same steps as [`replay`](crate::replay), in the same order. They depend on the
 //! messages and the [`Input`]s alone: fed with them again, it makes the same contexts.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
 
-/// What a conversation's strategy works with.
+/// The settings of a strategy.
 #[derive(Debug)]
 pub struct Setting {
     /// The strategy.
@@ -37,7 +37,7 @@ pub struct Setting {
     pub counts: Arc<CountedTexts>,
 }
 
-/// What is the same at every call of a conversation.
+/// The facts that are the same at every call of a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) setting: Arc<Setting>,
@@ -48,7 +48,7 @@ pub(super) struct Facts {
     pub(super) fixed: Size,
 }
 
-/// What came in from outside at one call, beside the messages: all that decides what the strategy does.
+/// The inputs of one call apart from its messages: with them, all that a strategy's work depends on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
     /// When the request came.
@@ -122,9 +122,9 @@ pub(super) struct State {
     last_messages: Size,
     last_usage: Option<Usage>,
     last_answer: Option<Timestamp>,
-    /// What the last call's strategy was told.
+    /// The situation at the last call.
     present: Option<Situation>,
-    /// What was done, for the record.
+    /// The work so far, for the record.
     pub(super) work: BTreeMap<Moment, Work>,
     pub(super) asked: Vec<(usize, Asked)>,
     /// Replies of an earlier time, to be given first.

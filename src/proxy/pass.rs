@@ -79,7 +79,7 @@ pub(super) struct Pass<L> {
     upstream: Url,
     now: fn() -> Timestamp,
     log: Mutex<L>,
-    /// What changes requests on their way, if anything does.
+    /// The strategies, if requests pass through any.
     front: Option<Arc<Front>>,
     /// How the log failed, if it did.
     error: OnceLock<io::Error>,

@@ -1,4 +1,4 @@
-//! What a closed loop says of a cell beside its replay.
+//! The figures of a closed loop that are not in the replay of a cell.
 
 use std::collections::BTreeMap;
 

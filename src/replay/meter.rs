@@ -275,7 +275,7 @@ fn usage_of(request: &Request, answer: &Answer, scale: Scale, counts: &CountedTe
 }
 
 /// Puts a request to its model. A request that is in the recording is sent to no model.
-fn answered(
+pub(crate) fn answered(
     request: &Request,
     model: Option<&dyn Model>,
     repeat: u32,

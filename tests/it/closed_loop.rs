@@ -77,7 +77,7 @@ impl Bytes {
     }
 }
 
-/// What an agent may do.
+/// One action of an agent.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     /// A person types, and the model answers in words.

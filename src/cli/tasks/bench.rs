@@ -61,7 +61,7 @@ pub(super) enum Agent {
     Command(String),
 }
 
-/// What runs the commands that a model writes.
+/// Where the commands of a model are run.
 #[derive(Debug)]
 pub(super) enum Shell {
     Host,

@@ -19,7 +19,7 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) strategy: &'a str,
     /// From 0, not solved, to 1, solved.
     pub(crate) score: f64,
-    /// What the provider billed for the agent and the strategy, where prices are known.
+    /// The bill for the agent and the strategy, where prices are known.
     pub(crate) dollars: Option<Usd>,
 }
 
@@ -32,7 +32,7 @@ pub struct TasksSolved {
     pub tasks: usize,
     /// The sum over tasks of the mean score over repeats.
     pub solved: f64,
-    /// What the provider billed for all runs; `None` where a price is unknown.
+    /// The bill for all runs; `None` where a price is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dollars: Option<Usd>,
     /// Against the baseline; `None` for the baseline.

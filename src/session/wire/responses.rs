@@ -52,7 +52,7 @@ pub fn responses_json(message: &Message) -> Vec<String> {
     items
 }
 
-/// What was said so far, as a message of its own.
+/// The texts so far, as a message of its own.
 fn spoken(role: Role, said: &mut Vec<String>) -> Option<String> {
     let role = match role {
         Role::User => "user",
