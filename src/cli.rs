@@ -45,8 +45,10 @@ mod live;
 mod inputs;
 mod inspect;
 mod man;
+mod merge;
 mod messages;
 mod models;
+mod parts;
 mod plan;
 mod probes;
 mod progress;
@@ -84,6 +86,8 @@ enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
+    /// Join the parts of a run that several machines made
+    Merge(merge::Args),
     /// Try many settings of one strategy, and recommend one
     Sweep(Box<sweep::Args>),
     /// Compare runs or baselines, session by session, with statistics
@@ -184,6 +188,7 @@ fn dispatch(command: Command) -> Exit {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Report(args) => report::run(&args),
         Command::View(args) => view::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -25,6 +25,7 @@ pub mod journal;
 pub mod live;
 pub mod probe;
 pub mod session;
+pub mod shard;
 pub mod trail;
 pub mod verdicts;
 
@@ -144,6 +145,15 @@ pub struct Manifest {
     /// The calibration of each calibrated judge against people's labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<JudgeCalibration>,
+}
+
+impl Manifest {
+    /// How many cells the run has of a session, by its place: the reference, where probes are asked the floor, and
+    /// each repeat of each strategy.
+    pub fn cells_of(&self, session: usize) -> usize {
+        let floor = usize::from(self.sessions[session].items > 0);
+        1 + floor + self.strategies.len() * self.repeats as usize
+    }
 }
 
 fn once() -> u32 {
@@ -365,7 +375,7 @@ impl CellRecord {
 }
 
 /// Names one cell.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub struct CellKey {
     /// The session's id.
     pub session: String,

@@ -14,8 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
 
 use crate::model::ModelKind;
@@ -50,6 +48,8 @@ mod live;
 mod live;
 mod models;
 pub mod native;
+mod order;
+mod part;
 pub mod prices;
 mod probes;
 mod programs;
@@ -63,9 +63,10 @@ use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
+use order::{ArmIndex, ArmKind};
 pub use models::{Access, RunModels};
 use queue::{Prepared, Queue, SessionState};
-use session_store::LoadedSession;
+use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
 
 /// A scenario with its sessions loaded: ready to run.
@@ -81,7 +82,14 @@ pub struct Plan {
 
 impl Plan {
     /// Loads and counts all sessions of the scenario.
-    pub fn new(mut scenario: Scenario) -> Result<Self, PlanError> {
+    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+        Self::load(scenario, None)
+    }
+
+    fn load(
+        mut scenario: Scenario,
+        part: Option<&PlannedPart<'_>>,
+    ) -> Result<Self, PlanError> {
         for spec in &scenario.strategies {
             if let Some((path, place)) = spec.unread_prompt() {
                 let problem = format!("the prompt `{path}` was not read");
@@ -91,7 +99,7 @@ impl Plan {
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
-        let loaded = session_store::load_all(&scenario, &prices)?;
+        let loaded = session_store::load_all(&scenario, &prices, part)?;
         let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
         manifest.left_out = loaded.left_out;
         manifest.calibrations = calibrations::read(&scenario.models)?;
@@ -106,7 +114,10 @@ impl Plan {
         if !plan.scenario.models.has_any() {
             plan.connect(&Access::none())?;
         }
-        plan.ask_programs_twice();
+        match part {
+            None => plan.ask_programs_twice(),
+            Some(part) => plan.is_as_planned(part)?,
+        }
         Ok(plan)
     }
 
@@ -162,84 +173,6 @@ impl Plan {
             &self.manifest.fingerprint[..8]
         ))
     }
-
-    /// All cells, in the order in which they are run.
-    pub fn cells(&self) -> Vec<CellKey> {
-        let sessions = 0..self.sessions.len();
-        let of_session = |session| {
-            let arms = self.arms(session).into_iter();
-            arms.map(move |arm| self.key(session, arm))
-        };
-        sessions.flat_map(of_session).collect()
-    }
-
-    fn key(&self, session: usize, arm: ArmIndex) -> CellKey {
-        CellKey {
-            session: self.sessions[session].id().to_owned(),
-            strategy: self.name_of(arm),
-            repeat: arm.repeat,
-        }
-    }
-
-    fn name_of(&self, arm: ArmIndex) -> String {
-        match arm.kind {
-            ArmKind::Full => "full".to_owned(),
-            ArmKind::Empty => "empty".to_owned(),
-            ArmKind::Strategy(at) => self.scenario.strategies[at].name().to_owned(),
-        }
-    }
-
-    /// The arm that this one follows: another strategy on the same session, in the same repeat.
-    fn followed_by(&self, arm: ArmIndex) -> Option<ArmIndex> {
-        let ArmKind::Strategy(at) = arm.kind else {
-            return None;
-        };
-        let strategies = &self.scenario.strategies;
-        let follows = strategies[at].follows()?;
-        let at = strategies.iter().position(|spec| spec.name() == follows)?;
-        Some(ArmIndex {
-            kind: ArmKind::Strategy(at),
-            ..arm
-        })
-    }
-
-    /// Reference and floor first, then the strategies in seeded random order, those that follow
-    /// another after all others.
-    fn arms(&self, session: usize) -> Vec<ArmIndex> {
-        let mut arms: Vec<ArmIndex> = (0..self.scenario.strategies.len())
-            .flat_map(|at| {
-                (0..self.scenario.repeats).map(move |repeat| ArmIndex {
-                    kind: ArmKind::Strategy(at),
-                    repeat,
-                })
-            })
-            .collect();
-        let mut random = ChaCha8Rng::seed_from_u64(self.scenario.seed ^ ((session as u64) << 32));
-        // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
-        for last in (1..arms.len()).rev() {
-            let at = random.next_u64() % (last as u64 + 1);
-            arms.swap(last, usize::try_from(at).unwrap_or(last));
-        }
-        arms.sort_by_key(|arm| self.followed_by(*arm).is_some());
-        // The floor is one of probes: where none is asked there is nothing to measure.
-        let floor = (self.manifest.sessions[session].items > 0).then_some(ArmKind::Empty);
-        let fixed = [Some(ArmKind::Full), floor].into_iter().flatten();
-        let fixed = fixed.map(|kind| ArmIndex { kind, repeat: 0 });
-        fixed.chain(arms).collect()
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct ArmIndex {
-    kind: ArmKind,
-    repeat: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum ArmKind {
-    Full,
-    Empty,
-    Strategy(usize),
 }
 
 fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
@@ -516,7 +449,7 @@ fn replay_arm<'a>(
                 }
             }
             let window = plan.scenario.window.resolve(
-                plan.manifest.sessions[session].native_window,
+                plan.manifest.sessions[plan.sessions[session].place].native_window,
                 prepared.largest_prompt(),
                 prepared.bill().scale(0).head,
             );

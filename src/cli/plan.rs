@@ -23,6 +23,8 @@ use crate::scenario::ModelSetting;
 use crate::stats::power;
 use crate::units::Tokens;
 
+mod split;
+
 /// How much a probe's answer differs between two strategies, as a standard deviation: that of one
 /// probe in five turning out otherwise, either way, √0.2. Assumed before a run; `compare` measures it.
 const DEVIATION: f64 = 0.45;
@@ -43,6 +45,8 @@ pub(super) struct Args {
     /// A run with repeats; the plan shows the sources of its noise and the gain of a further repeat
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
+    #[command(flatten)]
+    split: split::SplitOptions,
     /// Print the plan as JSON
     #[arg(long)]
     json: bool,
@@ -53,6 +57,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let plan = Plan::new(args.graded.scenario(&args.inputs)?)?;
     find_sessions::say_passed_over(&plan);
     let plan = args.graded.sized(plan, args.batch)?;
+    if args.split.is_asked() {
+        return args.split.show(&plan, args.json);
+    }
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
     let (sessions, cells) = (manifest.sessions.len(), plan.cells().len());

@@ -12,9 +12,10 @@ use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::messages::{self, MessageFormat, MessageProgress, Summary};
 use super::models;
+use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
-use super::{CliError, Exit, batch, find_sessions, gate, report, say, stop, stop_with};
+use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellRecord, End};
@@ -33,6 +34,8 @@ pub(super) struct Args {
     /// requests may be under way (at most 64)
     #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
+    #[command(flatten, next_help_heading = "Parts of a run")]
+    part: PartOptions,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
     /// Folder under which the run's folder is made
@@ -113,6 +116,12 @@ fn folded(arg: clap::Arg) -> clap::Arg {
 }
 
 impl AgainstBaseline {
+    /// Whether a comparison, a gate or a new baseline is asked for.
+    fn is_asked(&self) -> bool {
+        let names = [&self.baseline, &self.baseline_lenient, &self.save_baseline];
+        self.gate || names.iter().any(|name| name.is_some())
+    }
+
     fn is_there(&self, name: &str) -> bool {
         comparison::baseline_path(name, &self.options.baselines).exists()
     }
@@ -217,23 +226,30 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
+    args.part.divide(&mut scenario);
     args.output.check()?;
     args.gate.check(&scenario.gate)?;
-    let plan = Plan::new(scenario)?;
-    find_sessions::say_passed_over(&plan);
-    let mut plan = args.graded.sized(plan, args.batch)?;
+    if args.part.part().is_some() && args.gate.is_asked() {
+        let problem = "a part of a run is not compared with a baseline";
+        let hint = "`proctor merge` joins the parts, and `proctor gate` compares the run";
+        return stop_with(Exit::Usage, problem, hint);
+    }
+    let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();
-    let folder = folder.unwrap_or_else(|| plan.folder(&args.reports));
+    let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
     args.models.connect(&mut plan, &folder)?;
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     if let (true, Some(cassette)) = (args.batch, cassette) {
         cassette.defer();
     }
-    let mut journal = Journal::open(&folder, plan.manifest())?;
+    let mut journal = args.part.open(&plan, &folder)?;
     let mut consent = args.consent;
     if args.graded.usd().is_some() {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
+    }
+    if let Some(part) = args.part.part() {
+        consent.cost_limit /= f64::from(part.of);
     }
     consent.to_run(&plan, journal.done(), args.batch)?;
     stop_cells_on_interrupt();
@@ -283,6 +299,7 @@ fn replay(
     let human = args.message_format() == MessageFormat::Human;
     let outcome = run_cells(args, plan, journal, already, summary.planned)?;
     summary.outcome = Some(outcome.clone());
+    args.part.note_stop(journal, outcome.budget.as_deref())?;
     models::close(plan.models(), outcome.missed)?;
     let shown = folder.display().to_string();
     if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
@@ -304,16 +321,22 @@ fn replay(
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
-    if human {
+    if human && args.part.part().is_none() {
         // Piped output is the same bytes each time, so it holds no time.
         let took = io::stdout().is_terminal().then(|| started.elapsed());
         args.printed.print(&made, took)?;
     }
     let mut exit = args.output.write(&made)?;
-    if args.gate.names(&plan.scenario().gate)?.is_empty() {
+    if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.part().is_none() {
         comparison::summarise(&made)?;
     }
     say_outcome(plan, &outcome, summary.planned, &shown);
+    if let Some(part) = args.part.part() {
+        say(&format!(
+            "it is part {part}: `proctor merge FOLDER… --out RUN` joins the folders of all {} parts",
+            part.of
+        ));
+    }
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -356,7 +379,7 @@ fn run_cells(
     };
     let pass = |journal: &mut Journal, already| {
         let bar = (args.message_format() == MessageFormat::Human)
-            .then(|| ProgressDisplay::new(planned, already, plan.manifest().sessions.len()));
+            .then(|| ProgressDisplay::new(planned, already, plan.sessions()));
         let progress = bar
             .as_ref()
             .map_or(&MessageProgress as &dyn Progress, |bar| bar);

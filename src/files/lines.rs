@@ -28,6 +28,7 @@ pub enum LineError {
 pub struct CheckedLines {
     reader: BufReader<File>,
     line: Vec<u8>,
+    length: u64,
     number: usize,
     /// Whether lines without a checksum are read too.
     pub accepts_unsigned: bool,
@@ -40,6 +41,7 @@ impl CheckedLines {
             Ok(file) => Ok(Some(Self {
                 reader: BufReader::new(file),
                 line: Vec::new(),
+                length: 0,
                 number: 0,
                 accepts_unsigned: false,
             })),
@@ -51,7 +53,7 @@ impl CheckedLines {
     /// The next line; `None` where no whole one follows.
     pub fn read<T: DeserializeOwned>(&mut self) -> Result<Option<T>, LineError> {
         self.line.clear();
-        self.reader.read_until(b'\n', &mut self.line)?;
+        self.length = self.reader.read_until(b'\n', &mut self.line)? as u64;
         if self.line.pop_if(|byte| *byte == b'\n').is_none() {
             return Ok(None);
         }
@@ -70,6 +72,11 @@ impl CheckedLines {
     /// The bytes that were read last: half a line, after `None`.
     pub fn bytes(&self) -> &[u8] {
         &self.line
+    }
+
+    /// The length of the line that was read last, with its line feed.
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
     /// The line that was read last, from 1.

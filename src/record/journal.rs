@@ -9,16 +9,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::files::checked::{self, DOCUMENT, Damage};
 use crate::files::{self, Readers};
 
 use super::calibration::{self, JudgeCalibration};
+use super::shard::{self, Partition, Shard};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
+mod error;
+mod lease;
 mod lines;
+pub mod merge;
 
+pub use error::JournalError;
+use lease::Lease;
 #[cfg(feature = "http")]
 pub(crate) use lines::{append as append_lines, read as read_lines};
 
@@ -34,6 +41,8 @@ pub const CALL_TIMES: &str = "call-times.jsonl";
 pub const VERDICTS: &str = "verdicts.jsonl";
 /// Name of the file of calibrations that were added after the run began.
 pub const CALIBRATIONS: &str = "calibrations.jsonl";
+/// Name of the file that says which part of a run its folder holds.
+pub const SHARD: &str = "shard.json";
 const LOCK: &str = "lock";
 /// The value of `format` in a manifest.
 pub const FORMAT: &str = "proctor-run";
@@ -46,6 +55,7 @@ pub struct Journal {
     done: BTreeSet<CellKey>,
     /// The cells in the order of their lines.
     order: Vec<CellKey>,
+    lease: Option<Lease>,
     _lock: File,
 }
 
@@ -64,43 +74,70 @@ impl Journal {
     /// A folder that holds another run is refused, and nothing in it is changed.
     pub fn open(folder: &Path, manifest: &Manifest) -> Result<Self, JournalError> {
         fs::create_dir_all(folder).map_err(unwritable(folder))?;
-        let manifest_path = folder.join(MANIFEST);
-        refuse_another_run(folder, &manifest_path, manifest)?;
-        let lock_path = folder.join(LOCK);
-        let lock = files::open_own(&lock_path, OpenOptions::new().truncate(false).write(true));
-        let lock = lock.map_err(unwritable(&lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(JournalError::Locked(folder.to_owned()));
-            }
-            Err(fs::TryLockError::Error(source)) => return Err(unwritable(&lock_path)(source)),
-        }
+        refuse_another_run(folder, manifest)?;
+        let lock = lock(folder)?;
+        Self::open_locked(folder, manifest, lock)
+    }
+
+    fn open_locked(folder: &Path, manifest: &Manifest, lock: File) -> Result<Self, JournalError> {
         for name in [MANIFEST, CELLS] {
             files::remove_unfinished(&folder.join(name));
         }
         // Between the first look and the lock another process may have begun a run here.
-        refuse_another_run(folder, &manifest_path, manifest)?;
+        refuse_another_run(folder, manifest)?;
+        let manifest_path = folder.join(MANIFEST);
         if !manifest_path.exists() {
             let mut json = serde_json::to_string_pretty(manifest).map_err(no_json(MANIFEST))?;
             checked::sign(&mut json, DOCUMENT);
             write_private(&manifest_path, &mut |out| out.write_all(json.as_bytes()))?;
         }
         let path = folder.join(CELLS);
-        let read: Vec<CellRecord> = lines::read(&path)?;
+        let order: Vec<CellKey> = lines::read(&path)?;
         for name in [CELLS, TIMINGS, CALL_TIMES] {
             lines::drop_half_a_line(&folder.join(name))?;
         }
         lines::open(&folder.join(TIMINGS))?;
         let cells = lines::open(&path)?;
-        let order: Vec<CellKey> = read.iter().map(CellRecord::key).collect();
         Ok(Self {
             folder: folder.to_owned(),
             cells,
             done: order.iter().cloned().collect(),
             order,
+            lease: None,
             _lock: lock,
         })
+    }
+
+    /// Opens the folder of one part of a run, with a lease beside its lock: on a shared folder locks may do nothing.
+    /// A folder that holds another part is refused.
+    pub fn open_shard(
+        folder: &Path,
+        manifest: &Manifest,
+        shard: &Shard,
+    ) -> Result<Self, JournalError> {
+        if let Some(held) = read_shard(folder)?.filter(|held| held.part != shard.part) {
+            return Err(JournalError::AnotherShard {
+                folder: folder.to_owned(),
+                holds: held.part,
+                wanted: shard.part,
+            });
+        }
+        fs::create_dir_all(folder).map_err(unwritable(folder))?;
+        refuse_another_run(folder, manifest)?;
+        let lock = lock(folder)?;
+        let lease = Lease::take(folder)?;
+        let mut journal = Self::open_locked(folder, manifest, lock)?;
+        journal.lease = Some(lease);
+        journal.keep_shard(shard)?;
+        Ok(journal)
+    }
+
+    /// Writes which part of a run the folder holds.
+    pub fn keep_shard(&self, shard: &Shard) -> Result<(), JournalError> {
+        let mut json = serde_json::to_string_pretty(shard).map_err(no_json(SHARD))?;
+        checked::sign(&mut json, DOCUMENT);
+        let path = self.folder.join(SHARD);
+        write_private(&path, &mut |out| out.write_all(json.as_bytes()))
     }
 
     /// The folder.
@@ -113,11 +150,23 @@ impl Journal {
         &self.done
     }
 
+    /// Notes that the folder holds no part of a run, but all of it.
+    fn forget_shard(&self) -> Result<(), JournalError> {
+        let path = self.folder.join(SHARD);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(&path)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes one finished cell, in one `write`.
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
         let key = record.key();
         let line = lines::of(std::slice::from_ref(record), &key.to_string())?;
         let path = self.folder.join(CELLS);
+        if self.lease.as_ref().is_some_and(Lease::is_lost) {
+            return Err(JournalError::Locked(self.folder.clone()));
+        }
         if !files::is_at(&self.cells, &path).map_err(unwritable(&path))? {
             return Err(JournalError::Gone(self.folder.clone()));
         }
@@ -166,7 +215,7 @@ impl Journal {
 
     /// Notes the calibrations of judges that the folder does not hold yet.
     pub fn keep_calibrations(&mut self, known: &[JudgeCalibration]) -> Result<(), JournalError> {
-        let held = read_manifest(&self.folder.join(MANIFEST))?.calibrations;
+        let held = read_manifest(&self.folder)?.calibrations;
         if known.iter().all(|one| held.contains(one)) {
             return Ok(());
         }
@@ -187,7 +236,7 @@ impl Journal {
 impl Run {
     /// Reads a run folder, finished or not, without locking it.
     pub fn read(folder: &Path) -> Result<Self, JournalError> {
-        let mut manifest = read_manifest(&folder.join(MANIFEST))?;
+        let mut manifest = read_manifest(folder)?;
         let mut cells: Vec<CellRecord> = lines::read(&folder.join(CELLS))?;
         let given: Vec<GivenVerdict> = lines::read(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
@@ -209,11 +258,37 @@ pub fn timings(folder: &Path) -> Result<Vec<Timing>, JournalError> {
     lines::read(&folder.join(TIMINGS))
 }
 
-fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result<(), JournalError> {
+/// Locks a folder against other processes, where locks do anything.
+fn lock(folder: &Path) -> Result<File, JournalError> {
+    let path = folder.join(LOCK);
+    let opened = files::open_own(&path, OpenOptions::new().truncate(false).write(true));
+    let lock = opened.map_err(unwritable(&path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => Err(JournalError::Locked(folder.to_owned())),
+        Err(fs::TryLockError::Error(source)) => Err(unwritable(&path)(source)),
+    }
+}
+
+/// Which part of a run a folder holds; `None` for one that is no part.
+pub fn read_shard(folder: &Path) -> Result<Option<Shard>, JournalError> {
+    let path = folder.join(SHARD);
     if !path.exists() {
+        return Ok(None);
+    }
+    document(&path, (shard::FORMAT, shard::VERSION)).map(Some)
+}
+
+/// Reads the manifest of a run folder.
+pub fn read_manifest(folder: &Path) -> Result<Manifest, JournalError> {
+    document(&folder.join(MANIFEST), (FORMAT, FORMAT_VERSION))
+}
+
+fn refuse_another_run(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {
+    if !folder.join(MANIFEST).exists() {
         return Ok(());
     }
-    let existing = read_manifest(path)?;
+    let existing = read_manifest(folder)?;
     if existing.fingerprint == manifest.fingerprint {
         return Ok(());
     }
@@ -224,16 +299,20 @@ fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result
     })
 }
 
-fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
+/// Reads a signed document of this format, up to this version.
+fn document<T: DeserializeOwned>(
+    path: &Path,
+    (format, version): (&str, u32),
+) -> Result<T, JournalError> {
     let damaged = |damage| JournalError::Damaged(path.to_owned(), damage);
     let bytes = fs::read(path).map_err(unreadable(path))?;
     let (value, is_signed) = checked::document(bytes).map_err(damaged)?;
-    if value.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
+    if value.get("format").and_then(serde_json::Value::as_str) != Some(format) {
         return Err(JournalError::NoRun(path.to_owned()));
     }
-    let version = value.get("version").and_then(serde_json::Value::as_u64);
-    if version.is_none_or(|version| version > u64::from(FORMAT_VERSION)) {
-        return Err(JournalError::Newer(path.to_owned(), version));
+    let found = value.get("version").and_then(serde_json::Value::as_u64);
+    if found.is_none_or(|found| found > u64::from(version)) {
+        return Err(JournalError::Newer(path.to_owned(), found, version));
     }
     if !is_signed {
         return Err(damaged(Damage::NoChecksum));
@@ -265,76 +344,6 @@ pub fn write_private(
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), JournalError> {
     files::replace(path, Readers::Owner, write).map_err(unwritable(path))
-}
-
-/// Why a run folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JournalError {
-    /// A file cannot be read.
-    #[error("cannot read `{}`", .0.display())]
-    Unreadable(PathBuf, #[source] io::Error),
-    /// A file cannot be written.
-    #[error("cannot write `{}`", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-    /// A line, counted from 1, is not what was written.
-    #[error("`{}`: line {} is damaged", .0.display(), .1)]
-    BadLine(PathBuf, usize, #[source] Damage),
-    /// The manifest is not what was written.
-    #[error("`{}` is damaged", .0.display())]
-    Damaged(PathBuf, #[source] Damage),
-    /// The folder of the run was removed or replaced while it was open.
-    #[error("the run folder `{}` was removed or replaced while the run went on", .0.display())]
-    Gone(PathBuf),
-    /// The folder is in use.
-    #[error("another process is running in `{}`", .0.display())]
-    Locked(PathBuf),
-    /// The folder holds another run.
-    #[error("`{}` holds run {holds}, and this is run {wanted}: name another folder", folder.display())]
-    AnotherRun {
-        /// The folder.
-        folder: PathBuf,
-        /// Fingerprint of what is there.
-        holds: String,
-        /// Fingerprint of what was to be run.
-        wanted: String,
-    },
-    /// The folder holds no run at all.
-    #[error("`{}` is not the manifest of a run", .0.display())]
-    NoRun(PathBuf),
-    /// The folder was written by a newer Proctor, in this version of the format.
-    #[error(
-        "`{}` has format version {}, and this build reads up to {FORMAT_VERSION}: use a newer proctor",
-        .0.display(),
-        .1.map_or_else(|| "?".to_owned(), |version| version.to_string())
-    )]
-    Newer(PathBuf, Option<u64>),
-    /// A record, named by its cell or file, cannot be written as JSON.
-    #[error("cannot write `{0}` as JSON")]
-    Unwritable(String, #[source] serde_json::Error),
-}
-
-impl JournalError {
-    /// How it is mended.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::BadLine(_, _, Damage::NoChecksum) | Self::Damaged(_, Damage::NoChecksum) => Some(
-                "an earlier version wrote it, or it was edited: the same command with another `--out` makes it again, \
-                 and a copy of `cassette.jsonl` beside it saves asking for answers again"
-                    .to_owned(),
-            ),
-            Self::BadLine(_, line, _) => Some(format!(
-                "delete line {line}: the command that wrote it makes it again"
-            )),
-            Self::Damaged(..) => {
-                Some("delete it: the same `proctor run` writes it again, and keeps the cells".to_owned())
-            }
-            Self::Unreadable(..) => {
-                Some("a run folder is what `proctor run` names when it is done".to_owned())
-            }
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -522,6 +531,6 @@ mod tests {
         let mut newer = content.replace("\"version\": 2", "\"version\": 99") + "}";
         checked::sign(&mut newer, DOCUMENT);
         fs::write(&path, newer).unwrap();
-        assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99)))));
+        assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99), _))));
     }
 }

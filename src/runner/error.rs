@@ -18,6 +18,22 @@ pub enum PlanError {
     /// No file that was found in folders holds a conversation.
     #[error("no file that was found holds a conversation")]
     NoSession,
+    /// There are other sessions than a plan of the run names.
+    #[error("the plan is of {planned} sessions, and {seen} are here")]
+    OtherSessions {
+        /// Sessions of the plan, those that it leaves out included.
+        planned: usize,
+        /// Sessions that were found.
+        seen: usize,
+    },
+    /// A plan is of another run.
+    #[error("the plan is of run {planned}, and this is run {wanted}")]
+    AnotherPlan {
+        /// Fingerprint of the plan.
+        planned: String,
+        /// Fingerprint of what was to be run.
+        wanted: String,
+    },
     /// The scenario leaves out every session.
     #[error("no session is left: {0}")]
     AllLeftOut(String),

@@ -18,16 +18,15 @@ impl Plan {
         if programs.is_empty() {
             return;
         }
-        let sessions = self.sessions.iter().enumerate();
-        let Some((at, shortest)) = sessions.min_by_key(|(_, it)| it.session.messages().len())
-        else {
+        let sessions = self.sessions.iter();
+        let Some(shortest) = sessions.min_by_key(|it| it.session.messages().len()) else {
             return;
         };
         let Ok(prepared) = prepare(self, shortest, Vec::new()) else {
             return;
         };
         let window = self.scenario.window.resolve(
-            self.manifest.sessions[at].native_window,
+            self.manifest.sessions[shortest.place].native_window,
             prepared.largest_prompt(),
             prepared.bill().scale(0).head,
         );

@@ -11,7 +11,7 @@ use super::{PlanError, Prepared, prices};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::probe::Probe;
-use crate::record::SessionEntry;
+use crate::record::{Manifest, SessionEntry};
 use crate::replay::PreparedSession;
 use crate::scenario::{Scenario, SessionSource, WindowMode};
 use crate::session::import::{self, ForkIndex, ImportError};
@@ -25,6 +25,8 @@ pub(super) struct LoadedSession {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
     pub(super) probes: Vec<Probe>,
+    /// Which of the manifest's sessions it is.
+    pub(super) place: usize,
     /// The id of the main session of a side chain, where there is one.
     cluster: Option<String>,
     /// How many of its items are about planted values.
@@ -35,11 +37,11 @@ pub(super) struct LoadedSession {
 
 impl LoadedSession {
     pub(super) fn new(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
-        counts.preload(session.texts());
         Self {
             session: Arc::new(session),
             counts,
             probes,
+            place: 0,
             cluster: None,
             planted: 0,
             cached: None,
@@ -136,17 +138,62 @@ fn written_ids(
     sessions.map(|loaded| loaded.id().to_owned()).collect()
 }
 
-/// Loads and counts the sessions of a scenario, in parallel.
-pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionStore, PlanError> {
+/// A part of a run that was planned before: the sessions of other parts are neither counted nor kept.
+pub(super) struct PlannedPart<'a> {
+    pub(super) manifest: &'a Manifest,
+    /// The place of each of its sessions in the manifest, by id.
+    pub(super) own: BTreeMap<&'a str, usize>,
+}
+
+impl PlannedPart<'_> {
+    fn has(&self, id: &str) -> bool {
+        self.own.contains_key(id)
+    }
+
+    /// Whether a source is one session of another part: it need not be generated to know that.
+    fn is_elsewhere(&self, source: &SessionSource) -> bool {
+        matches!(source, SessionSource::Synthetic(recipe) if !self.has(&synthetic::session_id(recipe)))
+    }
+
+    /// Gives the sessions their places, and adds what the manifest says of all others; `seen` were found.
+    fn complete(&self, all: &mut SessionStore, seen: usize) -> Result<(), PlanError> {
+        let left_out = &self.manifest.left_out;
+        let planned = self.manifest.sessions.len() + left_out.values().sum::<usize>();
+        if seen != planned || all.sessions.len() != self.own.len() {
+            return Err(PlanError::OtherSessions { planned, seen });
+        }
+        let own = std::mem::replace(&mut all.entries, self.manifest.sessions.clone());
+        for (loaded, entry) in all.sessions.iter_mut().zip(own) {
+            loaded.place = self.own[loaded.id()];
+            all.entries[loaded.place] = entry;
+        }
+        all.left_out.clone_from(left_out);
+        Ok(())
+    }
+}
+
+/// Loads and counts the sessions of a scenario, in parallel; of a planned part, its own.
+pub(super) fn load_all(
+    scenario: &Scenario,
+    prices: &Prices,
+    part: Option<&PlannedPart<'_>>,
+) -> Result<SessionStore, PlanError> {
     // A vocabulary takes the most memory while it is loaded: that comes before the sessions.
     if let Some(counter) = counter(&scenario.counter) {
         counter.count("vocabulary");
     }
+    let is_elsewhere = |source: &SessionSource| part.is_some_and(|it| it.is_elsewhere(source));
     let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
         (Err(PlanError::Import(error)), SessionSource::Found(_)) if error.is_no_recording() => {
             Ok(Err(error))
         }
         (loaded, _) => loaded.map(Ok),
+    };
+    let of = |source: &SessionSource| {
+        if is_elsewhere(source) {
+            return Ok(Ok(Vec::new()));
+        }
+        of(source)
     };
     let read: Vec<Result<Vec<LoadedSession>, ImportError>> = scenario
         .sessions
@@ -194,6 +241,9 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
                 }
                 Some(_) | None => main = Some(id),
             }
+            if part.is_some_and(|part| !part.has(loaded.id())) {
+                continue;
+            }
             let selection = &scenario.selection;
             loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
             all.sessions.push(loaded);
@@ -219,7 +269,15 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<SessionSt
     all.entries = sessions
         .map(|loaded| entry_of(loaded, scenario, prices))
         .collect();
+    if let Some(part) = part {
+        let elsewhere = scenario.sessions.iter().filter(|it| part.is_elsewhere(it));
+        part.complete(&mut all, seen.len() + elsewhere.count())?;
+        return Ok(all);
+    }
     all.leave_out_small(scenario);
+    for (place, loaded) in all.sessions.iter_mut().enumerate() {
+        loaded.place = place;
+    }
     if !all.sessions.is_empty() {
         return Ok(all);
     }
@@ -269,6 +327,7 @@ pub(super) fn entry_of(
     let LoadedSession {
         session, counts, ..
     } = loaded;
+    counts.preload(session.texts());
     let messages = session.messages().iter();
     let tools = session.tools().iter().map(ToolSchema::text);
     let tokens: Tokens = messages

@@ -109,8 +109,10 @@ impl Plan {
         let kept = self.sessions.iter().zip(&self.manifest.sessions);
         let (sessions, entries) = kept
             .filter(|(loaded, _)| keeps(loaded.id()))
-            .map(|(loaded, entry)| {
+            .enumerate()
+            .map(|(place, (loaded, entry))| {
                 let (mut loaded, mut entry) = (loaded.clone(), entry.clone());
+                loaded.place = place;
                 if !alike {
                     loaded.cached = None;
                 }

@@ -221,7 +221,7 @@ const CONTROLS: [Control; 5] = [
 
 /// The id of the session a recipe makes: `code-review-s7-r40`, or, where numbers and the language are
 /// not the family's own, `code-review-s7-r40-f50-o60-d3-p1-zh`.
-fn session_id(recipe: &Recipe) -> String {
+pub fn session_id(recipe: &Recipe) -> String {
     let mut id = match recipe.length {
         Length::Rounds(rounds) => format!("{}-s{}-r{rounds}", recipe.family, recipe.seed),
         Length::Tokens(tokens) => format!("{}-s{}-t{tokens}", recipe.family, recipe.seed),

@@ -1,0 +1,177 @@
+//! `proctor merge`: the parts of a run joined to one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::parts::command;
+use super::{CliError, Exit, say, show, stop_with};
+use crate::record::journal::merge::{MergeError, Merged, MissingPart, merge};
+use crate::record::journal::{MANIFEST, SHARD};
+
+/// Arguments of `proctor merge`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folders of parts, as `proctor run --partition` made them, of runs or of sweeps
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// Folder of the run that they make; what it holds of the run already is kept
+    #[arg(short, long, value_name = "DIR")]
+    out: PathBuf,
+    /// Print what was joined as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut runs = BTreeSet::new();
+    for folder in &args.folders {
+        runs.extend(runs_in(folder)?);
+    }
+    let mut facts = Vec::new();
+    let mut is_whole = true;
+    for run in runs {
+        let folders = args.folders.iter().map(|folder| folder.join(&run));
+        let folders: Vec<PathBuf> = folders
+            .filter(|folder| run.as_os_str().is_empty() || folder.join(MANIFEST).exists())
+            .collect();
+        let out = args.out.join(&run);
+        let merged = merge(&folders, &out).map_err(explained)?;
+        is_whole &= merged.missing.is_empty();
+        let shown = out.display().to_string();
+        for line in words(&merged, folders.len(), &shown) {
+            say(&line);
+        }
+        facts.push(json!({
+            "run": shown,
+            "cells": merged.cells,
+            "planned": merged.planned,
+            "other_answers": merged.other_answers,
+            "missing": merged.missing.iter().map(missing).collect::<Vec<_>>(),
+        }));
+    }
+    if args.json {
+        show(true, "proctor-merge", json!({ "runs": facts }), "")?;
+    }
+    Ok(if is_whole {
+        Exit::Done
+    } else {
+        Exit::Outstanding
+    })
+}
+
+/// The run folders of a folder that is named: itself, or those that a sweep made in it.
+fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let is_run = |folder: &Path| folder.join(MANIFEST).exists();
+    if is_run(folder) || folder.join(SHARD).exists() {
+        return Ok(vec![PathBuf::new()]);
+    }
+    let mut found = Vec::new();
+    for step in folder.read_dir().into_iter().flatten().flatten() {
+        for run in step.path().read_dir().into_iter().flatten().flatten() {
+            if is_run(&run.path()) {
+                found.push(Path::new(&step.file_name()).join(run.file_name()));
+            }
+        }
+    }
+    if found.is_empty() {
+        let problem = format!("`{}` holds no run", folder.display());
+        let hint = "name the folders that `proctor run --partition` or `proctor sweep --partition` made";
+        return stop_with(Exit::Invalid, problem, hint);
+    }
+    Ok(found)
+}
+
+/// What was joined and what is missing, in words.
+fn words(merged: &Merged, folders: usize, out: &str) -> Vec<String> {
+    let Merged {
+        cells,
+        planned,
+        other_answers,
+        ..
+    } = merged;
+    let mut lines = Vec::new();
+    if *other_answers > 0 {
+        lines.push(format!(
+            "note: {other_answers} requests were answered otherwise in another part: those answers are in \
+             `cassette-K-of-N.jsonl` beside the run's"
+        ));
+    }
+    for (part, cells) in &merged.missing {
+        lines.push(match part {
+            None => format!(
+                "{cells} cells are missing, and no part is known that has them: the command of the run with \
+                 `--out {out}` makes them"
+            ),
+            Some(part) => {
+                let MissingPart {
+                    part: one,
+                    folder,
+                    stopped,
+                    ..
+                } = part;
+                let state = match (stopped, folder) {
+                    (Some(why), _) => format!("stopped at its budget ({why})"),
+                    (None, Some(_)) => "is not complete".to_owned(),
+                    (None, None) => "is missing".to_owned(),
+                };
+                let command = command(&part.command, *one, folder.as_deref());
+                format!("part {one} {state}: {cells} cells; `{command}` makes them")
+            }
+        });
+    }
+    let state = if merged.missing.is_empty() {
+        format!("run `{out}` is complete: {cells} cells of {folders} folders")
+    } else {
+        format!("run `{out}` is not complete: {cells} of {planned} cells")
+    };
+    lines.push(state);
+    lines
+}
+
+fn missing((part, cells): &(Option<MissingPart>, usize)) -> serde_json::Value {
+    let part = part.as_ref();
+    json!({
+        "part": part.map(|it| it.part.to_string()),
+        "cells": cells,
+        "stopped": part.and_then(|it| it.stopped.clone()),
+        "command": part.map(|it| command(&it.command, it.part, it.folder.as_deref())),
+    })
+}
+
+/// The error with the command that mends it.
+fn explained(error: MergeError) -> anyhow::Error {
+    let error = match error {
+        MergeError::Journal(error) => return error.into(),
+        MergeError::Cassette(error) => return error.into(),
+        error => error,
+    };
+    let hint = match &error {
+        MergeError::OntoItself(_) => "name another folder with `--out`".to_owned(),
+        MergeError::TwoRuns { .. } => {
+            "merge the parts of one scenario with one set of options, made by one version".to_owned()
+        }
+        MergeError::TwoDivisions { one, .. } => format!(
+            "merge parts that are divided alike, `{}:K/{}`; a folder that is a whole run fits any of them",
+            one.1.by.name(),
+            one.1.of
+        ),
+        MergeError::Running(_) => "wait until it ends, or end it: nothing was written".to_owned(),
+        MergeError::Torn(folder, shard) => {
+            let command = shard.as_ref().map(|it| command(&it.command, it.part, Some(folder)));
+            let command = command.unwrap_or_else(|| "the command that made it".to_owned());
+            format!("`{command}` removes it and goes on")
+        }
+        MergeError::TwoCells { folders, .. } => format!(
+            "leave out one of them: `{}` was run twice, with models or programs that answer differently",
+            folders[1].display()
+        ),
+        MergeError::StrayCell { folder, .. } => {
+            format!("`{}` was edited, or holds another run: make it again", folder.display())
+        }
+        _ => return error.into(),
+    };
+    let problem = super::chain(&error.into());
+    CliError::new(Exit::Invalid, problem).with_hint(hint).into()
+}

@@ -1,0 +1,141 @@
+//! Parts of a run, for several machines: the options of `run`, and the command that makes a part.
+
+use std::path::{Path, PathBuf};
+
+use super::graded_run::GradedOptions;
+use super::{Exit, environment, find_sessions, stop_with};
+use crate::record::journal::{Journal, JournalError, read_manifest};
+use crate::record::shard::{Partition, Shard};
+use crate::report::escape::{plain, shell};
+use crate::runner::Plan;
+use crate::scenario::Scenario;
+use crate::units::{Tokens, Usd};
+
+/// Which part of a run is run.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct PartOptions {
+    /// Run one part of the sessions, to be joined by `proctor merge`: part K of N, divided by the work of
+    /// sessions or by a hash of their ids; `auto` for the task of a Slurm, Kubernetes or GitLab job
+    #[arg(long, value_name = "cost:K/N|hash:K/N|auto", value_parser = partition)]
+    partition: Option<Partition>,
+    /// A folder that `proctor plan --out` wrote: the sessions of other parts are not counted again
+    #[arg(long, value_name = "DIR", requires = "partition")]
+    plan: Option<PathBuf>,
+}
+
+fn partition(typed: &str) -> Result<Partition, String> {
+    match typed {
+        "auto" => Partition::of_engine(&environment),
+        typed => typed.parse(),
+    }
+}
+
+impl PartOptions {
+    /// The part, if not all is run.
+    pub(super) fn part(&self) -> Option<Partition> {
+        self.partition
+    }
+
+    /// Divides limits that hold for the whole run.
+    pub(super) fn divide(&self, scenario: &mut Scenario) {
+        let Some(part) = self.partition else {
+            return;
+        };
+        let of = u64::from(part.of);
+        let (budget, pace) = (&mut scenario.models.budget, &mut scenario.models.pace);
+        budget.money = budget.money.map(|money| Usd(money.0 / of));
+        budget.tokens = budget.tokens.map(|tokens| Tokens(tokens.0 / of));
+        pace.tokens_per_minute = pace.tokens_per_minute.map(|tokens| Tokens((tokens.0 / of).max(1)));
+        pace.at_once = (pace.at_once / part.of as usize).max(1);
+    }
+
+    /// The plan of what is run; its manifest is that of the whole run.
+    pub(super) fn of(
+        &self,
+        scenario: Scenario,
+        graded: &GradedOptions,
+        in_batches: bool,
+    ) -> anyhow::Result<Plan> {
+        if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
+            if graded.usd().is_some() {
+                let problem = "`--plan` takes the sessions as they were planned, and `--usd` chooses them anew";
+                let hint = "leave out one of them; without `--plan` each part makes the same choice";
+                return stop_with(Exit::Usage, problem, hint);
+            }
+            let plan = Plan::planned(scenario, &read_manifest(folder)?, part)?;
+            find_sessions::say_passed_over(&plan);
+            return Ok(plan);
+        }
+        let plan = Plan::new(scenario)?;
+        find_sessions::say_passed_over(&plan);
+        let mut plan = graded.sized(plan, in_batches)?;
+        if let Some(part) = self.partition {
+            plan.keep_part(part);
+        }
+        Ok(plan)
+    }
+
+    /// The folder of a part is named after it.
+    pub(super) fn folder(&self, whole: PathBuf) -> PathBuf {
+        match self.partition {
+            None => whole,
+            Some(part) => {
+                let mut name = whole.into_os_string();
+                name.push(format!("-{}-of-{}", part.shard, part.of));
+                name.into()
+            }
+        }
+    }
+
+    /// Opens the folder of the run, or of the part.
+    pub(super) fn open(&self, plan: &Plan, folder: &Path) -> Result<Journal, JournalError> {
+        match self.shard() {
+            None => Journal::open(folder, plan.manifest()),
+            Some(shard) => Journal::open_shard(folder, plan.manifest(), &shard),
+        }
+    }
+
+    /// Notes in the folder of a part that a limit stopped it.
+    pub(super) fn note_stop(
+        &self,
+        journal: &Journal,
+        stopped: Option<&str>,
+    ) -> Result<(), JournalError> {
+        match (self.shard(), stopped) {
+            (Some(shard), Some(why)) => journal.keep_shard(&Shard {
+                stopped: Some(why.to_owned()),
+                ..shard
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn shard(&self) -> Option<Shard> {
+        Some(Shard::new(self.partition?, typed_command()))
+    }
+}
+
+/// The words of this command, without those that name the part and its folder.
+fn typed_command() -> Vec<String> {
+    let mut words = std::env::args_os().skip(1);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        let word = word.to_string_lossy().into_owned();
+        match word.as_str() {
+            "--partition" | "--out" => _ = words.next(),
+            word if word.starts_with("--partition=") || word.starts_with("--out=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept
+}
+
+/// The command that makes a part, as it is typed.
+pub(super) fn command(words: &[String], part: Partition, folder: Option<&Path>) -> String {
+    let words = words.iter().map(|word| shell(word));
+    let mut line = vec!["proctor".to_owned()];
+    line.extend(words);
+    line.push(format!("--partition {part}"));
+    line.extend(folder.map(|folder| format!("--out {}", shell(&folder.display().to_string()))));
+    plain(&line.join(" "))
+}

@@ -1,0 +1,477 @@
+//! The parts of a run joined to one run.
+//!
+//! Merging is a union of cells: in any order, in steps or twice, the same parts make the same bytes. Lines are
+//! copied as they are, session by session, so that memory holds an index of the cells and one session of lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::{
+    CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS,
+    lease, lines, no_json, read_manifest, read_shard, unreadable, write_private,
+};
+use crate::files::checked::Damage;
+use crate::files::lines::{CheckedLines, LineError};
+use crate::model::cassette::{self, CassetteError, Entry};
+use crate::record::shard::{Partition, Shard};
+use crate::record::{CellKey, Manifest};
+
+/// Name of the file of recorded answers in a run folder.
+const CASSETTE: &str = "cassette.jsonl";
+
+/// Name of the file of those answers that are not the run's, of parts that are not known any more.
+const OTHERS_MERGED: &str = "cassette-merged.jsonl";
+
+/// What was joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Cells that the run has now.
+    pub cells: usize,
+    /// Cells of the whole run.
+    pub planned: usize,
+    /// The parts whose cells are missing, with the number of these; without a number where it is not known
+    /// which part they belong to.
+    pub missing: Vec<(Option<MissingPart>, usize)>,
+    /// Recorded answers that differ from an earlier part's answer to the same request.
+    pub other_answers: usize,
+}
+
+/// A part that is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPart {
+    /// Which one.
+    pub part: Partition,
+    /// Its folder, where it was named.
+    pub folder: Option<PathBuf>,
+    /// The limit that stopped it, in words.
+    pub stopped: Option<String>,
+    /// The words of the command that makes it.
+    pub command: Vec<String>,
+}
+
+/// Why folders cannot be joined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A folder cannot be read, or the run not written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Recorded answers cannot be read or written.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    /// The run would be written into one of its parts.
+    #[error("`{}` is to be written, and is one of the parts", .0.display())]
+    OntoItself(PathBuf),
+    /// Two folders are of two runs.
+    #[error("`{}` is part of run {}, and `{}` of run {}", one.0.display(), one.1, other.0.display(), other.1)]
+    TwoRuns {
+        /// A folder, and the fingerprint of its run.
+        one: (PathBuf, String),
+        /// Another folder with another one.
+        other: (PathBuf, String),
+    },
+    /// Two folders are parts of two divisions.
+    #[error("`{}` is part {}, and `{}` is part {}: they do not make one whole", one.0.display(), one.1, other.0.display(), other.1)]
+    TwoDivisions {
+        /// A folder, and its part.
+        one: (PathBuf, Partition),
+        /// A folder with a part of another division.
+        other: (PathBuf, Partition),
+    },
+    /// A process is running in a part.
+    #[error("another process is running in `{}`", .0.display())]
+    Running(PathBuf),
+    /// A part ends in half a line.
+    #[error("`{}` ends in half a line: the process that wrote it was killed", .0.display())]
+    Torn(PathBuf, Option<Shard>),
+    /// A cell is in two parts and differs.
+    #[error("{cell} is in `{}` and in `{}`, and they differ", folders[0].display(), folders[1].display())]
+    TwoCells {
+        /// The cell.
+        cell: CellKey,
+        /// The folders.
+        folders: [PathBuf; 2],
+    },
+    /// A part holds a cell that its run does not have.
+    #[error("`{}` holds {cell}, which the run does not have", folder.display())]
+    StrayCell {
+        /// The cell.
+        cell: CellKey,
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// A folder that is joined.
+struct Input {
+    folder: PathBuf,
+    manifest: Manifest,
+    shard: Option<Shard>,
+    /// Held until all is written.
+    _lock: Option<File>,
+}
+
+/// A line of `cells.jsonl`.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    session: u32,
+    input: u32,
+    begin: u64,
+    length: u64,
+}
+
+impl Input {
+    fn open(folder: &Path) -> Result<Self, MergeError> {
+        let manifest = read_manifest(folder)?;
+        // A copy may have no lock, or be one that cannot be locked.
+        let lock = File::open(folder.join(LOCK)).ok();
+        if let Some(lock) = &lock
+            && matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
+        {
+            return Err(MergeError::Running(folder.to_owned()));
+        }
+        Ok(Self {
+            manifest,
+            shard: read_shard(folder)?,
+            folder: folder.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    fn part(&self) -> Option<(PathBuf, Partition)> {
+        Some((self.folder.clone(), self.shard.as_ref()?.part))
+    }
+}
+
+/// Joins run folders and parts of runs to a run in `out`. What `out` holds of the same run already is joined too.
+pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
+    let true_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut seen = BTreeSet::from([true_path(out)]);
+    let mut inputs = Vec::new();
+    for folder in folders {
+        if true_path(folder) == true_path(out) {
+            return Err(MergeError::OntoItself(out.to_owned()));
+        }
+        if seen.insert(true_path(folder)) {
+            inputs.push(Input::open(folder)?);
+        }
+    }
+    let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).collect();
+    if let Some(folder) = lease::held(&named).first() {
+        return Err(MergeError::Running((*folder).to_owned()));
+    }
+    let manifest = one_run(&inputs)?;
+    let journal = Journal::open(out, &manifest)?;
+    inputs.push(Input {
+        folder: out.to_owned(),
+        manifest: read_manifest(out)?,
+        shard: read_shard(out)?,
+        _lock: None,
+    });
+    let division = one_division(&inputs)?;
+    // The union does not depend on the order in which the parts are named.
+    inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
+    let mut joining = Joining {
+        present: vec![0; manifest.sessions.len()],
+        manifest: &manifest,
+        inputs: &inputs,
+    };
+    let lines = joining.index()?;
+    joining.write_cells(&lines, &out.join(CELLS))?;
+    join_lines(&inputs, out)?;
+    let other_answers = join_answers(&inputs, out)?;
+    let present = joining.present;
+    let planned = |at: usize| manifest.cells_of(at);
+    let missing = (0..present.len()).map(|at| (at, planned(at) - present[at]));
+    let missing: Vec<(usize, usize)> = missing.filter(|(_, cells)| *cells > 0).collect();
+    let merged = Merged {
+        cells: present.iter().sum(),
+        planned: (0..present.len()).map(planned).sum(),
+        missing: parts_of(&missing, division, &manifest, &inputs),
+        other_answers,
+    };
+    match division {
+        // So that a later merge knows where the rest comes from.
+        Some(part) if !merged.missing.is_empty() => {
+            let command = { inputs.iter() }.find_map(|input| Some(&input.shard.as_ref()?.command));
+            let command = command.cloned().unwrap_or_default();
+            journal.keep_shard(&Shard {
+                is_merged: true,
+                ..Shard::new(part, command)
+            })?;
+        }
+        _ => journal.forget_shard()?,
+    }
+    Ok(merged)
+}
+
+/// The manifest that all have. A program that answered differently in one of them is random in all.
+fn one_run(inputs: &[Input]) -> Result<Manifest, MergeError> {
+    let of = |input: &Input| (input.folder.clone(), input.manifest.fingerprint.clone());
+    let first = &inputs[0];
+    let other = { inputs.iter() }.find(|it| it.manifest.fingerprint != first.manifest.fingerprint);
+    if let Some(other) = other {
+        return Err(MergeError::TwoRuns {
+            one: of(first),
+            other: of(other),
+        });
+    }
+    let mut manifest = first.manifest.clone();
+    for input in inputs {
+        for (own, strategy) in manifest.strategies.iter_mut().zip(&input.manifest.strategies) {
+            own.is_random |= strategy.is_random;
+        }
+    }
+    Ok(manifest)
+}
+
+/// A part of the division that all parts are of, if there are any.
+fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
+    let mut parts = inputs.iter().filter_map(Input::part);
+    let Some(one) = parts.next() else {
+        return Ok(None);
+    };
+    match parts.find(|(_, part)| !part.is_beside(one.1)) {
+        Some(other) => Err(MergeError::TwoDivisions { one, other }),
+        None => Ok(Some(one.1)),
+    }
+}
+
+/// The parts that sessions without all their cells belong to.
+fn parts_of(
+    missing: &[(usize, usize)],
+    division: Option<Partition>,
+    manifest: &Manifest,
+    inputs: &[Input],
+) -> Vec<(Option<MissingPart>, usize)> {
+    let Some(any) = division else {
+        let cells = missing.iter().map(|(_, cells)| cells).sum();
+        return { [(None, cells)].into_iter() }
+            .filter(|(_, cells)| *cells > 0)
+            .collect();
+    };
+    let shards = any.by.shards(any.of, &manifest.sessions);
+    let mut of_shards: BTreeMap<u32, usize> = BTreeMap::new();
+    for (at, cells) in missing {
+        *of_shards.entry(shards[*at]).or_default() += cells;
+    }
+    let command = { inputs.iter() }.find_map(|input| Some(&input.shard.as_ref()?.command));
+    let missing_part = |shard| {
+        let part = Partition { shard, ..any };
+        let is_own = |shard: &Shard| shard.part == part && !shard.is_merged;
+        let own = |input: &&Input| input.shard.as_ref().is_some_and(is_own);
+        let named = inputs.iter().find(own);
+        let own = named.and_then(|input| input.shard.as_ref());
+        MissingPart {
+            part,
+            folder: named.map(|input| input.folder.clone()),
+            stopped: own.and_then(|shard| shard.stopped.clone()),
+            command: own.map_or_else(
+                || command.cloned().unwrap_or_default(),
+                |own| own.command.clone(),
+            ),
+        }
+    };
+    let of_shards = of_shards.into_iter();
+    of_shards
+        .map(|(shard, cells)| (Some(missing_part(shard)), cells))
+        .collect()
+}
+
+struct Joining<'a> {
+    manifest: &'a Manifest,
+    inputs: &'a [Input],
+    /// How many cells of each session are there.
+    present: Vec<usize>,
+}
+
+impl Joining<'_> {
+    /// Checks all lines of all parts, and finds out where the cells of each session are.
+    fn index(&self) -> Result<Vec<Line>, MergeError> {
+        let ids = self.manifest.sessions.iter().zip(0..);
+        let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
+        let mut found = Vec::new();
+        for (input, number) in self.inputs.iter().zip(0..) {
+            let path = input.folder.join(CELLS);
+            let Some(mut lines) = CheckedLines::open(&path).map_err(unreadable(&path))? else {
+                continue;
+            };
+            let mut begin = 0;
+            while let Some(key) = lines.read::<CellKey>().map_err(refused(&path))? {
+                let Some(session) = places.get(&*key.session) else {
+                    return Err(MergeError::StrayCell {
+                        cell: key,
+                        folder: input.folder.clone(),
+                    });
+                };
+                let length = lines.length();
+                found.push(Line {
+                    session: *session,
+                    input: number,
+                    begin,
+                    length,
+                });
+                begin += length;
+            }
+            if !lines.bytes().is_empty() {
+                let (folder, shard) = (input.folder.clone(), input.shard.clone());
+                return Err(MergeError::Torn(folder, shard));
+            }
+        }
+        found.sort_by_key(|line| line.session);
+        Ok(found)
+    }
+
+    /// Writes the cells of all sessions, each cell once.
+    fn write_cells(&mut self, lines: &[Line], out: &Path) -> Result<(), MergeError> {
+        let mut files = Vec::new();
+        for input in self.inputs {
+            files.push(File::open(input.folder.join(CELLS)).ok());
+        }
+        let mut failure = None;
+        let written = write_private(out, &mut |out| {
+            for own in lines.chunk_by(|one, next| one.session == next.session) {
+                match self.session(own, &mut files) {
+                    Ok(lines) => lines.iter().try_for_each(|line| out.write_all(line))?,
+                    Err(error) => {
+                        failure = Some(error);
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                }
+            }
+            Ok(())
+        });
+        failure.map_or(Ok(written?), Err)
+    }
+
+    /// The lines of one session, each cell once. Their order is that of a part that has all of them; where none has,
+    /// that of their names.
+    fn session(
+        &mut self,
+        lines: &[Line],
+        files: &mut [Option<File>],
+    ) -> Result<Vec<Vec<u8>>, MergeError> {
+        let session = lines[0].session as usize;
+        let mut cells: BTreeMap<(String, u32), (usize, Vec<u8>)> = BTreeMap::new();
+        let mut order: BTreeMap<usize, Vec<(String, u32)>> = BTreeMap::new();
+        for line in lines {
+            let input = line.input as usize;
+            let folder = &self.inputs[input].folder;
+            let mut bytes = vec![0; usize::try_from(line.length).unwrap_or_default()];
+            if let Some(file) = &mut files[input] {
+                let read = { file.seek(SeekFrom::Start(line.begin)) }
+                    .and_then(|_| file.read_exact(&mut bytes));
+                read.map_err(unreadable(&folder.join(CELLS)))?;
+            }
+            let key: CellKey = serde_json::from_slice(&bytes).map_err(|error| {
+                JournalError::BadLine(folder.join(CELLS), 0, Damage::Json(error))
+            })?;
+            let name = (key.strategy.clone(), key.repeat);
+            order.entry(input).or_default().push(name.clone());
+            match cells.get(&name) {
+                Some((other, known)) if *known != bytes => {
+                    return Err(MergeError::TwoCells {
+                        cell: key,
+                        folders: [self.inputs[*other].folder.clone(), folder.clone()],
+                    });
+                }
+                Some(_) => {}
+                None => _ = cells.insert(name, (input, bytes)),
+            }
+        }
+        self.present[session] = cells.len();
+        let whole = order.into_values().find(|names| names.len() == cells.len());
+        let is_whole = cells.len() == self.manifest.cells_of(session);
+        let order = whole.filter(|_| is_whole);
+        let order = order.unwrap_or_else(|| cells.keys().cloned().collect());
+        let in_order = order.into_iter().filter_map(|name| cells.remove(&name));
+        Ok(in_order.map(|(_, bytes)| bytes).collect())
+    }
+}
+
+fn refused(path: &Path) -> impl Fn(LineError) -> JournalError {
+    move |error| match error {
+        LineError::Io(source) => unreadable(path)(source),
+        LineError::Damaged(line, source) => JournalError::BadLine(path.to_owned(), line, source),
+    }
+}
+
+/// Joins the files of lines beside the cells: each line once, in the order of the parts.
+fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
+    for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
+        let mut seen = BTreeSet::new();
+        let mut all: Vec<serde_json::Value> = Vec::new();
+        for input in inputs {
+            for line in lines::read::<serde_json::Value>(&input.folder.join(name))? {
+                if seen.insert(line.to_string()) {
+                    all.push(line);
+                }
+            }
+        }
+        if !all.is_empty() {
+            let bytes = lines::of(&all, name)?;
+            write_private(&out.join(name), &mut |out| out.write_all(&bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Joins the recorded answers. Of several to one request the first in the order of their text is the run's; the
+/// other ones are kept beside it, in a file that is named after the part whose cells they are of. Returns how many
+/// these are.
+fn join_answers(inputs: &[Input], out: &Path) -> Result<usize, MergeError> {
+    let mut all: BTreeMap<String, BTreeMap<String, (Entry, String)>> = BTreeMap::new();
+    for input in inputs {
+        for path in cassettes(&input.folder)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = match &input.shard {
+                Some(shard) if !shard.is_merged => other_answers(shard.part),
+                _ if name == CASSETTE => OTHERS_MERGED.to_owned(),
+                _ => name.into_owned(),
+            };
+            for entry in cassette::read(&path)?.entries {
+                let text = serde_json::to_string(&entry).map_err(no_json(CASSETTE))?;
+                let own = all.entry(entry.key.clone()).or_default();
+                own.entry(text).or_insert((entry, name.clone()));
+            }
+        }
+    }
+    let mut first = Vec::new();
+    let mut others: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    for answers in all.values() {
+        let mut answers = answers.values();
+        first.extend(answers.next().map(|(entry, _)| entry));
+        for (entry, name) in answers {
+            others.entry(name).or_default().push(entry);
+        }
+    }
+    if !first.is_empty() {
+        cassette::write_sorted(&out.join(CASSETTE), first)?;
+    }
+    let count = others.values().map(Vec::len).sum();
+    for (name, entries) in others {
+        cassette::write_sorted(&out.join(name), entries)?;
+    }
+    Ok(count)
+}
+
+/// The file of those answers of a part that are not the run's.
+fn other_answers(part: Partition) -> String {
+    format!("cassette-{}-of-{}.jsonl", part.shard, part.of)
+}
+
+/// The cassettes of a run folder.
+fn cassettes(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
+        let path = entry.map_err(unreadable(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == CASSETTE || (name.starts_with("cassette-") && name.ends_with(".jsonl")) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

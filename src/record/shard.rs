@@ -1,0 +1,225 @@
+//! `shard.json`: which part of a run a folder holds.
+//!
+//! The part of each session follows from the run's manifest alone, so that machines that cannot see each other
+//! divide it alike.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::SessionEntry;
+use crate::units::ContentHash;
+
+/// The value of `format` in a `shard.json`.
+pub const FORMAT: &str = "proctor-shard";
+
+/// Version of the file.
+pub const VERSION: u32 = 1;
+
+/// How the sessions of a run are divided.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Division {
+    /// By a hash of the session's id.
+    Hash,
+    /// By the work that a session is, the largest first, each to the shard with the least.
+    Cost,
+}
+
+impl Division {
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hash => "hash",
+            Self::Cost => "cost",
+        }
+    }
+
+    /// The shard of each session, from 1 to `of`, in the order of the sessions.
+    pub fn shards(self, of: u32, sessions: &[SessionEntry]) -> Vec<u32> {
+        match self {
+            Self::Hash => {
+                let shard = |session: &SessionEntry| {
+                    let hash = ContentHash::of(&session.id);
+                    let (bytes, _) = hash.bytes().split_first_chunk().unwrap_or((&[0; 8], &[]));
+                    let at = u64::from_le_bytes(*bytes) % u64::from(of.max(1));
+                    u32::try_from(at).unwrap_or_default() + 1
+                };
+                sessions.iter().map(shard).collect()
+            }
+            Self::Cost => {
+                let mut order: Vec<usize> = (0..sessions.len()).collect();
+                order.sort_by_key(|at| (Reverse(work(&sessions[*at])), *at));
+                let mut free: BinaryHeap<_> = (1..=of.max(1)).map(|it| Reverse((0, it))).collect();
+                let mut shards = vec![1; sessions.len()];
+                for at in order {
+                    if let Some(mut least) = free.peek_mut() {
+                        shards[at] = least.0.1;
+                        least.0.0 += work(&sessions[at]);
+                    }
+                }
+                shards
+            }
+        }
+    }
+}
+
+/// The work that a session is, relative to others of the same run: with each call the prompt may be searched and
+/// counted, and each item is searched for in it.
+pub fn work(session: &SessionEntry) -> u64 {
+    session.tokens.0 + session.items as u64 * 200
+}
+
+/// One part of a run, written `cost:3/16`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partition {
+    /// How sessions are divided.
+    pub by: Division,
+    /// Which part, from 1 to `of`.
+    pub shard: u32,
+    /// How many parts there are.
+    pub of: u32,
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}/{}", self.by.name(), self.shard, self.of)
+    }
+}
+
+impl FromStr for Partition {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("`{typed}` is no part of a run: write `cost:3/16`, `hash:3/16` or `auto`")
+        };
+        let (by, part) = typed.split_once(':').ok_or_else(wrong)?;
+        let known = [Division::Hash, Division::Cost].into_iter();
+        let by = { known }.find(|it| it.name() == by).ok_or_else(wrong)?;
+        let (shard, of) = part.split_once('/').ok_or_else(wrong)?;
+        let [shard, of] = [shard, of].map(|digits| digits.parse::<u32>().map_err(|_| wrong()));
+        Self::new(by, shard?, of?)
+    }
+}
+
+/// A batch engine that numbers the tasks of a job in its environment.
+struct Engine {
+    name: &'static str,
+    /// The variable with the number of a task.
+    task: &'static str,
+    /// The number of the first task: a variable, else the number itself.
+    first: (&'static str, u32),
+    /// The variable with the number of tasks.
+    tasks: &'static str,
+    hint: &'static str,
+}
+
+const ENGINES: [Engine; 3] = [
+    Engine {
+        name: "Slurm",
+        task: "SLURM_ARRAY_TASK_ID",
+        first: ("SLURM_ARRAY_TASK_MIN", 0),
+        tasks: "SLURM_ARRAY_TASK_COUNT",
+        hint: "`sbatch --array=1-16` sets it",
+    },
+    Engine {
+        name: "Kubernetes",
+        task: "JOB_COMPLETION_INDEX",
+        first: ("", 0),
+        tasks: "PROCTOR_SHARDS",
+        hint: "Kubernetes does not say how many completions a job has: set it in the container's `env`",
+    },
+    Engine {
+        name: "GitLab",
+        task: "CI_NODE_INDEX",
+        first: ("", 1),
+        tasks: "CI_NODE_TOTAL",
+        hint: "`parallel: 16` sets it",
+    },
+];
+
+impl Partition {
+    /// A part, if there is such a one.
+    pub fn new(by: Division, shard: u32, of: u32) -> Result<Self, String> {
+        if shard == 0 || shard > of {
+            return Err(format!(
+                "there is no shard {shard} of {of}: shards are counted from 1"
+            ));
+        }
+        Ok(Self { by, shard, of })
+    }
+
+    /// The part of the task that a batch engine started this process for, read from its variables. The work is
+    /// divided by [`Division::Cost`].
+    pub fn of_engine(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut engines = ENGINES.iter();
+        let found = engines.find_map(|engine| Some((engine, variable(engine.task)?)));
+        let Some((engine, task)) = found else {
+            let names = ENGINES.map(|engine| format!("`{}`", engine.task)).join(", ");
+            return Err(format!(
+                "no batch engine is known here, for none of {names} is set: write `cost:K/N`"
+            ));
+        };
+        let number = |name: &str, text: &str| -> Result<u32, String> {
+            let number = text.trim().parse();
+            number.map_err(|_| format!("`{name}` of {} is `{text}`, and no number", engine.name))
+        };
+        let task = number(engine.task, &task)?;
+        let tasks = variable(engine.tasks).ok_or_else(|| {
+            let Engine { name, tasks, hint, .. } = engine;
+            format!("`{tasks}` is not set, so that the number of {name}'s tasks is not known: {hint}")
+        })?;
+        let tasks = number(engine.tasks, &tasks)?;
+        let (first, default) = engine.first;
+        let first = variable(first).map_or(Ok(default), |text| number(first, &text))?;
+        let shard = u64::from(task) + 1 - u64::from(first.min(task + 1));
+        Self::new(Division::Cost, u32::try_from(shard).unwrap_or(u32::MAX), tasks)
+    }
+
+    /// Whether sessions are divided in the same way in both.
+    pub fn is_beside(self, other: Self) -> bool {
+        (self.by, self.of) == (other.by, other.of)
+    }
+}
+
+/// `shard.json`: the part of the run that its folder holds.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// Always `proctor-shard`.
+    pub format: String,
+    /// [`VERSION`] of the build that wrote it.
+    pub version: u32,
+    /// Which part it is.
+    pub part: Partition,
+    /// Whether parts were joined here: then `part` is one of them.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    pub is_merged: bool,
+    /// The command that makes it, with `--partition` and `--out` left out: its words.
+    pub command: Vec<String>,
+    /// The limit that stopped it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+}
+
+impl Shard {
+    /// This part, made by this command.
+    pub fn new(part: Partition, command: Vec<String>) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            part,
+            is_merged: false,
+            command,
+            stopped: None,
+        }
+    }
+}
