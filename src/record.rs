@@ -122,6 +122,9 @@ pub struct Manifest {
     pub judge: Option<ModelEntry>,
     /// The sessions, in the order of the scenario.
     pub sessions: Vec<SessionEntry>,
+    /// How many sessions were drawn from those of the scenario, where not all are replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
     /// Sessions of the scenario that are not replayed, by the reason in words, with their number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, usize>,
@@ -145,15 +148,6 @@ pub struct Manifest {
     /// The calibration of each calibrated judge against people's labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<JudgeCalibration>,
-}
-
-impl Manifest {
-    /// How many cells the run has of a session, by its place: the reference, where probes are asked the floor, and
-    /// each repeat of each strategy.
-    pub fn cells_of(&self, session: usize) -> usize {
-        let floor = usize::from(self.sessions[session].items > 0);
-        1 + floor + self.strategies.len() * self.repeats as usize
-    }
 }
 
 fn once() -> u32 {

@@ -54,6 +54,7 @@ pub mod prices;
 mod probes;
 mod programs;
 mod queue;
+mod sample;
 mod session_store;
 mod sink;
 mod variant;
@@ -63,8 +64,8 @@ use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
-use order::{ArmIndex, ArmKind};
 pub use models::{Access, RunModels};
+use order::{ArmIndex, ArmKind};
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
@@ -86,10 +87,7 @@ impl Plan {
         Self::load(scenario, None)
     }
 
-    fn load(
-        mut scenario: Scenario,
-        part: Option<&PlannedPart<'_>>,
-    ) -> Result<Self, PlanError> {
+    fn load(mut scenario: Scenario, part: Option<&PlannedPart<'_>>) -> Result<Self, PlanError> {
         for spec in &scenario.strategies {
             if let Some((path, place)) = spec.unread_prompt() {
                 let problem = format!("the prompt `{path}` was not read");
@@ -190,6 +188,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         reader: models::reader(models),
         judge: models::panel(models),
         sessions,
+        sample: scenario.sample,
         left_out: BTreeMap::new(),
         strategies: scenario
             .strategies

@@ -237,11 +237,18 @@ pub(super) fn compare(
             baseline.name, candidate.name
         ));
     }
-    let mismatches = baseline.source.mismatches(&candidate.source);
+    let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
+    let (all, left_out) = (old.sessions.len(), old.keep_sample_of(&new));
+    if left_out > 0 {
+        say(&format!(
+            "note: `{}` is a sample: {left_out} of {all} sessions of `{}` are not compared",
+            candidate.name, baseline.name
+        ));
+    }
+    let mismatches = old.mismatches(&new);
     if !mismatches.is_empty() && !options.allow_different {
         return Err(refused(baseline, candidate, &mismatches));
     }
-    let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
     if !mismatches.is_empty() {
         old.keep_sessions_of(&candidate.source);
         new.keep_sessions_of(&baseline.source);

@@ -51,6 +51,9 @@ pub(super) struct Inputs {
     /// Leave out the conversations of sub-agents that a recording holds besides its own
     #[arg(long)]
     pub(super) no_side_chains: bool,
+    /// Replay only so many sessions, drawn by the seed so that every kind and length has its share
+    #[arg(long, value_name = "N")]
+    pub(super) sample: Option<usize>,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     pub(super) counter: Option<String>,
@@ -125,6 +128,7 @@ impl Inputs {
         let flags = [
             flag("counter", self.counter.clone()),
             flag("sizes", self.sizes.clone()),
+            flag("sample", self.sample.map(|count| count.to_string())),
             flag("seed", self.seed.map(|seed| seed.to_string())),
             flag("repeats", self.repeats.map(|repeats| repeats.to_string())),
             flag("window", self.window.clone()),
@@ -184,6 +188,10 @@ impl Inputs {
             ("--session", self.session.iter().map(shown).collect()),
             ("--window", self.window.iter().cloned().collect()),
             ("--counter", self.counter.iter().cloned().collect()),
+            (
+                "--sample",
+                self.sample.iter().map(usize::to_string).collect(),
+            ),
             ("--set", self.set.clone()),
         ];
         let flags = flags

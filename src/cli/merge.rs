@@ -32,23 +32,38 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut facts = Vec::new();
     let mut is_whole = true;
     for run in runs {
-        let folders = args.folders.iter().map(|folder| folder.join(&run));
-        let folders: Vec<PathBuf> = folders
-            .filter(|folder| run.as_os_str().is_empty() || folder.join(MANIFEST).exists())
-            .collect();
-        let out = args.out.join(&run);
+        // Of a sweep, a part without sessions in one of its runs has no folder of it.
+        let folders = args.folders.iter().map(|folder| inside(folder, &run));
+        let folders = folders.filter(|folder| run.as_os_str().is_empty() || folder.exists());
+        let folders: Vec<PathBuf> = folders.collect();
+        let out = inside(&args.out, &run);
         let merged = merge(&folders, &out).map_err(explained)?;
         is_whole &= merged.missing.is_empty();
         let shown = out.display().to_string();
-        for line in words(&merged, folders.len(), &shown) {
+        // A sweep is made again as a whole.
+        let typed = |part: &MissingPart| {
+            let own = part.folder.as_ref();
+            let named = own.and_then(|own| args.folders.iter().find(|it| own.starts_with(it)));
+            command(&part.command, part.part, named.map(PathBuf::as_path))
+        };
+        for line in words(&merged, folders.len(), &shown, &typed) {
             say(&line);
         }
+        let missing = merged.missing.iter().map(|(part, cells)| {
+            let part = part.as_ref();
+            json!({
+                "part": part.map(|it| it.part.to_string()),
+                "cells": cells,
+                "stopped": part.and_then(|it| it.stopped.clone()),
+                "command": part.map(&typed),
+            })
+        });
         facts.push(json!({
             "run": shown,
             "cells": merged.cells,
             "planned": merged.planned,
             "other_answers": merged.other_answers,
-            "missing": merged.missing.iter().map(missing).collect::<Vec<_>>(),
+            "missing": missing.collect::<Vec<_>>(),
         }));
     }
     if args.json {
@@ -59,6 +74,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         Exit::Outstanding
     })
+}
+
+/// A run in a folder that is named; the folder itself where the run has no name in it.
+fn inside(folder: &Path, run: &Path) -> PathBuf {
+    if run.as_os_str().is_empty() {
+        folder.to_owned()
+    } else {
+        folder.join(run)
+    }
 }
 
 /// The run folders of a folder that is named: itself, or those that a sweep made in it.
@@ -77,14 +101,20 @@ fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     if found.is_empty() {
         let problem = format!("`{}` holds no run", folder.display());
-        let hint = "name the folders that `proctor run --partition` or `proctor sweep --partition` made";
+        let hint =
+            "name the folders that `proctor run --partition` or `proctor sweep --partition` made";
         return stop_with(Exit::Invalid, problem, hint);
     }
     Ok(found)
 }
 
 /// What was joined and what is missing, in words.
-fn words(merged: &Merged, folders: usize, out: &str) -> Vec<String> {
+fn words(
+    merged: &Merged,
+    folders: usize,
+    out: &str,
+    typed: &dyn Fn(&MissingPart) -> String,
+) -> Vec<String> {
     let Merged {
         cells,
         planned,
@@ -116,7 +146,7 @@ fn words(merged: &Merged, folders: usize, out: &str) -> Vec<String> {
                     (None, Some(_)) => "is not complete".to_owned(),
                     (None, None) => "is missing".to_owned(),
                 };
-                let command = command(&part.command, *one, folder.as_deref());
+                let command = typed(part);
                 format!("part {one} {state}: {cells} cells; `{command}` makes them")
             }
         });
@@ -130,16 +160,6 @@ fn words(merged: &Merged, folders: usize, out: &str) -> Vec<String> {
     lines
 }
 
-fn missing((part, cells): &(Option<MissingPart>, usize)) -> serde_json::Value {
-    let part = part.as_ref();
-    json!({
-        "part": part.map(|it| it.part.to_string()),
-        "cells": cells,
-        "stopped": part.and_then(|it| it.stopped.clone()),
-        "command": part.map(|it| command(&it.command, it.part, it.folder.as_deref())),
-    })
-}
-
 /// The error with the command that mends it.
 fn explained(error: MergeError) -> anyhow::Error {
     let error = match error {
@@ -150,7 +170,8 @@ fn explained(error: MergeError) -> anyhow::Error {
     let hint = match &error {
         MergeError::OntoItself(_) => "name another folder with `--out`".to_owned(),
         MergeError::TwoRuns { .. } => {
-            "merge the parts of one scenario with one set of options, made by one version".to_owned()
+            "merge the parts of one scenario with one set of options, made by one version"
+                .to_owned()
         }
         MergeError::TwoDivisions { one, .. } => format!(
             "merge parts that are divided alike, `{}:K/{}`; a folder that is a whole run fits any of them",
@@ -159,7 +180,9 @@ fn explained(error: MergeError) -> anyhow::Error {
         ),
         MergeError::Running(_) => "wait until it ends, or end it: nothing was written".to_owned(),
         MergeError::Torn(folder, shard) => {
-            let command = shard.as_ref().map(|it| command(&it.command, it.part, Some(folder)));
+            let command = shard
+                .as_ref()
+                .map(|it| command(&it.command, it.part, Some(folder)));
             let command = command.unwrap_or_else(|| "the command that made it".to_owned());
             format!("`{command}` removes it and goes on")
         }
@@ -168,7 +191,10 @@ fn explained(error: MergeError) -> anyhow::Error {
             folders[1].display()
         ),
         MergeError::StrayCell { folder, .. } => {
-            format!("`{}` was edited, or holds another run: make it again", folder.display())
+            format!(
+                "`{}` was edited, or holds another run: make it again",
+                folder.display()
+            )
         }
         _ => return error.into(),
     };

@@ -11,13 +11,20 @@ use crate::runner::Plan;
 use crate::scenario::Scenario;
 use crate::units::{Tokens, Usd};
 
-/// Which part of a run is run.
+/// Which part of the sessions is run.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct PartOptions {
     /// Run one part of the sessions, to be joined by `proctor merge`: part K of N, divided by the work of
     /// sessions or by a hash of their ids; `auto` for the task of a Slurm, Kubernetes or GitLab job
     #[arg(long, value_name = "cost:K/N|hash:K/N|auto", value_parser = partition)]
     partition: Option<Partition>,
+}
+
+/// Which part of a run is run.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct RunPart {
+    #[command(flatten)]
+    own: PartOptions,
     /// A folder that `proctor plan --out` wrote: the sessions of other parts are not counted again
     #[arg(long, value_name = "DIR", requires = "partition")]
     plan: Option<PathBuf>,
@@ -36,6 +43,13 @@ impl PartOptions {
         self.partition
     }
 
+    /// Leaves only the part to be run.
+    pub(super) fn keep(&self, plan: &mut Plan) {
+        if let Some(part) = self.partition {
+            plan.keep_part(part);
+        }
+    }
+
     /// Divides limits that hold for the whole run.
     pub(super) fn divide(&self, scenario: &mut Scenario) {
         let Some(part) = self.partition else {
@@ -45,34 +59,10 @@ impl PartOptions {
         let (budget, pace) = (&mut scenario.models.budget, &mut scenario.models.pace);
         budget.money = budget.money.map(|money| Usd(money.0 / of));
         budget.tokens = budget.tokens.map(|tokens| Tokens(tokens.0 / of));
-        pace.tokens_per_minute = pace.tokens_per_minute.map(|tokens| Tokens((tokens.0 / of).max(1)));
+        pace.tokens_per_minute = pace
+            .tokens_per_minute
+            .map(|tokens| Tokens((tokens.0 / of).max(1)));
         pace.at_once = (pace.at_once / part.of as usize).max(1);
-    }
-
-    /// The plan of what is run; its manifest is that of the whole run.
-    pub(super) fn of(
-        &self,
-        scenario: Scenario,
-        graded: &GradedOptions,
-        in_batches: bool,
-    ) -> anyhow::Result<Plan> {
-        if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
-            if graded.usd().is_some() {
-                let problem = "`--plan` takes the sessions as they were planned, and `--usd` chooses them anew";
-                let hint = "leave out one of them; without `--plan` each part makes the same choice";
-                return stop_with(Exit::Usage, problem, hint);
-            }
-            let plan = Plan::planned(scenario, &read_manifest(folder)?, part)?;
-            find_sessions::say_passed_over(&plan);
-            return Ok(plan);
-        }
-        let plan = Plan::new(scenario)?;
-        find_sessions::say_passed_over(&plan);
-        let mut plan = graded.sized(plan, in_batches)?;
-        if let Some(part) = self.partition {
-            plan.keep_part(part);
-        }
-        Ok(plan)
     }
 
     /// The folder of a part is named after it.
@@ -112,6 +102,41 @@ impl PartOptions {
 
     fn shard(&self) -> Option<Shard> {
         Some(Shard::new(self.partition?, typed_command()))
+    }
+}
+
+impl std::ops::Deref for RunPart {
+    type Target = PartOptions;
+
+    fn deref(&self) -> &PartOptions {
+        &self.own
+    }
+}
+
+impl RunPart {
+    /// The plan of what is run; its manifest is that of the whole run.
+    pub(super) fn of(
+        &self,
+        scenario: Scenario,
+        graded: &GradedOptions,
+        in_batches: bool,
+    ) -> anyhow::Result<Plan> {
+        if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
+            if graded.usd().is_some() {
+                let problem = "`--plan` takes the sessions as they were planned, and `--usd` chooses them anew";
+                let hint =
+                    "leave out one of them; without `--plan` each part makes the same choice";
+                return stop_with(Exit::Usage, problem, hint);
+            }
+            let plan = Plan::planned(scenario, &read_manifest(folder)?, part)?;
+            find_sessions::say_passed_over(&plan);
+            return Ok(plan);
+        }
+        let plan = Plan::new(scenario)?;
+        find_sessions::say_passed_over(&plan);
+        let mut plan = graded.sized(plan, in_batches)?;
+        self.keep(&mut plan);
+        Ok(plan)
     }
 }
 

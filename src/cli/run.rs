@@ -12,7 +12,7 @@ use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::messages::{self, MessageFormat, MessageProgress, Summary};
 use super::models;
-use super::parts::PartOptions;
+use super::parts::RunPart;
 use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
 use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     #[command(flatten, next_help_heading = "Parts of a run")]
-    part: PartOptions,
+    part: RunPart,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
     /// Folder under which the run's folder is made
@@ -330,10 +330,19 @@ fn replay(
     if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.part().is_none() {
         comparison::summarise(&made)?;
     }
-    say_outcome(plan, &outcome, summary.planned, &shown);
-    if let Some(part) = args.part.part() {
+    let called = args
+        .part
+        .part()
+        .map_or("run".to_owned(), |part| format!("part {part} in"));
+    say_outcome(
+        plan,
+        &outcome,
+        summary.planned,
+        &format!("{called} `{shown}`"),
+    );
+    if let (Some(part), 0) = (args.part.part(), outcome.outstanding) {
         say(&format!(
-            "it is part {part}: `proctor merge FOLDER… --out RUN` joins the folders of all {} parts",
+            "`proctor merge FOLDER… --out RUN` joins the folders of all {} parts",
             part.of
         ));
     }
@@ -424,7 +433,7 @@ fn unwritten(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
 }
 
 /// Prints how far the run came, and its cost.
-fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
+fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
     let kept = planned - outcome.outstanding;
     let progress = (outcome.outstanding, outcome.already_done, outcome.done_now);
     let state = match (progress, &outcome.budget) {
@@ -439,7 +448,7 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
         ),
         (_, None) => format!("is not complete: {kept} of {planned} cells are kept"),
     };
-    say(&format!("run `{folder}` {state}"));
+    say(&format!("{called} {state}"));
     if let Some(why) = &outcome.unordered {
         say(&format!(
             "its cells are in the order in which they were finished, because they could not be sorted: \

@@ -1,12 +1,13 @@
 //! `proctor sweep`: many settings of one strategy, and the one that is worth having.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
+use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
     CliError, Exit, find_sessions, gate, models, print, prompts, report, run, say, stop, stop_with,
@@ -25,10 +26,10 @@ use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::strategy::StrategySpec;
-use crate::units::ContentHash;
 
 mod grid;
 mod next;
+mod part;
 mod preset;
 
 use grid::Axis;
@@ -58,6 +59,8 @@ shown to be cheaper, and no worse by more than the margin. A knob is \
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
+    #[command(flatten, next_help_heading = "Parts of a sweep")]
+    part: PartOptions,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
     #[command(flatten)]
@@ -92,9 +95,9 @@ pub(super) struct Args {
     /// may be under way (at most 64)
     #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
-    /// Folder for the runs, and for the preset
-    #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
-    out: PathBuf,
+    /// Folder for the runs, and for the preset; by default `reports/sweep`, and for a part `reports/sweep-K-of-N`
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// File of the recommended preset, or of the default where nothing is recommended: its first line
     /// says which. By default `recommended.toml` in the sweep's folder. Where windows are swept, each
     /// has one, with the window in its name
@@ -145,6 +148,7 @@ struct SweepRun<'a> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
+    args.has_whole_rounds()?;
     args.recommend
         .iter()
         .try_for_each(|path| report::has_folder(path))?;
@@ -175,12 +179,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(window_runs[0].scenario.clone())?;
     find_sessions::say_passed_over(&whole);
-    args.models.connect(&mut whole, &args.out)?;
+    args.models.connect(&mut whole, &args.folder())?;
     if window_runs.len() > 1 || args.halving {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
-    let (tune, confirm) = split(&whole, seed);
+    let (tune, confirm) = part::split(&whole, seed);
     let mut running = SweepRun {
         args,
         whole: &whole,
@@ -201,6 +205,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if args.halving {
         points = running.halve(points, &tune)?;
+    }
+    if args.part.part().is_some() {
+        return running.only_part(&points, &tune);
     }
     let tried = running.on("tune", &points, &tune)?;
     let kept = KeptMetric::of(args, &tried, &tune);
@@ -354,6 +361,7 @@ fn scenario(table: &Table, folder: &Path, args: &Args) -> anyhow::Result<Scenari
     let mut scenario = Scenario::read(table, folder)?;
     prompts::read(&mut scenario.strategies)?;
     args.models.limit(&mut scenario);
+    args.part.divide(&mut scenario);
     Ok(scenario)
 }
 
@@ -367,7 +375,7 @@ fn typed(knobs: &Knobs) -> Vec<(String, String)> {
 
 /// The file of a preset; if there are several, each has its window in its name.
 fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
-    let default = || args.out.join("recommended.toml");
+    let default = || args.folder().join("recommended.toml");
     let path = args.recommend.clone().unwrap_or_else(default);
     if of < 2 || window.is_empty() {
         return path;
@@ -449,27 +457,6 @@ fn points(
     Ok((points, window_runs))
 }
 
-/// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half. Side chains
-/// stay with their main session.
-fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
-    let mut clusters: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for session in &plan.manifest().sessions {
-        let own = clusters.entry(session.cluster()).or_default();
-        own.push(session.id.clone());
-    }
-    let mut clusters: Vec<(&str, Vec<String>)> = clusters.into_iter().collect();
-    clusters.sort_by_cached_key(|(id, _)| {
-        let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], id.as_bytes()]);
-        (hash.hex(16), *id)
-    });
-    let confirm = clusters.split_off(clusters.len().div_ceil(2));
-    let [tune, confirm] = [clusters, confirm].map(|half| {
-        let sessions = half.into_iter().flat_map(|(_, sessions)| sessions);
-        sessions.collect()
-    });
-    (tune, confirm)
-}
-
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
@@ -522,9 +509,10 @@ impl SweepRun<'_> {
             scenario.strategies = specs
                 .filter(|spec| names.insert(spec.name().to_owned()))
                 .collect();
-            let plan = self.whole.variant(scenario, &|id| ids.contains(id));
-            let folder = self.args.out.join(plan.folder(Path::new(part)));
-            let mut journal = Journal::open(&folder, plan.manifest())?;
+            let mut plan = self.whole.variant(scenario, &|id| ids.contains(id));
+            let folder = self.args.folder().join(plan.folder(Path::new(part)));
+            self.args.part.keep(&mut plan);
+            let mut journal = self.args.part.open(&plan, &folder)?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.
             for cell in references.iter().chain(&self.window_runs[at].done) {
@@ -567,7 +555,7 @@ impl SweepRun<'_> {
             stop: run::stop_cells_on_interrupt(),
         };
         let done = journal.done().len();
-        let progress = ProgressDisplay::new(cells, done, plan.manifest().sessions.len());
+        let progress = ProgressDisplay::new(cells, done, plan.sessions());
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         progress.finish();
         if outcome.missed || outcome.outstanding > 0 {

@@ -90,6 +90,9 @@ pub struct Conditions {
     /// The other settings that decide results, by name; empty if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// How many sessions were drawn from those of the scenario, where not all were replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
     /// Repeats of each cell.
     pub repeats: u32,
     /// Strategies whose programs made two contexts of the same session.
@@ -186,6 +189,7 @@ impl Source {
                 reader: manifest.reader.clone(),
                 judge: manifest.judge.clone(),
                 faults: manifest.faults.clone(),
+                sample: manifest.sample,
                 prices: sessions
                     .iter()
                     .filter_map(|session| {
@@ -349,9 +353,22 @@ impl Source {
 
     /// Leaves out sessions that `other` does not have with the same content.
     pub fn keep_sessions_of(&mut self, other: &Self) {
-        self.sessions
-            .retain(|id, hash| other.sessions.get(id) == Some(hash));
+        self.keep_sessions(|id, hash| other.sessions.get(id).is_some_and(|it| it == hash));
+    }
+
+    /// Leaves out sessions that are not in the sample that `other` is of them; how many. None where it is no sample.
+    pub fn keep_sample_of(&mut self, other: &Self) -> usize {
+        let before = self.sessions.len();
+        if other.conditions.sample.is_some() {
+            self.keep_sessions(|id, _| other.sessions.contains_key(id));
+        }
+        before - self.sessions.len()
+    }
+
+    fn keep_sessions(&mut self, keeps: impl Fn(&str, &str) -> bool) {
+        self.sessions.retain(|id, hash| keeps(id, hash));
         let sessions = &self.sessions;
+        self.probes.retain(|id, _| sessions.contains_key(id));
         self.clusters.retain(|id, _| sessions.contains_key(id));
         for sample in self.strategies.values_mut() {
             sample
@@ -500,6 +517,7 @@ mod tests {
                     settings: BTreeMap::new(),
                     repeats: 1,
                     random: Vec::new(),
+                    sample: None,
                 },
                 sessions: BTreeMap::new(),
                 probes: BTreeMap::new(),

@@ -371,6 +371,7 @@ mod tests {
             reader: model,
             judge: None,
             sessions: Vec::new(),
+            sample: None,
             left_out: BTreeMap::new(),
             strategies: Vec::new(),
             repeats: 1,
@@ -531,6 +532,9 @@ mod tests {
         let mut newer = content.replace("\"version\": 2", "\"version\": 99") + "}";
         checked::sign(&mut newer, DOCUMENT);
         fs::write(&path, newer).unwrap();
-        assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99), _))));
+        assert!(matches!(
+            open("a"),
+            Err(JournalError::Newer(_, Some(99), _))
+        ));
     }
 }

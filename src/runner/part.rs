@@ -13,8 +13,10 @@ impl Plan {
         part: Partition,
     ) -> Result<Self, PlanError> {
         let sessions = manifest.sessions.iter().enumerate();
-        let shards = part.by.shards(part.of, &manifest.sessions);
-        let own = sessions.zip(shards).filter(|(_, shard)| *shard == part.shard);
+        let shards = part.by.shards(part.of, manifest);
+        let own = sessions
+            .zip(shards)
+            .filter(|(_, shard)| *shard == part.shard);
         let own = own.map(|((place, session), _)| (session.id.as_str(), place));
         let part = PlannedPart {
             manifest,
@@ -38,7 +40,7 @@ impl Plan {
 
     /// Leaves only the sessions of one part to be run; the manifest stays that of the whole run.
     pub fn keep_part(&mut self, part: Partition) {
-        let shards = part.by.shards(part.of, &self.manifest.sessions);
+        let shards = part.by.shards(part.of, &self.manifest);
         let is_own = |place: usize| shards[place] == part.shard;
         self.sessions.retain(|loaded| is_own(loaded.place));
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::probes::{self, Facts};
+use super::sample::{Unit, sample};
 use super::{PlanError, Prepared, prices};
 use crate::bill::Bill;
 use crate::model::price::Prices;
@@ -15,7 +16,8 @@ use crate::record::{Manifest, SessionEntry};
 use crate::replay::PreparedSession;
 use crate::scenario::{Scenario, SessionSource, WindowMode};
 use crate::session::import::{self, ForkIndex, ImportError};
-use crate::session::{Session, ToolSchema, native, synthetic};
+use crate::session::synthetic::{self, FAMILIES};
+use crate::session::{Session, ToolSchema, native};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
 
@@ -52,6 +54,15 @@ impl LoadedSession {
         self.session.id()
     }
 
+    /// The format of a recording, the family of a generated session.
+    fn kind(&self) -> &str {
+        let format = &self.session.source().format;
+        let families = FAMILIES.iter().map(|family| family.name);
+        let mut families = families.filter(|family| self.id().starts_with(family));
+        let family = families.next().filter(|_| format == synthetic::FORMAT);
+        family.unwrap_or(format)
+    }
+
     /// The sizes of its prompts, as the scenario wants them.
     pub(super) fn bill(&self, scenario: &Scenario) -> Bill {
         let head = scenario.window.head;
@@ -76,6 +87,30 @@ impl SessionStore {
         if count > 0 {
             *self.left_out.entry(reason).or_default() += count;
         }
+    }
+
+    /// Leaves out all but the scenario's sample, if it wants one; a part of a planned run is of the sample already.
+    fn sample(&mut self, scenario: &Scenario, is_planned: bool) {
+        let Some(count) = scenario.sample.filter(|_| !is_planned) else {
+            return;
+        };
+        let main = self.sessions.iter().filter(|it| it.cluster.is_none());
+        let units = main.map(|loaded| Unit {
+            kind: loaded.kind().to_owned(),
+            calls: loaded.session.calls().len(),
+            id: loaded.id().to_owned(),
+        });
+        let taken = sample(units.collect(), count, scenario.seed);
+        let before = self.sessions.len();
+        self.sessions.retain(|loaded| {
+            let main = loaded.cluster.as_deref();
+            taken.contains(main.unwrap_or(loaded.id()))
+        });
+        let left_out = before - self.sessions.len();
+        self.leave_out(
+            left_out,
+            format!("they are not in the sample of {count} (`sample`)"),
+        );
     }
 
     /// Leaves out recordings for whose window the scenario asks too small a share of them.
@@ -256,6 +291,7 @@ pub(super) fn load_all(
         loaded.cluster = main.filter(|main| loaded.session.is_side_chain() && seen.contains(main));
     }
     facts.all_placed()?;
+    all.sample(scenario, part.is_some());
     for path in both {
         let path = path.display();
         let why = format!("`{path}`: its sessions were written beside it, and are read from there");

@@ -46,6 +46,7 @@ mod noise;
 mod odd;
 mod outputs;
 mod own_prompts;
+mod parts;
 mod pipeline;
 mod plan;
 mod presets;

@@ -271,6 +271,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 warnings: BTreeMap::new(),
             })
             .collect(),
+        sample: None,
         left_out: BTreeMap::new(),
         strategies: strategies.iter().map(|name| strategy(name, "")).collect(),
         repeats: 1,

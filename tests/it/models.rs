@@ -53,7 +53,7 @@ pub(crate) fn is_wrong(body: &str) -> bool {
     })
 }
 
-fn reply(body: &str) -> Reply {
+pub(crate) fn reply(body: &str) -> Reply {
     if !body.contains("judge-x") {
         Reply::openai("an answer", 100, 5)
     } else if is_wrong(body) {

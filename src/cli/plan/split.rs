@@ -48,15 +48,19 @@ impl SplitOptions {
         let (of, by) = (self.shards.unwrap_or(1), self.by.unwrap_or(Division::Cost));
         let manifest = plan.manifest();
         let mut shares = vec![Share::default(); of as usize];
-        let shards = by.shards(of, &manifest.sessions);
-        for (at, session) in manifest.sessions.iter().enumerate() {
-            let share = &mut shares[shards[at] as usize - 1];
+        let shards = by.shards(of, manifest);
+        for (at, shard) in shards.into_iter().enumerate() {
+            let share = &mut shares[shard as usize - 1];
             share.sessions += 1;
             share.cells += manifest.cells_of(at);
-            share.work += work(session);
+            share.work += work(manifest, at);
         }
         let all: u64 = shares.iter().map(|share| share.work).sum();
-        let most = shares.iter().map(|share| share.work).max().unwrap_or_default();
+        let most = shares
+            .iter()
+            .map(|share| share.work)
+            .max()
+            .unwrap_or_default();
         let mean = all as f64 / f64::from(of);
         let most_over_mean = most as f64 / mean.max(1.0);
         let folder = self.out.as_ref().map(|out| out.display().to_string());
@@ -83,7 +87,10 @@ impl SplitOptions {
         let text = include_str!("../text/shards.txt");
         show(is_json, "proctor-plan-shards", facts, text)?;
         if let Some(folder) = folder {
-            say(&format!("the plan is kept in `{folder}`: `proctor run --partition {} --plan {folder}` takes it", part(1)));
+            say(&format!(
+                "the plan is kept in `{folder}`: `proctor run --partition {} --plan {folder}` takes it",
+                part(1)
+            ));
         }
         Ok(Exit::Done)
     }

@@ -40,7 +40,7 @@ pub(super) fn command(
                 .chain(missing)
                 .map(|typed| flag("-P", typed)),
         );
-        words.push(flag("--out", &args.out.display().to_string()));
+        words.push(flag("--out", &args.folder().display().to_string()));
         return words;
     }
     let window = first.choice.iter().flat_map(|choice| &choice.window);

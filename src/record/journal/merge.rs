@@ -9,8 +9,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::{
-    CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS,
-    lease, lines, no_json, read_manifest, read_shard, unreadable, write_private,
+    CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS, lease, lines,
+    no_json, read_manifest, read_shard, unreadable, write_private,
 };
 use crate::files::checked::Damage;
 use crate::files::lines::{CheckedLines, LineError};
@@ -163,6 +163,11 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
         return Err(MergeError::Running((*folder).to_owned()));
     }
     let manifest = one_run(&inputs)?;
+    one_division(&inputs)?;
+    // The union does not depend on the order in which the parts are named.
+    inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
+    // What can be refused is refused before anything is written.
+    let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
     inputs.push(Input {
         folder: out.to_owned(),
@@ -171,14 +176,13 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
         _lock: None,
     });
     let division = one_division(&inputs)?;
-    // The union does not depend on the order in which the parts are named.
-    inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
+    lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
+    lines.sort_by_key(|line| line.session);
     let mut joining = Joining {
         present: vec![0; manifest.sessions.len()],
         manifest: &manifest,
         inputs: &inputs,
     };
-    let lines = joining.index()?;
     joining.write_cells(&lines, &out.join(CELLS))?;
     join_lines(&inputs, out)?;
     let other_answers = join_answers(&inputs, out)?;
@@ -220,7 +224,11 @@ fn one_run(inputs: &[Input]) -> Result<Manifest, MergeError> {
     }
     let mut manifest = first.manifest.clone();
     for input in inputs {
-        for (own, strategy) in manifest.strategies.iter_mut().zip(&input.manifest.strategies) {
+        for (own, strategy) in manifest
+            .strategies
+            .iter_mut()
+            .zip(&input.manifest.strategies)
+        {
             own.is_random |= strategy.is_random;
         }
     }
@@ -252,7 +260,7 @@ fn parts_of(
             .filter(|(_, cells)| *cells > 0)
             .collect();
     };
-    let shards = any.by.shards(any.of, &manifest.sessions);
+    let shards = any.by.shards(any.of, manifest);
     let mut of_shards: BTreeMap<u32, usize> = BTreeMap::new();
     for (at, cells) in missing {
         *of_shards.entry(shards[*at]).or_default() += cells;
@@ -280,6 +288,41 @@ fn parts_of(
         .collect()
 }
 
+/// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
+fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>, MergeError> {
+    let ids = manifest.sessions.iter().zip(0..);
+    let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
+    let mut found = Vec::new();
+    for (input, number) in inputs.iter().zip(0..).skip(from) {
+        let path = input.folder.join(CELLS);
+        let Some(mut lines) = CheckedLines::open(&path).map_err(unreadable(&path))? else {
+            continue;
+        };
+        let mut begin = 0;
+        while let Some(key) = lines.read::<CellKey>().map_err(refused(&path))? {
+            let Some(session) = places.get(&*key.session) else {
+                return Err(MergeError::StrayCell {
+                    cell: key,
+                    folder: input.folder.clone(),
+                });
+            };
+            let length = lines.length();
+            found.push(Line {
+                session: *session,
+                input: number,
+                begin,
+                length,
+            });
+            begin += length;
+        }
+        if !lines.bytes().is_empty() {
+            let (folder, shard) = (input.folder.clone(), input.shard.clone());
+            return Err(MergeError::Torn(folder, shard));
+        }
+    }
+    Ok(found)
+}
+
 struct Joining<'a> {
     manifest: &'a Manifest,
     inputs: &'a [Input],
@@ -288,42 +331,6 @@ struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// Checks all lines of all parts, and finds out where the cells of each session are.
-    fn index(&self) -> Result<Vec<Line>, MergeError> {
-        let ids = self.manifest.sessions.iter().zip(0..);
-        let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
-        let mut found = Vec::new();
-        for (input, number) in self.inputs.iter().zip(0..) {
-            let path = input.folder.join(CELLS);
-            let Some(mut lines) = CheckedLines::open(&path).map_err(unreadable(&path))? else {
-                continue;
-            };
-            let mut begin = 0;
-            while let Some(key) = lines.read::<CellKey>().map_err(refused(&path))? {
-                let Some(session) = places.get(&*key.session) else {
-                    return Err(MergeError::StrayCell {
-                        cell: key,
-                        folder: input.folder.clone(),
-                    });
-                };
-                let length = lines.length();
-                found.push(Line {
-                    session: *session,
-                    input: number,
-                    begin,
-                    length,
-                });
-                begin += length;
-            }
-            if !lines.bytes().is_empty() {
-                let (folder, shard) = (input.folder.clone(), input.shard.clone());
-                return Err(MergeError::Torn(folder, shard));
-            }
-        }
-        found.sort_by_key(|line| line.session);
-        Ok(found)
-    }
-
     /// Writes the cells of all sessions, each cell once.
     fn write_cells(&mut self, lines: &[Line], out: &Path) -> Result<(), MergeError> {
         let mut files = Vec::new();
@@ -343,7 +350,10 @@ impl Joining<'_> {
             }
             Ok(())
         });
-        failure.map_or(Ok(written?), Err)
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(written?),
+        }
     }
 
     /// The lines of one session, each cell once. Their order is that of a part that has all of them; where none has,

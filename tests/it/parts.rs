@@ -1,0 +1,540 @@
+//! A run in parts: together they are the run, whoever makes them and however they are joined.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use proctor::model::{Purpose, cassette};
+use proctor::probe::judge::known_answer::known_answers;
+use proctor::record::journal::merge::merge;
+use proctor::record::journal::{Journal, read_manifest, read_shard};
+use proctor::record::shard::{Division, Partition, Shard};
+use proctor::runner::Plan;
+use proctor::scenario::Scenario;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use tempfile::TempDir;
+
+use crate::live::KEY;
+use crate::live::server::Server;
+use crate::models::reply;
+use crate::support::{run_in, scenario};
+
+/// Sessions of different lengths, and a control that follows a strategy.
+const SMALL: &str = "name = 'small'\ncounter = 'chars/4'\n[window]\ntokens = 12_000\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 6 }\ncount = 4\n\
+    [[sessions]]\nsynthetic = { family = 'debugging', seed = 1, rounds = 14 }\ncount = 3\n\
+    [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n";
+
+fn small() -> Scenario {
+    scenario(SMALL, Path::new(".")).with_controls()
+}
+
+/// The files of a run that are the same bytes on every machine.
+fn bytes(run: &Path) -> [Vec<u8>; 2] {
+    ["run.json", "cells.jsonl"].map(|name| fs::read(run.join(name)).unwrap())
+}
+
+/// Runs a part, whose plan may know the manifest of the whole.
+fn run_part(folder: &Path, part: Partition, planned: Option<&Plan>) -> PathBuf {
+    let plan = match planned {
+        Some(whole) => Plan::planned(small(), whole.manifest(), part).unwrap(),
+        None => {
+            let mut plan = Plan::new(small()).unwrap();
+            plan.keep_part(part);
+            plan
+        }
+    };
+    let folder = folder.join(format!("{}-{}-of-{}", part.by.name(), part.shard, part.of));
+    let shard = Shard::new(part, Vec::new());
+    drop(Journal::open_shard(&folder, plan.manifest(), &shard).unwrap());
+    run_in(&folder, &plan, 2);
+    folder
+}
+
+#[test]
+fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
+    let root = tempfile::tempdir().unwrap();
+    let plan = Plan::new(small()).unwrap();
+    let whole = root.path().join("whole");
+    run_in(&whole, &plan, 2);
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut below = |end: usize| usize::try_from(random.next_u64() % end as u64).unwrap();
+    for (by, of) in [Division::Hash, Division::Cost]
+        .into_iter()
+        .flat_map(|by| [1, 2, 5, 9].map(|of| (by, of)))
+    {
+        let parts = (1..=of).map(|shard| Partition { by, shard, of });
+        let parts: Vec<PathBuf> = parts
+            .map(|part| run_part(root.path(), part, (part.shard % 2 == 0).then_some(&plan)))
+            .collect();
+        for round in 0..4 {
+            let mut left = parts.clone();
+            // Some folders more than once, and a part that nobody finished: its first cells.
+            left.push(parts[below(parts.len())].clone());
+            let torn = root
+                .path()
+                .join(format!("begun-{}-{of}-{round}", by.name()));
+            let from = &parts[below(parts.len())];
+            copy(from, &torn);
+            let cells = fs::read_to_string(torn.join("cells.jsonl")).unwrap();
+            let lines = cells.split_inclusive('\n').count();
+            let first: String = cells.split_inclusive('\n').take(below(lines + 1)).collect();
+            fs::write(torn.join("cells.jsonl"), first).unwrap();
+            left.push(torn);
+            for step in 0.. {
+                if left.len() == 1 {
+                    break;
+                }
+                let count = 2 + below(left.len() - 1);
+                let taken = (0..count).map(|_| left.remove(below(left.len())));
+                let taken: Vec<PathBuf> = taken.collect();
+                let out = root
+                    .path()
+                    .join(format!("out-{}-{of}-{round}-{step}", by.name()));
+                merge(&taken, &out).unwrap();
+                left.push(out);
+            }
+            let run = &left[0];
+            assert_eq!(bytes(run), bytes(&whole), "{by:?} {of}, {}", run.display());
+            assert_eq!(read_shard(run).unwrap(), None, "it is the whole run");
+            let again = merge(&parts, run).unwrap();
+            assert_eq!((again.cells, again.missing.len()), (again.planned, 0));
+            assert_eq!(bytes(run), bytes(&whole));
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW"] {
+        command.env_remove(name);
+    }
+    let command = command.current_dir(folder).env("TEST_KEY", KEY);
+    command.args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn done(folder: &Path, arguments: &[&str], exit: i32) -> String {
+    let output = proctor(folder, arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {said}");
+    said
+}
+
+/// A folder with the scenario, and with parts of it as the program made them.
+fn made(parts: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    for part in parts {
+        let out = part.replace([':', '/'], "-");
+        let line = ["run", "small.toml", "--partition", part, "--out", &out];
+        done(folder.path(), &line, 0);
+    }
+    folder
+}
+
+#[test]
+fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
+    let folder = made(&["cost:1/3", "cost:2/3", "hash:2/3"]);
+    let path = folder.path();
+    let [one, two] = ["cost-1-3", "cost-2-3"];
+    let check = |exit: i32, folders: &[&str], words: &[&str]| {
+        let line: Vec<&str> = ["merge", "--out", "run"]
+            .iter()
+            .chain(folders)
+            .copied()
+            .collect();
+        let said = done(path, &line, exit);
+        for word in words {
+            assert!(said.contains(word), "{word} is missing in\n{said}");
+        }
+        let kept = fs::read(path.join("run").join("cells.jsonl")).unwrap_or_default();
+        assert_eq!(!kept.is_empty(), exit == 5, "{said}");
+        drop(fs::remove_dir_all(path.join("run")));
+    };
+    let missing = "`proctor run small.toml --partition cost:3/3` makes them";
+    check(5, &[one, two], &["part cost:3/3 is missing", missing]);
+    check(3, &[one, "nothing"], &["`nothing` holds no run"]);
+    check(3, &[one, "run"], &["`run` holds no run"]);
+    check(
+        3,
+        &[one, "hash-2-3"],
+        &["part cost:1/3", "part hash:2/3", "`cost:K/3`"],
+    );
+    done(
+        path,
+        &["run", "small.toml", "--seed", "9", "--out", "other"],
+        0,
+    );
+    check(3, &[one, "other"], &["`other` of run", "one scenario"]);
+
+    // Killed in the middle of a line, of a cell, and where a budget stopped it.
+    let cells = path.join(two).join("cells.jsonl");
+    let whole = fs::read(&cells).unwrap();
+    fs::write(&cells, &whole[..whole.len() - 9]).unwrap();
+    let again = "`proctor run small.toml --partition cost:2/3 --out cost-2-3` removes it";
+    check(3, &[one, two], &["`cost-2-3` ends in half a line", again]);
+    let end = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|it| *it == b'\n')
+        .unwrap()
+        + 1;
+    fs::write(&cells, &whole[..end]).unwrap();
+    check(5, &[one, two], &["part cost:2/3 is not complete: 1 cells"]);
+    let mut shard = read_shard(&path.join(two)).unwrap().unwrap();
+    shard.stopped = Some("$1.00 are spent".to_owned());
+    let manifest = read_manifest(&path.join(two)).unwrap();
+    let journal = Journal::open(&path.join(two), &manifest).unwrap();
+    journal.keep_shard(&shard).unwrap();
+    check(
+        3,
+        &[one, two],
+        &["another process is running in `cost-2-3`"],
+    );
+    drop(journal);
+    check(
+        5,
+        &[one, two],
+        &["part cost:2/3 stopped at its budget ($1.00 are spent)"],
+    );
+
+    // The same cell with another content, a flipped bit, a cell of no session.
+    copy(&path.join(one), &path.join("copy"));
+    let text = fs::read_to_string(path.join("copy/cells.jsonl")).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let sign = |line: &str| {
+        let body = line.rsplit_once(",\"check\"").unwrap().0;
+        let check = proctor::units::ContentHash::of(body).hex(8);
+        format!("{body},\"check\":\"{check}\"}}\n")
+    };
+    let changed = sign(&first.replacen("\"planned_calls\":", "\"planned_calls\":1", 1));
+    let write = |line: &str| fs::write(path.join("copy/cells.jsonl"), format!("{line}{rest}"));
+    write(&changed).unwrap();
+    check(
+        3,
+        &[one, "copy"],
+        &["and they differ", "leave out one of them"],
+    );
+    write(&changed.replacen(":1", ":2", 1)).unwrap();
+    check(
+        3,
+        &["copy"],
+        &["`copy/cells.jsonl`: line 1 is damaged", "delete line 1"],
+    );
+    write(&sign(&first.replacen(
+        "{\"session\":\"",
+        "{\"session\":\"x",
+        1,
+    )))
+    .unwrap();
+    check(
+        3,
+        &["copy"],
+        &["`copy` holds x", "which the run does not have"],
+    );
+
+    // A merge onto a part, and onto another run.
+    let said = done(path, &["merge", one, two, "--out", one], 3);
+    assert!(
+        said.contains("is to be written, and is one of the parts"),
+        "{said}"
+    );
+    let said = done(path, &["merge", one, two, "--out", "other"], 3);
+    assert!(said.contains("`other` holds run"), "{said}");
+}
+
+#[test]
+fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
+    let folder = made(&["cost:1/2"]);
+    for (arguments, exit, words) in [
+        (
+            &["--partition", "cost:3/2"][..],
+            2,
+            "there is no shard 3 of 2",
+        ),
+        (&["--partition", "cost:0/2"], 2, "shards are counted from 1"),
+        (&["--partition", "2/2"], 2, "write `cost:3/16`"),
+        (&["--partition", "auto"], 2, "no batch engine is known here"),
+        (
+            &["--partition", "cost:2/2", "--out", "cost-1-2"],
+            3,
+            "holds part cost:1/2",
+        ),
+        (
+            &["--partition", "cost:1/2", "--save-baseline", "x"],
+            2,
+            "`proctor merge` joins",
+        ),
+        (
+            &[
+                "--partition",
+                "cost:1/2",
+                "--plan",
+                "cost-1-2",
+                "--seed",
+                "5",
+            ],
+            3,
+            "the plan is of run",
+        ),
+        (&["--plan", "cost-1-2"], 2, "--partition"),
+    ] {
+        let line: Vec<&str> = ["run", "small.toml"]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        let said = done(folder.path(), &line, exit);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    // A part that is under way, on a file system whose locks do nothing: the next process finds no lock there.
+    let part = folder.path().join("cost-1-2");
+    let (manifest, shard) = (
+        read_manifest(&part).unwrap(),
+        read_shard(&part).unwrap().unwrap(),
+    );
+    let journal = Journal::open_shard(&part, &manifest, &shard).unwrap();
+    fs::remove_file(part.join("lock")).unwrap();
+    for line in [
+        &[
+            "run",
+            "small.toml",
+            "--partition",
+            "cost:1/2",
+            "--out",
+            "cost-1-2",
+        ][..],
+        &["merge", "cost-1-2", "--out", "run"],
+    ] {
+        let said = done(folder.path(), line, 3);
+        assert!(
+            said.contains("another process is running in `cost-1-2`"),
+            "{said}"
+        );
+    }
+    drop(journal);
+    done(folder.path(), &["merge", "cost-1-2", "--out", "run"], 5);
+    // A plan of fewer sessions.
+    let text = SMALL.replace("count = 3", "count = 2");
+    fs::write(folder.path().join("small.toml"), text).unwrap();
+    let line = [
+        "run",
+        "small.toml",
+        "--partition",
+        "cost:1/2",
+        "--plan",
+        "cost-1-2",
+    ];
+    let said = done(folder.path(), &line, 3);
+    assert!(
+        said.contains("the plan is of 7 sessions, and 6 are here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_task_of_a_batch_engine_is_a_part() {
+    let part = |variables: &[(&str, &str)]| {
+        let variables: Vec<(String, String)> = { variables.iter() }
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let of = move |name: &str| {
+            let mut own = variables.iter();
+            own.find(|(own, _)| own == name)
+                .map(|(_, value)| value.clone())
+        };
+        Partition::of_engine(&of).map(|part| part.to_string())
+    };
+    let [id, count, min] = [
+        "SLURM_ARRAY_TASK_ID",
+        "SLURM_ARRAY_TASK_COUNT",
+        "SLURM_ARRAY_TASK_MIN",
+    ];
+    let kubernetes = ("JOB_COMPLETION_INDEX", "0");
+    for (variables, expected) in [
+        (&[(id, "1"), (count, "16"), (min, "1")][..], Ok("cost:1/16")),
+        (&[(id, "15"), (count, "16"), (min, "0")], Ok("cost:16/16")),
+        (&[(id, "15"), (count, "16")], Ok("cost:16/16")),
+        (&[kubernetes, ("PROCTOR_SHARDS", "4")], Ok("cost:1/4")),
+        (
+            &[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")],
+            Ok("cost:4/4"),
+        ),
+        (&[kubernetes], Err("set it in the container's `env`")),
+        (&[(id, "3")], Err("`sbatch --array=1-16` sets it")),
+        (
+            &[(id, "17"), (count, "16"), (min, "1")],
+            Err("there is no shard 17 of 16"),
+        ),
+        (&[(id, "x"), (count, "16")], Err("is `x`, and no number")),
+        (
+            &[(id, "4294967295"), (count, "16")],
+            Err("there is no shard"),
+        ),
+    ] {
+        match (part(variables), expected) {
+            (Ok(part), Ok(expected)) => assert_eq!(part, expected),
+            (Err(why), Err(words)) => assert!(why.contains(words), "{why}"),
+            other => panic!("{variables:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_graded_run_in_parts_pays_for_no_request_twice_but_the_known_answers() {
+    let server = Server::answering(reply);
+    let url = server.base_url();
+    let folder = tempfile::tempdir().unwrap();
+    let model = |name: &str| {
+        format!("{{ kind = 'openai', model = '{name}', base_url = '{url}', key = 'TEST_KEY' }}")
+    };
+    let text = format!(
+        "{SMALL}[models]\nreader = {}\njudge = {}\njudging = 'all'\n[models.budget]\ntokens = 90_000_000\n",
+        model("reader-x"),
+        model("judge-x")
+    );
+    fs::write(folder.path().join("small.toml"), text).unwrap();
+    let path = folder.path();
+    let run = |more: &[&str]| {
+        let before = server.requests().len();
+        let line: Vec<&str> = ["run", "small.toml", "--yes", "-j", "4"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
+        done(path, &line, 0);
+        server.requests().len() - before
+    };
+    let whole = run(&["--out", "alone/whole"]);
+    let mut paid = 0;
+    let parts = ["1", "2", "3"].map(|shard| format!("parts/{shard}"));
+    for (shard, out) in ["cost:1/3", "cost:2/3", "cost:3/3"].iter().zip(&parts) {
+        paid += run(&["--out", out, "--partition", shard]);
+    }
+    let [one, two, three] = &parts;
+    done(path, &["merge", one, two, three, "--out", "run"], 0);
+    let answers = |run: &str| {
+        let cassette = path.join(run).join("cassette.jsonl");
+        cassette::read(&cassette).unwrap().entries
+    };
+    let [apart, alone] = ["run", "alone/whole"].map(answers);
+    assert_eq!(apart, alone);
+    // Two parts ask alike: known answers, for each part has a judge of its own, who may be another one behind the same
+    // name, and questions and verdicts that are the same words. Only answers that qualify probes are shared.
+    let kept = [one, two, three].map(|part| answers(part));
+    let asked = kept
+        .iter()
+        .flatten()
+        .filter(|it| it.purpose != Purpose::Qualification);
+    let asked: Vec<&str> = asked.map(|it| &*it.key).collect();
+    let again = asked.len() - asked.iter().collect::<BTreeSet<_>>().len();
+    assert_eq!((whole, paid), (alone.len(), whole + again));
+    let known = known_answers().len() * 2;
+    assert!(
+        again >= known && again < known + whole / 50,
+        "{again} of {whole}"
+    );
+    // From the answers alone it is the same run again.
+    fs::remove_file(path.join("run/cells.jsonl")).unwrap();
+    done(
+        path,
+        &["run", "small.toml", "--replay", "strict", "--out", "run"],
+        0,
+    );
+    assert_eq!(bytes(&path.join("run")), bytes(&path.join("alone/whole")));
+}
+
+#[test]
+fn a_sweep_in_parts_chooses_as_one_that_is_not() {
+    let folder = made(&[]);
+    let path = folder.path();
+    let sweep = |more: &[&str], exit| {
+        let line = [
+            "sweep",
+            "small.toml",
+            "-P",
+            "clear_results.keep_last=1,3",
+            "--json",
+        ];
+        let line: Vec<&str> = line.iter().chain(more).copied().collect();
+        let output = proctor(path, &line);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(exit), "{said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let expected = sweep(&["--out", "whole"], 4).0;
+    for part in ["cost:1/2", "cost:2/2"] {
+        sweep(
+            &["--partition", part, "--out", &part.replace([':', '/'], "-")],
+            0,
+        );
+    }
+    done(
+        path,
+        &["merge", "cost-1-2", "cost-2-2", "--out", "joined"],
+        0,
+    );
+    let tuned = |sweep: &str| {
+        let tuned = fs::read_dir(path.join(sweep).join("tune"))
+            .unwrap()
+            .next()
+            .unwrap();
+        bytes(&tuned.unwrap().path())
+    };
+    assert_eq!(tuned("joined"), tuned("whole"));
+    assert_eq!(sweep(&["--out", "joined"], 4).0, expected);
+    let said = sweep(&["--partition", "cost:1/2", "--halving"], 2).1;
+    assert!(said.contains("leave out `--halving`"), "{said}");
+}
+
+#[test]
+fn a_sample_is_compared_with_the_baseline_of_all_sessions() {
+    let folder = made(&[]);
+    let path = folder.path();
+    done(
+        path,
+        &[
+            "run",
+            "small.toml",
+            "--save-baseline",
+            "main",
+            "--out",
+            "all",
+        ],
+        0,
+    );
+    let line = [
+        "run",
+        "small.toml",
+        "--sample",
+        "4",
+        "--baseline",
+        "main",
+        "--out",
+        "few",
+    ];
+    let said = done(path, &line, 0);
+    assert!(
+        said.contains("left out: 3 sessions: they are not in the sample of 4"),
+        "{said}"
+    );
+    let manifest = read_manifest(&path.join("few")).unwrap();
+    let ids: Vec<&str> = manifest.sessions.iter().map(|it| &*it.id).collect();
+    assert!(
+        said.contains("is a sample: 3 of 7 sessions of `main` are not compared"),
+        "{said}"
+    );
+    assert_eq!(ids.len(), 4);
+    let of = |family: &str| ids.iter().filter(|id| id.starts_with(family)).count();
+    assert_eq!([of("code-review"), of("debugging")], [2, 2]);
+}
