@@ -38,13 +38,12 @@ fn bytes(run: &Path) -> [Vec<u8>; 2] {
 
 /// Runs a part, whose plan may know the manifest of the whole.
 fn run_part(folder: &Path, part: Partition, planned: Option<&Plan>) -> PathBuf {
-    let plan = match planned {
-        Some(whole) => Plan::planned(small(), whole.manifest(), part).unwrap(),
-        None => {
-            let mut plan = Plan::new(small()).unwrap();
-            plan.keep_part(part);
-            plan
-        }
+    let plan = if let Some(whole) = planned {
+        Plan::planned(small(), whole.manifest(), part).unwrap()
+    } else {
+        let mut plan = Plan::new(small()).unwrap();
+        plan.keep_part(part);
+        plan
     };
     let folder = folder.join(format!("{}-{}-of-{}", part.by.name(), part.shard, part.of));
     let shard = Shard::new(part, Vec::new());
