@@ -9,7 +9,7 @@ use proctor::model::{Purpose, cassette};
 use proctor::probe::judge::known_answer::known_answers;
 use proctor::record::journal::merge::merge;
 use proctor::record::journal::{Journal, read_manifest, read_shard};
-use proctor::record::shard::{Division, Partition, Shard};
+use proctor::record::shard::{Division, Partition, Shard, work};
 use proctor::runner::Plan;
 use proctor::scenario::Scenario;
 use rand_chacha::ChaCha8Rng;
@@ -65,6 +65,20 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
         .into_iter()
         .flat_map(|by| [1, 2, 5, 9].map(|of| (by, of)))
     {
+        let mut load = vec![0; of as usize];
+        let manifest = plan.manifest();
+        for (at, shard) in by.shards(of, manifest).into_iter().enumerate() {
+            load[shard as usize - 1] += work(manifest, at);
+        }
+        let all = (0..manifest.sessions.len()).map(|at| work(manifest, at));
+        let (sum, largest) = (all.clone().sum::<u64>(), all.max().unwrap());
+        let most = load.iter().copied().max().unwrap();
+        // As much as the largest session more than the mean, and no more.
+        let is_even = most <= sum / u64::from(of) + largest;
+        assert!(
+            load.iter().sum::<u64>() == sum && (by == Division::Hash || is_even),
+            "{load:?}"
+        );
         let parts = (1..=of).map(|shard| Partition { by, shard, of });
         let parts: Vec<PathBuf> = parts
             .map(|part| run_part(root.path(), part, (part.shard % 2 == 0).then_some(&plan)))
