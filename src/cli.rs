@@ -253,6 +253,12 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
                 "set `{variable}`, or give the model `key`, the name of another variable"
             )),
             PlanError::Import(error) => error.hint().map(str::to_owned),
+            PlanError::OtherSources { .. }
+            | PlanError::PlannedSession(_)
+            | PlanError::AnotherPlan { .. } => Some(
+                "`proctor plan --shards N --out DIR` of the same scenario and options makes it again"
+                    .to_owned(),
+            ),
             PlanError::AllLeftOut(_) => Some(
                 "`--window 8000` takes one size for all sessions, and `--set window.floor=0` any share"
                     .to_owned(),

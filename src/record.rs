@@ -52,7 +52,7 @@ pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAto
 /// 1: the first. 2: the manifest and each line have a checksum.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// A JSON Schema (draft 2020-12) of `run.json`, or of a line of `cells.jsonl` or `verdicts.jsonl`.
+/// A JSON Schema (draft 2020-12) of `run.json`, or of any other file of a run folder.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
@@ -61,6 +61,8 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<CellRecord>(),
         generator.subschema_for::<verdicts::GivenVerdict>(),
         generator.subschema_for::<JudgeCalibration>(),
+        generator.subschema_for::<shard::Shard>(),
+        generator.subschema_for::<shard::PlannedSource>(),
     ];
     let mut definitions = generator.take_definitions(true);
     for definition in files.iter().filter_map(|it| it.as_value()["$ref"].as_str()) {
@@ -70,7 +72,7 @@ pub fn schema() -> serde_json::Value {
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
-        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl` or `calibrations.jsonl`.",
+        "description": "The object in `run.json`, or `shard.json`, or one line of `cells.jsonl`, `verdicts.jsonl`, `calibrations.jsonl` or `sources.jsonl`.",
         "oneOf": files,
         "$defs": definitions,
     })

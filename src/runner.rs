@@ -21,6 +21,7 @@ use crate::model::price::{Client, Prices};
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
+use crate::record::shard::PlannedSource;
 use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
 };
@@ -76,6 +77,7 @@ pub struct Plan {
     manifest: Manifest,
     sessions: Vec<LoadedSession>,
     passed_over: Vec<String>,
+    sources: Vec<PlannedSource>,
     scenario: Scenario,
     prices: Arc<Prices>,
     models: Option<Arc<RunModels>>,
@@ -105,6 +107,7 @@ impl Plan {
             manifest,
             sessions: loaded.sessions,
             passed_over: loaded.passed_over,
+            sources: loaded.sources,
             scenario,
             prices: Arc::new(prices),
             models: None,

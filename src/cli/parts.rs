@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::graded_run::GradedOptions;
 use super::{Exit, environment, find_sessions, stop_with};
-use crate::record::journal::{Journal, JournalError, read_manifest};
+use crate::record::journal::{Journal, JournalError, read_manifest, read_sources};
 use crate::record::shard::{Partition, Shard};
 use crate::report::escape::{plain, shell};
 use crate::runner::Plan;
@@ -25,7 +25,7 @@ pub(super) struct PartOptions {
 pub(super) struct RunPart {
     #[command(flatten)]
     own: PartOptions,
-    /// A folder that `proctor plan --out` wrote: the sessions of other parts are not counted again
+    /// A folder that `proctor plan --out` wrote: the sessions of other parts are neither read nor counted
     #[arg(long, value_name = "DIR", requires = "partition")]
     plan: Option<PathBuf>,
 }
@@ -128,7 +128,8 @@ impl RunPart {
                     "leave out one of them; without `--plan` each part makes the same choice";
                 return stop_with(Exit::Usage, problem, hint);
             }
-            let plan = Plan::planned(scenario, &read_manifest(folder)?, part)?;
+            let (manifest, sources) = (read_manifest(folder)?, read_sources(folder)?);
+            let plan = Plan::planned(scenario, (&manifest, &sources), part)?;
             find_sessions::say_passed_over(&plan);
             return Ok(plan);
         }

@@ -58,6 +58,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     find_sessions::say_passed_over(&plan);
     let plan = args.graded.sized(plan, args.batch)?;
     if args.split.is_asked() {
+        args.split.check(args.graded.usd().is_some())?;
         return args.split.show(&plan, args.json);
     }
     let forecast = forecast(&plan, &BTreeSet::new())?;

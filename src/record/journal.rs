@@ -15,7 +15,7 @@ use crate::files::checked::{self, DOCUMENT, Damage};
 use crate::files::{self, Readers};
 
 use super::calibration::{self, JudgeCalibration};
-use super::shard::{self, Partition, Shard};
+use super::shard::{self, Partition, PlannedSource, Shard};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
@@ -41,6 +41,8 @@ pub const CALL_TIMES: &str = "call-times.jsonl";
 pub const VERDICTS: &str = "verdicts.jsonl";
 /// Name of the file of calibrations that were added after the run began.
 pub const CALIBRATIONS: &str = "calibrations.jsonl";
+/// Name of the file of a plan that says which source has which sessions.
+pub const SOURCES: &str = "sources.jsonl";
 /// Name of the file that says which part of a run its folder holds.
 pub const SHARD: &str = "shard.json";
 const LOCK: &str = "lock";
@@ -130,6 +132,13 @@ impl Journal {
         journal.lease = Some(lease);
         journal.keep_shard(shard)?;
         Ok(journal)
+    }
+
+    /// Writes which source of the run has which sessions.
+    pub fn keep_sources(&self, sources: &[PlannedSource]) -> Result<(), JournalError> {
+        let bytes = lines::of(sources, SOURCES)?;
+        let path = self.folder.join(SOURCES);
+        write_private(&path, &mut |out| out.write_all(&bytes))
     }
 
     /// Writes which part of a run the folder holds.
@@ -276,6 +285,11 @@ pub fn read_shard(folder: &Path) -> Result<Option<Shard>, JournalError> {
         return Ok(None);
     }
     document(&path, (shard::FORMAT, shard::VERSION)).map(Some)
+}
+
+/// Which source of a planned run has which sessions; nothing where no plan was kept.
+pub fn read_sources(folder: &Path) -> Result<Vec<PlannedSource>, JournalError> {
+    lines::read(&folder.join(SOURCES))
 }
 
 /// Reads the manifest of a run folder.

@@ -213,6 +213,19 @@ impl Partition {
     }
 }
 
+/// A file or recipe of sessions, as a plan found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedSource {
+    /// The name of the file, without its folder; the id of a generated session.
+    pub name: String,
+    /// The ids of its sessions.
+    pub sessions: Vec<String>,
+    /// The ids of sessions whose beginning one of them repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
 /// `shard.json`: the part of the run that its folder holds.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -18,14 +18,19 @@ pub enum PlanError {
     /// No file that was found in folders holds a conversation.
     #[error("no file that was found holds a conversation")]
     NoSession,
-    /// There are other sessions than a plan of the run names.
-    #[error("the plan is of {planned} sessions, and {seen} are here")]
-    OtherSessions {
-        /// Sessions of the plan, those that it leaves out included.
+    /// There are other files or recipes of sessions than a plan of the run names.
+    #[error(
+        "the plan is of {planned} files and generated sessions, and other ones are here: {here}"
+    )]
+    OtherSources {
+        /// Sources of the plan.
         planned: usize,
-        /// Sessions that were found.
-        seen: usize,
+        /// Sources that were found.
+        here: usize,
     },
+    /// A session of the plan is not in the file where it was.
+    #[error("session `{0}` of the plan is not there any more")]
+    PlannedSession(String),
     /// A plan is of another run.
     #[error("the plan is of run {planned}, and this is run {wanted}")]
     AnotherPlan {

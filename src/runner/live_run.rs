@@ -105,6 +105,7 @@ pub fn write(
     scenario.repeats = repeats.max().unwrap_or(1);
     let scenario = &scenario;
     let mut plan = Plan {
+        sources: Vec::new(),
         manifest: manifest_of(scenario, Vec::new(), &prices),
         sessions: Vec::new(),
         passed_over: Vec::new(),

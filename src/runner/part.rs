@@ -2,27 +2,23 @@
 
 use super::session_store::PlannedPart;
 use super::{Manifest, Plan, PlanError};
-use crate::record::shard::Partition;
+use crate::record::shard::{Partition, PlannedSource};
 use crate::scenario::Scenario;
 
 impl Plan {
-    /// Loads and counts the sessions of one part of a run, whose manifest was made before.
+    /// Reads and counts the sessions of one part of a run, whose manifest and sources were written before.
     pub fn planned(
         scenario: Scenario,
-        manifest: &Manifest,
+        (manifest, sources): (&Manifest, &[PlannedSource]),
         part: Partition,
     ) -> Result<Self, PlanError> {
-        let sessions = manifest.sessions.iter().enumerate();
-        let shards = part.by.shards(part.of, manifest);
-        let own = sessions
-            .zip(shards)
-            .filter(|(_, shard)| *shard == part.shard);
-        let own = own.map(|((place, session), _)| (session.id.as_str(), place));
-        let part = PlannedPart {
-            manifest,
-            own: own.collect(),
-        };
+        let part = PlannedPart::of(&scenario, (manifest, sources), part)?;
         Self::load(scenario, Some(&part))
+    }
+
+    /// The sessions of each source of the scenario.
+    pub fn sources(&self) -> &[PlannedSource] {
+        &self.sources
     }
 
     /// Takes what the plan knows from all sessions, once the sessions that are here are those of the plan.

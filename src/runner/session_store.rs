@@ -12,6 +12,7 @@ use super::{PlanError, Prepared, prices};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::probe::Probe;
+use crate::record::shard::{Partition, PlannedSource};
 use crate::record::{Manifest, SessionEntry};
 use crate::replay::PreparedSession;
 use crate::scenario::{Scenario, SessionSource, WindowMode};
@@ -80,6 +81,8 @@ pub(super) struct SessionStore {
     pub(super) passed_over: Vec<String>,
     /// How many sessions are not replayed, by the reason.
     pub(super) left_out: BTreeMap<String, usize>,
+    /// The sessions of each source of the scenario.
+    pub(super) sources: Vec<PlannedSource>,
 }
 
 impl SessionStore {
@@ -89,9 +92,9 @@ impl SessionStore {
         }
     }
 
-    /// Leaves out all but the scenario's sample, if it wants one; a part of a planned run is of the sample already.
-    fn sample(&mut self, scenario: &Scenario, is_planned: bool) {
-        let Some(count) = scenario.sample.filter(|_| !is_planned) else {
+    /// Leaves out all but the scenario's sample, if it wants one.
+    fn sample(&mut self, scenario: &Scenario) {
+        let Some(count) = scenario.sample else {
             return;
         };
         let main = self.sessions.iter().filter(|it| it.cluster.is_none());
@@ -173,37 +176,84 @@ fn written_ids(
     sessions.map(|loaded| loaded.id().to_owned()).collect()
 }
 
-/// A part of a run that was planned before: the sessions of other parts are neither counted nor kept.
+/// A part of a run that was planned before: the sources of other parts are not read.
 pub(super) struct PlannedPart<'a> {
     pub(super) manifest: &'a Manifest,
     /// The place of each of its sessions in the manifest, by id.
-    pub(super) own: BTreeMap<&'a str, usize>,
+    own: BTreeMap<&'a str, usize>,
+    /// Whether each source of the scenario is read.
+    reads: Vec<bool>,
 }
 
-impl PlannedPart<'_> {
-    fn has(&self, id: &str) -> bool {
-        self.own.contains_key(id)
+impl<'a> PlannedPart<'a> {
+    /// The part's own sessions, and the sources that have them or what they repeat.
+    pub(super) fn of(
+        scenario: &Scenario,
+        (manifest, sources): (&'a Manifest, &'a [PlannedSource]),
+        part: Partition,
+    ) -> Result<Self, PlanError> {
+        let names = scenario.sessions.iter().map(name_of);
+        if !names.eq(sources.iter().map(|source| source.name.clone())) {
+            return Err(PlanError::OtherSources {
+                planned: sources.len(),
+                here: scenario.sessions.len(),
+            });
+        }
+        let sessions = manifest.sessions.iter().enumerate();
+        let shards = part.by.shards(part.of, manifest);
+        let own = sessions.zip(shards);
+        let own = own.filter(|(_, shard)| *shard == part.shard);
+        let own = own.map(|((place, session), _)| (&*session.id, place));
+        let own: BTreeMap<&str, usize> = own.collect();
+        let mut wanted: BTreeSet<&str> = own.keys().copied().collect();
+        let mut reads = vec![false; sources.len()];
+        // What a session repeats came before it.
+        for (source, reads) in sources.iter().zip(&mut reads).rev() {
+            *reads = source.sessions.iter().any(|id| wanted.contains(&**id));
+            wanted.extend(source.after.iter().filter(|_| *reads).map(String::as_str));
+        }
+        Ok(Self {
+            manifest,
+            own,
+            reads,
+        })
     }
 
-    /// Whether a source is one session of another part: it need not be generated to know that.
-    fn is_elsewhere(&self, source: &SessionSource) -> bool {
-        matches!(source, SessionSource::Synthetic(recipe) if !self.has(&synthetic::session_id(recipe)))
+    /// Gives a session of this part what is known from all sessions. Returns false for one of another part.
+    fn place(&self, loaded: &mut LoadedSession) -> bool {
+        let place = self.own.get(loaded.id());
+        if let Some(place) = place {
+            loaded.place = *place;
+            loaded
+                .cluster
+                .clone_from(&self.manifest.sessions[*place].cluster);
+        }
+        place.is_some()
     }
 
-    /// Gives the sessions their places, and adds what the manifest says of all others; `seen` were found.
-    fn complete(&self, all: &mut SessionStore, seen: usize) -> Result<(), PlanError> {
-        let left_out = &self.manifest.left_out;
-        let planned = self.manifest.sessions.len() + left_out.values().sum::<usize>();
-        if seen != planned || all.sessions.len() != self.own.len() {
-            return Err(PlanError::OtherSessions { planned, seen });
+    /// Adds what the manifest says of all other sessions.
+    fn complete(&self, all: &mut SessionStore) -> Result<(), PlanError> {
+        let loaded: BTreeSet<&str> = all.sessions.iter().map(LoadedSession::id).collect();
+        if let Some(id) = self.own.keys().find(|id| !loaded.contains(*id)) {
+            return Err(PlanError::PlannedSession((*id).to_owned()));
         }
         let own = std::mem::replace(&mut all.entries, self.manifest.sessions.clone());
-        for (loaded, entry) in all.sessions.iter_mut().zip(own) {
-            loaded.place = self.own[loaded.id()];
+        for (loaded, entry) in all.sessions.iter().zip(own) {
             all.entries[loaded.place] = entry;
         }
-        all.left_out.clone_from(left_out);
+        all.left_out.clone_from(&self.manifest.left_out);
         Ok(())
+    }
+}
+
+/// The name by which a plan knows a source on any machine.
+fn name_of(source: &SessionSource) -> String {
+    match source {
+        SessionSource::File(path, _) | SessionSource::Found(path) => {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        }
+        SessionSource::Synthetic(recipe) => synthetic::session_id(recipe),
     }
 }
 
@@ -217,22 +267,24 @@ pub(super) fn load_all(
     if let Some(counter) = counter(&scenario.counter) {
         counter.count("vocabulary");
     }
-    let is_elsewhere = |source: &SessionSource| part.is_some_and(|it| it.is_elsewhere(source));
     let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
         (Err(PlanError::Import(error)), SessionSource::Found(_)) if error.is_no_recording() => {
             Ok(Err(error))
         }
         (loaded, _) => loaded.map(Ok),
     };
-    let of = |source: &SessionSource| {
-        if is_elsewhere(source) {
-            return Ok(Ok(Vec::new()));
+    let reads = |at: usize| part.is_none_or(|part| part.reads[at]);
+    let of = |(at, source)| {
+        if reads(at) {
+            of(source)
+        } else {
+            Ok(Ok(Vec::new()))
         }
-        of(source)
     };
     let read: Vec<Result<Vec<LoadedSession>, ImportError>> = scenario
         .sessions
         .par_iter()
+        .enumerate()
         .map(of)
         .collect::<Result<_, PlanError>>()?;
     let mut facts = Facts::read(&scenario.probes)?;
@@ -255,8 +307,14 @@ pub(super) fn load_all(
             }
         }
         let mut main: Option<String> = None;
+        let mut planned = PlannedSource {
+            name: name_of(source),
+            ..PlannedSource::default()
+        };
         for mut loaded in sessions {
+            planned.sessions.push(loaded.id().to_owned());
             if let Some(repeated) = forks.repeated(&loaded.session) {
+                planned.after.push(repeated.of.clone());
                 let session = Arc::unwrap_or_clone(loaded.session);
                 loaded.session = Arc::new(repeated.after(session)?);
             }
@@ -276,22 +334,26 @@ pub(super) fn load_all(
                 }
                 Some(_) | None => main = Some(id),
             }
-            if part.is_some_and(|part| !part.has(loaded.id())) {
+            if part.is_some_and(|part| !part.place(&mut loaded)) {
                 continue;
             }
             let selection = &scenario.selection;
             loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
             all.sessions.push(loaded);
         }
+        all.sources.push(planned);
     }
     // `proctor import` writes each into a file of its own, with the id of its main session in its own.
-    for loaded in all.sessions.iter_mut().filter(|it| it.cluster.is_none()) {
+    let sessions = all.sessions.iter_mut().filter(|_| part.is_none());
+    for loaded in sessions.filter(|it| it.cluster.is_none()) {
         let named = loaded.session.id().rsplit_once("-side-");
         let main = named.map(|(main, _)| main.to_owned());
         loaded.cluster = main.filter(|main| loaded.session.is_side_chain() && seen.contains(main));
     }
-    facts.all_placed()?;
-    all.sample(scenario, part.is_some());
+    if part.is_none() {
+        facts.all_placed()?;
+        all.sample(scenario);
+    }
     for path in both {
         let path = path.display();
         let why = format!("`{path}`: its sessions were written beside it, and are read from there");
@@ -306,8 +368,7 @@ pub(super) fn load_all(
         .map(|loaded| entry_of(loaded, scenario, prices))
         .collect();
     if let Some(part) = part {
-        let elsewhere = scenario.sessions.iter().filter(|it| part.is_elsewhere(it));
-        part.complete(&mut all, seen.len() + elsewhere.count())?;
+        part.complete(&mut all)?;
         return Ok(all);
     }
     all.leave_out_small(scenario);

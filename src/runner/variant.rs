@@ -135,6 +135,7 @@ impl Plan {
             sessions,
             // Said where the whole plan was made.
             passed_over: Vec::new(),
+            sources: Vec::new(),
             scenario,
             prices: self.prices.clone(),
             models: self.models.clone(),

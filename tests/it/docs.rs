@@ -66,6 +66,7 @@ fn the_commands_of_the_guides_run() {
     run_all("getting-started.md", 6);
     run_all("writing-a-scenario.md", 3);
     run_all("synthetic-sessions.md", 4);
+    run_all("scale.md", 6);
 }
 
 #[test]

@@ -27,7 +27,7 @@ mod codex;
 mod dialects;
 mod exported;
 mod folders;
-mod forks;
+pub(crate) mod forks;
 mod hostile;
 mod libraries;
 mod listed;

@@ -9,13 +9,14 @@ use proctor::model::{Purpose, cassette};
 use proctor::probe::judge::known_answer::known_answers;
 use proctor::record::journal::merge::merge;
 use proctor::record::journal::{Journal, read_manifest, read_shard};
-use proctor::record::shard::{Division, Partition, Shard};
+use proctor::record::shard::{Division, Partition, Shard, work};
 use proctor::runner::Plan;
 use proctor::scenario::Scenario;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tempfile::TempDir;
 
+use crate::import::forks::recording;
 use crate::live::KEY;
 use crate::live::server::Server;
 use crate::models::reply;
@@ -39,7 +40,7 @@ fn bytes(run: &Path) -> [Vec<u8>; 2] {
 /// Runs a part, whose plan may know the manifest of the whole.
 fn run_part(folder: &Path, part: Partition, planned: Option<&Plan>) -> PathBuf {
     let plan = if let Some(whole) = planned {
-        Plan::planned(small(), whole.manifest(), part).unwrap()
+        Plan::planned(small(), (whole.manifest(), whole.sources()), part).unwrap()
     } else {
         let mut plan = Plan::new(small()).unwrap();
         plan.keep_part(part);
@@ -64,6 +65,20 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
         .into_iter()
         .flat_map(|by| [1, 2, 5, 9].map(|of| (by, of)))
     {
+        let mut load = vec![0; of as usize];
+        let manifest = plan.manifest();
+        for (at, shard) in by.shards(of, manifest).into_iter().enumerate() {
+            load[shard as usize - 1] += work(manifest, at);
+        }
+        let all = (0..manifest.sessions.len()).map(|at| work(manifest, at));
+        let (sum, largest) = (all.clone().sum::<u64>(), all.max().unwrap());
+        let most = load.iter().copied().max().unwrap();
+        // As much as the largest session more than the mean, and no more.
+        let is_even = most <= sum / u64::from(of) + largest;
+        assert!(
+            load.iter().sum::<u64>() == sum && (by == Division::Hash || is_even),
+            "{load:?}"
+        );
         let parts = (1..=of).map(|shard| Partition { by, shard, of });
         let parts: Vec<PathBuf> = parts
             .map(|part| run_part(root.path(), part, (part.shard % 2 == 0).then_some(&plan)))
@@ -253,8 +268,81 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
 }
 
 #[test]
+fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let all = path.join("all");
+    fs::create_dir_all(all.join("rec")).unwrap();
+    // A main session and its sub-agents in files of their own, and a recording beside what was written from it.
+    let fixture = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(name)
+    };
+    fs::copy(
+        fixture("claude-code/side-chains.jsonl"),
+        path.join("s.jsonl"),
+    )
+    .unwrap();
+    done(path, &["import", "s.jsonl", "-o", "all/own"], 0);
+    fs::copy(
+        fixture("openai-chat/conversations.jsonl"),
+        all.join("rec/c.jsonl"),
+    )
+    .unwrap();
+    done(path, &["import", "all/rec", "-o", "all/rec"], 0);
+    // Two forks of one recording, one of them of the other.
+    let turns = [
+        ("Mend the gate.", "It hangs."),
+        ("Oil it.", "Oiled."),
+        ("Paint it.", "Done."),
+    ];
+    let fork = [turns[0], turns[1], ("Sell it.", "Sold.")];
+    let later = [turns[0], turns[1], fork[2], ("Buy it back.", "Bought.")];
+    for (name, turns) in [("a", &turns[..]), ("b", &fork), ("c", &later)] {
+        fs::write(all.join(format!("{name}.jsonl")), recording("s", turns)).unwrap();
+    }
+    fs::write(all.join("notes.json"), "{}").unwrap();
+    let words = ["all", "--window", "64000"];
+    let proctor =
+        |command: &[&str], more: &[&str]| done(path, &[command, &words, more].concat(), 0);
+    proctor(&["run"], &["--out", "whole"]);
+    proctor(&["plan"], &["--shards", "5", "--out", "run"]);
+    let sources = fs::read_to_string(path.join("run/sources.jsonl")).unwrap();
+    assert_eq!(sources.matches("\"after\"").count(), 2, "{sources}");
+    let parts: Vec<String> = (1..=5).map(|shard| format!("cost:{shard}/5")).collect();
+    for part in &parts {
+        let more = ["--partition", part, "--plan", "run", "--out", &part[5..6]];
+        proctor(&["run"], &more);
+    }
+    done(path, &["merge", "1", "2", "3", "4", "5", "--out", "run"], 0);
+    assert_eq!(bytes(&path.join("run")), bytes(&path.join("whole")));
+    fs::remove_file(all.join("b.jsonl")).unwrap();
+    let line = [
+        "run",
+        "all",
+        "--window",
+        "64000",
+        "--partition",
+        "cost:1/5",
+        "--plan",
+        "run",
+    ];
+    let said = done(path, &line, 3);
+    assert!(
+        said.contains("`proctor plan --shards N --out DIR`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
     let folder = made(&["cost:1/2"]);
+    done(
+        folder.path(),
+        &["plan", "small.toml", "--shards", "2", "--out", "plan"],
+        0,
+    );
     for (arguments, exit, words) in [
         (
             &["--partition", "cost:3/2"][..],
@@ -275,18 +363,11 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
             "`proctor merge` joins",
         ),
         (
-            &[
-                "--partition",
-                "cost:1/2",
-                "--plan",
-                "cost-1-2",
-                "--seed",
-                "5",
-            ],
+            &["--partition", "cost:1/2", "--plan", "plan", "--seed", "5"],
             3,
             "the plan is of run",
         ),
-        (&["--plan", "cost-1-2"], 2, "--partition"),
+        (&["--plan", "plan"], 2, "--partition"),
     ] {
         let line: Vec<&str> = ["run", "small.toml"]
             .iter()
@@ -332,11 +413,11 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
         "--partition",
         "cost:1/2",
         "--plan",
-        "cost-1-2",
+        "plan",
     ];
     let said = done(folder.path(), &line, 3);
     assert!(
-        said.contains("the plan is of 7 sessions, and 6 are here"),
+        said.contains("the plan is of 7 files and generated sessions, and other ones are here: 6"),
         "{said}"
     );
 }

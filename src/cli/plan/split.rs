@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::cli::{Exit, say, show};
+use crate::cli::{Exit, say, show, stop_with};
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, Partition, work};
 use crate::runner::Plan;
@@ -18,7 +18,7 @@ pub(super) struct SplitOptions {
     /// How sessions are divided: by their work, or by a hash of their ids
     #[arg(long, value_name = "cost|hash", value_parser = division, default_value = "cost", requires = "shards")]
     by: Option<Division>,
-    /// Keep the plan in this folder, for `proctor run --plan`: each shard then counts its own sessions only.
+    /// Keep the plan in this folder, for `proctor run --plan`: each shard then reads its own sessions only.
     /// `proctor merge --out` may join the shards there
     #[arg(long, value_name = "DIR", requires = "shards")]
     out: Option<PathBuf>,
@@ -43,6 +43,16 @@ impl SplitOptions {
         self.shards.is_some()
     }
 
+    /// Refuses to keep a plan that `run --plan` could not take.
+    pub(super) fn check(&self, is_sized: bool) -> anyhow::Result<()> {
+        if is_sized && self.out.is_some() {
+            let problem = "a plan is kept of the sessions as the scenario has them, and `--usd` chooses among them";
+            let hint = "leave out `--out`: `proctor run --usd --partition` makes the same choice in each part";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+        Ok(())
+    }
+
     /// Prints the shards, and keeps the plan where a folder is named.
     pub(super) fn show(&self, plan: &Plan, is_json: bool) -> anyhow::Result<Exit> {
         let (of, by) = (self.shards.unwrap_or(1), self.by.unwrap_or(Division::Cost));
@@ -65,7 +75,7 @@ impl SplitOptions {
         let most_over_mean = most as f64 / mean.max(1.0);
         let folder = self.out.as_ref().map(|out| out.display().to_string());
         if let Some(out) = &self.out {
-            drop(Journal::open(out, manifest)?);
+            Journal::open(out, manifest)?.keep_sources(plan.sources())?;
         }
         let part = |shard| Partition { by, shard, of }.to_string();
         let shown = shares.iter().zip(1..).map(|(share, shard)| {

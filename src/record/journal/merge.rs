@@ -8,15 +8,18 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::{
     CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS, lease, lines,
-    no_json, read_manifest, read_shard, unreadable, write_private,
+    no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
 use crate::files::checked::Damage;
 use crate::files::lines::{CheckedLines, LineError};
 use crate::model::cassette::{self, CassetteError, Entry};
 use crate::record::shard::{Partition, Shard};
 use crate::record::{CellKey, Manifest};
+use crate::units::ContentHash;
 
 /// Name of the file of recorded answers in a run folder.
 const CASSETTE: &str = "cassette.jsonl";
@@ -162,7 +165,9 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     if let Some(folder) = lease::held(&named).first() {
         return Err(MergeError::Running((*folder).to_owned()));
     }
-    let manifest = one_run(&inputs)?;
+    let Some(manifest) = one_run(&inputs)? else {
+        return Ok(Merged::default());
+    };
     one_division(&inputs)?;
     // The union does not depend on the order in which the parts are named.
     inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
@@ -188,7 +193,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     let other_answers = join_answers(&inputs, out)?;
     let present = joining.present;
     let planned = |at: usize| manifest.cells_of(at);
-    let missing = (0..present.len()).map(|at| (at, planned(at) - present[at]));
+    let missing = (0..present.len()).map(|at| (at, planned(at).saturating_sub(present[at])));
     let missing: Vec<(usize, usize)> = missing.filter(|(_, cells)| *cells > 0).collect();
     let merged = Merged {
         cells: present.iter().sum(),
@@ -211,10 +216,12 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     Ok(merged)
 }
 
-/// The manifest that all have. A program that answered differently in one of them is random in all.
-fn one_run(inputs: &[Input]) -> Result<Manifest, MergeError> {
+/// The manifest that all have; none without any. A program that answered differently in one of them is random in all.
+fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
     let of = |input: &Input| (input.folder.clone(), input.manifest.fingerprint.clone());
-    let first = &inputs[0];
+    let Some(first) = inputs.first() else {
+        return Ok(None);
+    };
     let other = { inputs.iter() }.find(|it| it.manifest.fingerprint != first.manifest.fingerprint);
     if let Some(other) = other {
         return Err(MergeError::TwoRuns {
@@ -232,7 +239,7 @@ fn one_run(inputs: &[Input]) -> Result<Manifest, MergeError> {
             own.is_random |= strategy.is_random;
         }
     }
-    Ok(manifest)
+    Ok(Some(manifest))
 }
 
 /// A part of the division that all parts are of, if there are any.
@@ -337,23 +344,14 @@ impl Joining<'_> {
         for input in self.inputs {
             files.push(File::open(input.folder.join(CELLS)).ok());
         }
-        let mut failure = None;
-        let written = write_private(out, &mut |out| {
+        copied(out, &mut |write| {
             for own in lines.chunk_by(|one, next| one.session == next.session) {
-                match self.session(own, &mut files) {
-                    Ok(lines) => lines.iter().try_for_each(|line| out.write_all(line))?,
-                    Err(error) => {
-                        failure = Some(error);
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
+                for line in self.session(own, &mut files)? {
+                    write(&line)?;
                 }
             }
             Ok(())
-        });
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(written?),
-        }
+        })
     }
 
     /// The lines of one session, each cell once. Their order is that of a part that has all of them; where none has,
@@ -411,22 +409,52 @@ fn refused(path: &Path) -> impl Fn(LineError) -> JournalError {
 /// Joins the files of lines beside the cells: each line once, in the order of the parts.
 fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
+        let paths = inputs.iter().map(|input| input.folder.join(name));
+        let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();
+        if paths.is_empty() {
+            continue;
+        }
         let mut seen = BTreeSet::new();
-        let mut all: Vec<serde_json::Value> = Vec::new();
-        for input in inputs {
-            for line in lines::read::<serde_json::Value>(&input.folder.join(name))? {
-                if seen.insert(line.to_string()) {
-                    all.push(line);
+        copied(&out.join(name), &mut |write| {
+            for path in &paths {
+                let Some(mut lines) = CheckedLines::open(path).map_err(unreadable(path))? else {
+                    continue;
+                };
+                while let Some(line) = lines.read::<Value>().map_err(refused(path))? {
+                    let line = lines::of(&[line], name)?;
+                    if seen.insert(ContentHash::of(&line)) {
+                        write(&line)?;
+                    }
                 }
             }
-        }
-        if !all.is_empty() {
-            let bytes = lines::of(&all, name)?;
-            write_private(&out.join(name), &mut |out| out.write_all(&bytes))?;
-        }
+            Ok(())
+        })?;
     }
     Ok(())
 }
+
+/// Writes a file out of pieces of others. Where one of these cannot be read nothing is written.
+fn copied(path: &Path, pieces: &mut PieceWriter<'_>) -> Result<(), MergeError> {
+    let mut failure = None;
+    let written = write_private(path, &mut |out| {
+        let mut write = |piece: &[u8]| -> Result<(), MergeError> {
+            let written = out.write_all(piece);
+            Ok(written.map_err(unwritable(path))?)
+        };
+        pieces(&mut write).map_err(|error| {
+            failure = Some(error);
+            io::Error::other("a part cannot be read")
+        })
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(written?),
+    }
+}
+
+/// Hands pieces of bytes to the writer that it is given.
+type PieceWriter<'a> =
+    dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<(), MergeError>) -> Result<(), MergeError> + 'a;
 
 /// Joins the recorded answers. Of several to one request the first in the order of their text is the run's; the
 /// other ones are kept beside it, in a file that is named after the part whose cells they are of. Returns how many

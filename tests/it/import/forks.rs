@@ -8,7 +8,7 @@ use proctor::session::import::{self, ForkIndex};
 use serde_json::{Value, json};
 
 /// A Claude Code recording of these turns, under a session's own record names.
-fn recording(session: &str, turns: &[(&str, &str)]) -> String {
+pub(crate) fn recording(session: &str, turns: &[(&str, &str)]) -> String {
     let mut lines = Vec::new();
     let mut parent = Value::Null;
     for (at, (asked, answered)) in turns.iter().enumerate() {
