@@ -7,7 +7,7 @@ use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::runner::Plan;
 use crate::scenario::SessionSource;
-use crate::session::import::file_info::file_info;
+use crate::session::import::file_info::format_of;
 use crate::session::import::{self, ImportError};
 
 /// A session to read, a file or a folder, and whether it was named or found in a folder.
@@ -73,7 +73,7 @@ pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<Imp
     let (mut found, mut passed_over) = (Vec::new(), Vec::new());
     for input in inputs {
         let path = input?.path;
-        match file_info(&path) {
+        match format_of(&path) {
             Ok(_) => found.push(path),
             Err(error) if is_something_else(&error) => passed_over.push(error),
             Err(error) => return Err(error.into()),

@@ -11,7 +11,7 @@ use super::{
 use crate::report::escape::{flag, plain, shell};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::session::import::ImportError;
-use crate::session::import::file_info::file_info;
+use crate::session::import::file_info::format_of;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::{PRESETS, split_overrides};
 use crate::units::is_valid_id;
@@ -258,7 +258,7 @@ fn own_strategy(
 /// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
-    let begins_as_one = || matches!(file_info(path), Ok(_) | Err(ImportError::Empty(_)));
+    let begins_as_one = || matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)));
     // A pipe or a device is refused later, as a recording: to read it here would wait for its writer.
     let is_no_file = path.exists() && !path.is_file();
     is_no_file || !is_toml(path) && begins_as_one()

@@ -31,15 +31,36 @@ const KEYS: &str = "timestamp ts created created_at createdAt startTime start_ti
 /// How many bytes of either end are searched first.
 const NEAR: usize = 4_096;
 
+/// The format of the file at `path`, or of a folder that is a session, by its beginning; `sqlite` for a database of
+/// any product.
+pub fn format_of(path: &Path) -> Result<&'static str, ImportError> {
+    if path.is_dir() {
+        return format_of_folder(path, &Folder::open(path)?);
+    }
+    let (head, _) = open(path)?;
+    format_of_head(path, &head)
+}
+
+fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str, ImportError> {
+    let importer = importer_of_folder(folder);
+    let importer = importer.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+    Ok(importer.format())
+}
+
+fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str, ImportError> {
+    if sqlite::is_database(head) {
+        return Ok("sqlite");
+    }
+    let importer = importer_of_file(head).ok_or_else(|| unknown_format(path, head))?;
+    Ok(importer.format())
+}
+
 /// Looks at the file at `path`, or at a folder that is a session.
 pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
-        let Some(importer) = importer_of_folder(&folder) else {
-            return Err(ImportError::Directory(path.to_owned()));
-        };
         return Ok(FileInfo {
-            format: importer.format(),
+            format: format_of_folder(path, &folder)?,
             bytes: size_of(&folder),
             first: None,
             last: None,
@@ -49,12 +70,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     let io = |source| ImportError::Io(path.to_owned(), source);
     let mut file = File::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
-    let format = if sqlite::is_database(&head) {
-        "sqlite"
-    } else {
-        let importer = importer_of_file(&head).ok_or_else(|| unknown_format(path, &head))?;
-        importer.format()
-    };
+    let format = format_of_head(path, &head)?;
     let mut tail = Vec::new();
     let most = HEAD as u64;
     if bytes > most {
