@@ -21,6 +21,7 @@ use crate::model::price::{Client, Prices};
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
+use crate::record::order::{ArmIndex, ArmKind};
 use crate::record::shard::PlannedSource;
 use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
@@ -66,7 +67,6 @@ pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
 pub use models::{Access, RunModels};
-use order::{ArmIndex, ArmKind};
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
@@ -117,7 +117,7 @@ impl Plan {
         }
         match part {
             None => plan.ask_programs_twice(),
-            Some(part) => plan.is_as_planned(part)?,
+            Some(part) => plan.take_plan(part)?,
         }
         Ok(plan)
     }
