@@ -1,4 +1,4 @@
-# The program alone: `docker build -t proctor .`, then `docker run --rm -v "$PWD:/work" proctor run`.
+# The program alone: `docker build -t proctor .`, then `docker run --rm -u "$(id -u)" -v "$PWD:/work" proctor run`.
 FROM rust:1.95-alpine AS build
 # A C compiler, for SQLite and for the cryptography of TLS.
 RUN apk add --no-cache build-base ca-certificates
