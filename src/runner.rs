@@ -12,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -27,9 +26,7 @@ use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
 };
 use crate::replay::observe::Observer;
-use crate::replay::{
-    CellName, CpuClock, Models, PreparedSession, Replay, Replayed, failed, replay_watched,
-};
+use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
 use crate::units::ContentHash;
@@ -59,6 +56,7 @@ mod queue;
 mod sample;
 mod session_store;
 mod sink;
+mod thread_clock;
 mod variant;
 
 use call_progress::CallProgress;
@@ -70,6 +68,7 @@ pub use models::{Access, RunModels};
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
+use thread_clock::ThreadClock;
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -519,17 +518,4 @@ enum CellError<'a> {
     NothingToFollow,
     #[error("its models were not connected")]
     NotConnected,
-}
-
-/// Processor time of the calling thread.
-struct ThreadClock;
-
-impl CpuClock for ThreadClock {
-    fn now(&self) -> Duration {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(
-            u64::try_from(time.tv_sec).unwrap_or(0),
-            u32::try_from(time.tv_nsec).unwrap_or(0),
-        )
-    }
 }
