@@ -149,6 +149,11 @@ impl Plan {
         &self.scenario
     }
 
+    /// Frees the sessions: no cell can be run any more, and a report needs none.
+    pub fn forget_sessions(&mut self) {
+        self.sessions = Vec::new();
+    }
+
     /// The manifest of the run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

@@ -268,12 +268,12 @@ impl ContentHash {
 
     /// Hashes the bytes that `write` writes, which are never all in memory.
     pub(crate) fn of_written(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Self {
-        let mut hasher = HashWriter(Sha256::new());
+        let mut hasher = HashWriter::default();
         let mut out = io::BufWriter::new(&mut hasher);
         // A hash takes every byte. If writing failed, the hash would be of fewer bytes.
         let _ = write(&mut out).and_then(|()| io::Write::flush(&mut out));
         drop(out);
-        Self(hasher.0.finalize().into())
+        hasher.finish()
     }
 
     /// The hash itself.
@@ -299,7 +299,15 @@ impl ContentHash {
 }
 
 /// Hashes what is written.
-struct HashWriter(Sha256);
+#[derive(Debug, Default)]
+pub(crate) struct HashWriter(Sha256);
+
+impl HashWriter {
+    /// The hash of all bytes written.
+    pub(crate) fn finish(self) -> ContentHash {
+        ContentHash(self.0.finalize().into())
+    }
+}
 
 impl io::Write for HashWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -259,7 +259,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         ..Summary::default()
     };
     if args.message_format() == MessageFormat::Human {
-        return replay(args, &plan, &mut journal, already, &mut summary);
+        return replay(args, &mut plan, &mut journal, already, &mut summary);
     }
     messages::send(&messages::launch(
         plan.manifest(),
@@ -267,7 +267,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned,
         already,
     ));
-    let result = replay(args, &plan, &mut journal, already, &mut summary);
+    let result = replay(args, &mut plan, &mut journal, already, &mut summary);
     let (exit, error) = match &result {
         Ok(exit) => (*exit, None),
         Err(error) => (super::explain(error).0, Some(super::chain(error))),
@@ -287,7 +287,7 @@ fn now() -> Instant {
 /// Runs the missing cells, and reports; `summary` is filled in step by step.
 fn replay(
     args: &Args,
-    plan: &Plan,
+    plan: &mut Plan,
     journal: &mut Journal,
     already: usize,
     summary: &mut Summary,
@@ -296,6 +296,8 @@ fn replay(
     let folder = journal.folder().to_owned();
     let human = args.message_format() == MessageFormat::Human;
     let outcome = run_cells(args, plan, journal, already, summary.planned)?;
+    // The report of a long session takes as much memory as the session.
+    plan.forget_sessions();
     summary.outcome = Some(outcome.clone());
     args.part.note_stop(journal, outcome.budget.as_deref())?;
     models::close(plan.models(), outcome.missed)?;

@@ -33,12 +33,16 @@ pub enum Damage {
 }
 
 /// Adds its checksum to an object that has some keys.
-pub fn sign(json: &mut String, [before, behind]: Layout) {
+pub fn sign(json: &mut String, layout: Layout) {
     json.truncate(json.trim_end().len());
     json.pop();
     json.truncate(json.trim_end().len());
-    let digits = ContentHash::of(&json).hex(DIGITS);
-    json.extend([before, &digits, behind]);
+    json.push_str(&end(ContentHash::of(&json), layout));
+}
+
+/// The end of an object whose bytes before it have this hash: its checksum, and its closing brace.
+pub fn end(hash: ContentHash, [before, behind]: Layout) -> String {
+    [before, &hash.hex(DIGITS), behind].concat()
 }
 
 /// The object of a document, and whether it has a checksum: a caller that knows what else the file may be refuses

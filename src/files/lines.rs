@@ -4,13 +4,14 @@
 //! left out when the file is read, and removed before the next line is written.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::checked::{self, Damage, LINE};
+use crate::units::HashWriter;
 
 /// Why a file of lines cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -92,12 +93,7 @@ pub fn of<T: Serialize>(items: &[T]) -> Result<Vec<u8>, serde_json::Error> {
         let mut line = serde_json::to_string(item)?;
         checked::sign(&mut line, LINE);
         line.push('\n');
-        // The line of a long cell has hundreds of megabytes.
-        if bytes.is_empty() {
-            bytes = line.into_bytes();
-        } else {
-            bytes.extend_from_slice(line.as_bytes());
-        }
+        bytes.extend_from_slice(line.as_bytes());
     }
     Ok(bytes)
 }
@@ -106,10 +102,69 @@ pub fn of<T: Serialize>(items: &[T]) -> Result<Vec<u8>, serde_json::Error> {
 /// taken back: nothing follows half a line.
 pub fn add(file: &mut File, lines: &[u8]) -> io::Result<()> {
     let length = file.metadata()?.len();
-    file.write_all(lines).map_err(|error| {
-        let taken_back = file.set_len(length);
-        taken_back.err().unwrap_or(error)
-    })
+    let added = file.write_all(lines);
+    added.map_err(|error| take_back(file, length, error))
+}
+
+/// Adds the line of one object, as [`of`] and [`add`] do. A line of more than 1 MiB is never whole in memory: it is
+/// written in pieces of that size.
+pub fn add_one<T: Serialize>(file: &mut File, object: &T) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut line = LineWriter {
+        file,
+        buffer: Vec::new(),
+        hasher: HashWriter::default(),
+    };
+    let added = serde_json::to_writer(&mut line, object).map_err(io::Error::from);
+    let added = added.and_then(|()| line.finish());
+    added.map_err(|error| take_back(file, length, error))
+}
+
+/// Removes what was added beyond this length because of an error, and returns that error.
+fn take_back(file: &File, length: u64, error: io::Error) -> io::Error {
+    file.set_len(length).err().unwrap_or(error)
+}
+
+/// Most bytes of a line that are in memory before they are written.
+const PIECE: usize = 1 << 20;
+
+/// Writes an object in pieces, with a checksum and a line feed behind it.
+struct LineWriter<'a> {
+    file: &'a mut File,
+    /// The bytes that are neither hashed nor written yet.
+    buffer: Vec<u8>,
+    hasher: HashWriter,
+}
+
+impl LineWriter<'_> {
+    /// Replaces the closing brace, the last byte of the buffer, by the checksum and the end of the line.
+    fn finish(mut self) -> io::Result<()> {
+        self.buffer.pop();
+        self.hasher.write_all(&self.buffer)?;
+        let end = checked::end(self.hasher.finish(), LINE);
+        self.buffer.extend_from_slice(end.as_bytes());
+        self.buffer.push(b'\n');
+        self.file.write_all(&self.buffer)
+    }
+}
+
+impl Write for LineWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // More bytes follow, so the buffer does not hold the closing brace.
+        if self.buffer.len() >= PIECE {
+            self.hasher.write_all(&self.buffer)?;
+            self.file.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        let taken = bytes.len().min(PIECE);
+        self.buffer.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    /// Nothing: only [`Self::finish`] knows which byte is the last.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Removes half a line at the end of a file that is open for reading and appending.
@@ -132,6 +187,8 @@ pub fn drop_half_a_line(file: &mut File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde::ser::{Error as _, SerializeMap as _};
+
     use super::*;
 
     /// How many whole lines a file of these bytes has, or its first damage.
@@ -142,6 +199,35 @@ mod tests {
         let mut lines = CheckedLines::open(&path)?.unwrap();
         while lines.read::<serde_json::Value>()?.is_some() {}
         Ok(lines.number())
+    }
+
+    /// An object of a text of this many bytes, which may not be written to its end.
+    struct Long(usize, bool);
+
+    impl Serialize for Long {
+        fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            let Self(length, fails) = *self;
+            let mut object = to.serialize_map(None)?;
+            object.serialize_entry("a", &"x".repeat(length))?;
+            if fails {
+                return Err(S::Error::custom("no more"));
+            }
+            object.end()
+        }
+    }
+
+    #[test]
+    fn a_line_in_pieces_has_the_same_bytes_as_a_whole_one_and_is_written_whole_or_not_at_all() {
+        for length in (0..3).flat_map(|pieces| (0..40).map(move |more| pieces * PIECE + more)) {
+            let mut file = tempfile::tempfile().unwrap();
+            add_one(&mut file, &Long(length, false)).unwrap();
+            let refused = add_one(&mut file, &Long(length, true)).unwrap_err();
+            assert_eq!(refused.to_string(), "no more");
+            let mut written = Vec::new();
+            file.rewind().unwrap();
+            file.read_to_end(&mut written).unwrap();
+            assert!(written == of(&[Long(length, false)]).unwrap(), "{length}");
+        }
     }
 
     #[test]

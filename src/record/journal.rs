@@ -1,7 +1,7 @@
 //! The run folder: a manifest, and a journal of finished cells that survives being killed.
 //!
-//! A cell is one line, written with one `write`. A line that was cut off by a crash is the last
-//! one; it is dropped when the journal is opened again, and its cell is run once more.
+//! A cell is one line. A line that was cut off by a crash is the last one; it is dropped when the
+//! journal is opened again, and its cell is run once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -187,16 +187,15 @@ impl Journal {
         }
     }
 
-    /// Writes one finished cell, in one `write`.
+    /// Writes one finished cell.
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
         let key = record.key();
-        let line = lines::of(std::slice::from_ref(record), &key.to_string())?;
         let path = self.folder.join(CELLS);
         self.is_ours()?;
         if !files::is_at(&self.cells, &path).map_err(unwritable(&path))? {
             return Err(JournalError::Gone(self.folder.clone()));
         }
-        files::lines::add(&mut self.cells, &line).map_err(unwritable(&path))?;
+        files::lines::add_one(&mut self.cells, record).map_err(unwritable(&path))?;
         self.order.push(key.clone());
         self.done.insert(key);
         Ok(())

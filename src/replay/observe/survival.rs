@@ -113,23 +113,41 @@ impl SurvivalPlan {
         held
     }
 
-    /// All occurrences in a prompt, by slot; behind the slots those of messages as they were.
-    fn occurrences(&self, context: &Context) -> Vec<Occurrences> {
-        let slots = self.survival.slot_count() + self.messages;
-        let mut all = vec![Occurrences::default(); slots];
+    /// All occurrences in a prompt.
+    fn occurrences(&self, context: &Context) -> PromptOccurrences {
+        let mut slots = vec![Occurrences::default(); self.survival.slot_count()];
+        let mut is_verbatim = vec![false; self.messages];
         for &(slot, strength) in &self.pinned {
-            all[slot].add(0, strength, (None, (0, 0)));
+            slots[slot].add(0, strength, (None, (0, 0)));
         }
         for (at, entry) in context.entries().iter().enumerate() {
             if let Some(slot) = self.message_slot(entry) {
-                all[slot].add(1, MatchStrength::Strong, (Some(at), (0, 0)));
+                is_verbatim[slot - slots.len()] = true;
             }
             each_finding(&self.survival, entry, |found| {
                 let position = (Some(at), found.within);
-                all[found.slot].add(found.place, found.strength, position);
+                slots[found.slot].add(found.place, found.strength, position);
             });
         }
-        all
+        PromptOccurrences { slots, is_verbatim }
+    }
+}
+
+/// What a prompt holds.
+struct PromptOccurrences {
+    slots: Vec<Occurrences>,
+    /// Whether each message of the session is in it as it was. There may be a million.
+    is_verbatim: Vec<bool>,
+}
+
+impl PromptOccurrences {
+    /// The occurrences of a slot; behind the slots those of messages as they were.
+    fn of(&self, slot: usize) -> Occurrences {
+        let mut found = self.slots.get(slot).copied().unwrap_or_default();
+        if slot >= self.slots.len() && self.is_verbatim[slot - self.slots.len()] {
+            found.add(1, MatchStrength::Strong, (None, (0, 0)));
+        }
+        found
     }
 }
 
@@ -230,13 +248,13 @@ impl SurvivalObserver {
         }
     }
 
-    fn judge(&self, index: usize, before: usize, prompt: &[Occurrences]) -> SurvivalRecord {
+    fn judge(&self, index: usize, before: usize, prompt: &PromptOccurrences) -> SurvivalRecord {
         let plan = &self.plan;
         let item = plan.items[index];
         let probe = &plan.probes[item.probe];
         let evidence = probe.evidence_before(before);
         let messages = plan.survival.slot_count();
-        let is_verbatim = |message: usize| prompt[messages + message].is_strong();
+        let is_verbatim = |message: usize| prompt.is_verbatim[message];
         // The evidence of an open question is searched for as whole messages.
         let is_open = probe.kind() == ProbeKind::Open;
         let asked = if is_open {
@@ -247,17 +265,14 @@ impl SurvivalObserver {
         // The evidence is no longer wholly verbatim; for a decoy, which has none, a part of the
         // history is not.
         let is_compacted = if probe.kind().is_never_said() {
-            prompt[messages..]
-                .iter()
-                .filter(|it| it.is_strong())
-                .count()
-                < before
+            prompt.is_verbatim.iter().filter(|it| **it).count() < before
         } else {
             !is_open && evidence.iter().any(|message| !is_verbatim(*message))
         };
-        let found: Vec<&Occurrences> = asked.iter().map(|slot| &prompt[*slot]).collect();
-        let lost = asked.iter().filter(|slot| !prompt[**slot].is_strong());
-        let lost = lost.filter_map(|slot| self.lost.get(slot));
+        let found: Vec<Occurrences> = asked.iter().map(|slot| prompt.of(*slot)).collect();
+        let lost = asked.iter().zip(&found).filter(|(_, it)| !it.is_strong());
+        let lost = lost.filter_map(|(slot, _)| self.lost.get(slot));
+        let found: Vec<&Occurrences> = found.iter().collect();
         let lost_at = lost.max_by_key(|lost| lost.call).cloned();
         let weak = ALL
             .into_iter()
@@ -330,11 +345,11 @@ impl SurvivalObserver {
         &self,
         probe: usize,
         before: usize,
-        prompt: &[Occurrences],
+        prompt: &PromptOccurrences,
         places: &[usize],
     ) -> Option<OrderFate> {
         let fact = &self.plan.probes[probe].fact;
-        let slots = prompt[self.plan.survival.slots(probe)].iter();
+        let slots = prompt.slots[self.plan.survival.slots(probe)].iter();
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
         let said = || &ranks[..fact.current(before).len()];
         match fact {

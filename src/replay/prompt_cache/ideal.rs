@@ -153,6 +153,8 @@ impl IdealCache {
 
     /// How each prompt splits, in order; and the tokens that each model call reads, by its number.
     pub fn finish(mut self) -> (Vec<Split>, Vec<(usize, Tokens)>) {
+        // No prompt follows: the table makes room for what is returned.
+        drop(std::mem::take(&mut self.by_chain));
         // A prompt uses all blocks in front of its last one. Parents come first.
         for at in (0..self.nodes.len()).rev() {
             let Node { parent, uses, .. } = self.nodes[at];

@@ -6,9 +6,11 @@
 //! after it: the repeated messages count as loaded, as in a session that was resumed. An import
 //! only reports them: it does not know which sessions will be run together.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use super::kept_context;
 use super::requests::Look;
@@ -23,13 +25,22 @@ const DRAWN_CHARS: usize = 12;
 /// The format of sessions that were generated.
 const GENERATED: &str = "synthetic";
 
+/// Half of a SHA-256: a session of a million messages has as many, and half of one is still unlike any other.
+type HalfHash = [u8; 16];
+
+fn half(hash: &ContentHash) -> HalfHash {
+    hash.bytes().first_chunk().copied().unwrap_or_default()
+}
+
 /// The beginnings of the sessions so far.
 #[derive(Debug, Default)]
 pub struct ForkIndex {
-    /// Every beginning, by the hash of its messages: the first session that had it.
-    begun: BTreeMap<ContentHash, Arc<str>>,
+    /// Every beginning, by the hash of its messages: the index of the first session that had it.
+    begun: HashMap<HalfHash, u32, RandomState>,
+    /// Their ids.
+    sessions: Vec<Arc<str>>,
     /// Marks that only one recording has: two that merely say the same have none in common.
-    marks: BTreeSet<ContentHash>,
+    marks: HashSet<HalfHash, RandomState>,
 }
 
 /// The messages that a session has in common with an earlier one.
@@ -62,24 +73,27 @@ impl ForkIndex {
             return None;
         }
         let mut chain = ContentHash::of([]);
-        let id: Arc<str> = session.id().into();
-        let mut shared: Option<(usize, Arc<str>)> = None;
+        let index = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
+        self.sessions.push(session.id().into());
+        self.begun.reserve(session.messages().len());
+        let mut shared: Option<(usize, u32)> = None;
         let mut is_marked = false;
         for (at, message) in session.messages().iter().enumerate() {
             let look = Look::of(message);
             chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
             let marks = marks(message, chain);
             // No two beginnings of one session are alike, and a mark depends on its beginning.
-            match self.begun.entry(chain) {
-                Entry::Vacant(place) => _ = place.insert(id.clone()),
+            match self.begun.entry(half(&chain)) {
+                Entry::Vacant(place) => _ = place.insert(index),
                 Entry::Occupied(earlier) => {
                     is_marked |= marks.iter().any(|mark| self.marks.contains(mark));
-                    shared = Some((at + 1, earlier.get().clone()));
+                    shared = Some((at + 1, *earlier.get()));
                 }
             }
             self.marks.extend(marks);
         }
         let (messages, of) = shared.filter(|(count, _)| is_marked && *count > session.loaded())?;
+        let of = self.sessions.get(of as usize)?;
         Some(SharedPrefix {
             messages,
             is_all: messages == session.messages().len(),
@@ -89,7 +103,7 @@ impl ForkIndex {
 }
 
 /// Marks that only one and the same answer of a model has: the moment it came, and drawn ids.
-fn marks(message: &Message, chain: ContentHash) -> Vec<ContentHash> {
+fn marks(message: &Message, chain: ContentHash) -> Vec<HalfHash> {
     if message.role() != Role::Assistant {
         return Vec::new();
     }
@@ -101,7 +115,7 @@ fn marks(message: &Message, chain: ContentHash) -> Vec<ContentHash> {
         .map(|call| call.0.to_string());
     let uses = message.tool_uses().map(|(_, it)| it.id.to_string());
     let ids = call.chain(uses).filter(|id| id.len() >= DRAWN_CHARS);
-    let mark = |mark: String| ContentHash::of_parts([chain.bytes(), mark.as_bytes()]);
+    let mark = |mark: String| half(&ContentHash::of_parts([chain.bytes(), mark.as_bytes()]));
     time.into_iter().chain(ids).map(mark).collect()
 }
 
