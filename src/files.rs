@@ -41,6 +41,8 @@ pub fn replace(
         let usual = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         builder.permissions(usual);
     }
+    #[cfg(not(unix))]
+    let _ = readers;
     let folder = path.parent().unwrap_or(path);
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")

@@ -23,6 +23,7 @@ pub mod evaluators;
 pub mod forecast;
 pub mod journal;
 pub mod live;
+pub(crate) mod order;
 pub mod probe;
 pub mod session;
 pub mod shard;

@@ -12,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -21,14 +20,13 @@ use crate::model::price::{Client, Prices};
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
+use crate::record::order::{ArmIndex, ArmKind};
 use crate::record::shard::PlannedSource;
 use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
 };
 use crate::replay::observe::Observer;
-use crate::replay::{
-    CellName, CpuClock, Models, PreparedSession, Replay, Replayed, failed, replay_watched,
-};
+use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
 use crate::units::ContentHash;
@@ -58,6 +56,7 @@ mod queue;
 mod sample;
 mod session_store;
 mod sink;
+mod thread_clock;
 mod variant;
 
 use call_progress::CallProgress;
@@ -66,10 +65,10 @@ pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
 pub use models::{Access, RunModels};
-use order::{ArmIndex, ArmKind};
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
+use thread_clock::ThreadClock;
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -117,7 +116,7 @@ impl Plan {
         }
         match part {
             None => plan.ask_programs_twice(),
-            Some(part) => plan.is_as_planned(part)?,
+            Some(part) => plan.take_plan(part)?,
         }
         Ok(plan)
     }
@@ -524,17 +523,4 @@ enum CellError<'a> {
     NothingToFollow,
     #[error("its models were not connected")]
     NotConnected,
-}
-
-/// Processor time of the calling thread.
-struct ThreadClock;
-
-impl CpuClock for ThreadClock {
-    fn now(&self) -> Duration {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(
-            u64::try_from(time.tv_sec).unwrap_or(0),
-            u32::try_from(time.tv_nsec).unwrap_or(0),
-        )
-    }
 }

@@ -7,8 +7,10 @@ use serde_json::json;
 
 use super::parts::command;
 use super::{CliError, Exit, say, show, stop_with};
-use crate::record::journal::merge::{MergeError, Merged, MissingPart, merge};
+use crate::record::journal::merge::{MergeError, Merged, MissingPart, join_answers, merge};
 use crate::record::journal::{MANIFEST, SHARD};
+use crate::report::display::many;
+use crate::report::escape::plain;
 
 /// Arguments of `proctor merge`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +33,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut facts = Vec::new();
     let mut is_whole = true;
+    let is_sweep = runs.iter().any(|run| !run.as_os_str().is_empty());
     for run in runs {
         // Of a sweep, a part without sessions in one of its runs has no folder of it.
         let folders = args.folders.iter().map(|folder| inside(folder, &run));
@@ -65,6 +68,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "other_answers": merged.other_answers,
             "missing": missing.collect::<Vec<_>>(),
         }));
+    }
+    if is_sweep {
+        // The runs of a sweep have one cassette, in the sweep's folder.
+        let folders = args.folders.iter().chain([&args.out]);
+        let folders: Vec<_> = folders.map(|it| (it.as_path(), None)).collect();
+        join_answers(&folders, &args.out).map_err(explained)?;
     }
     if args.json {
         show(true, "proctor-merge", json!({ "runs": facts }), "")?;
@@ -108,7 +117,7 @@ fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What was joined and what is missing, in words.
+/// The cells that were joined, and those that are missing, in words.
 fn words(
     merged: &Merged,
     folders: usize,
@@ -124,15 +133,15 @@ fn words(
     let mut lines = Vec::new();
     if *other_answers > 0 {
         lines.push(format!(
-            "note: {other_answers} requests were answered otherwise in another part: those answers are in \
-             `cassette-K-of-N.jsonl` beside the run's"
+            "note: {} had another answer in another part: it is kept in `cassette-K-of-N.jsonl` beside the run's answers",
+            many(*other_answers, "request", "requests")
         ));
     }
     for (part, cells) in &merged.missing {
         lines.push(match part {
             None => format!(
-                "{cells} cells are missing, and no part is known that has them: the command of the run with \
-                 `--out {out}` makes them"
+                "{} missing, of no known part: the command of the run with `--out {out}` makes them",
+                many(*cells, "cell", "cells")
             ),
             Some(part) => {
                 let MissingPart {
@@ -147,17 +156,22 @@ fn words(
                     (None, None) => "is missing".to_owned(),
                 };
                 let command = typed(part);
-                format!("part {one} {state}: {cells} cells; `{command}` makes them")
+                let cells = many(*cells, "cell", "cells");
+                format!("part {one} {state}: {cells} missing; `{command}` makes them")
             }
         });
     }
     let state = if merged.missing.is_empty() {
-        format!("run `{out}` is complete: {cells} cells of {folders} folders")
+        let folders = many(folders, "folder", "folders");
+        format!(
+            "run `{out}` is complete: {} from {folders}",
+            many(*cells, "cell", "cells")
+        )
     } else {
         format!("run `{out}` is not complete: {cells} of {planned} cells")
     };
     lines.push(state);
-    lines
+    lines.iter().map(|line| plain(line)).collect()
 }
 
 /// The error with the command that mends it.
@@ -169,6 +183,9 @@ fn explained(error: MergeError) -> anyhow::Error {
     };
     let hint = match &error {
         MergeError::OntoItself(_) => "name another folder with `--out`".to_owned(),
+        MergeError::OntoPart(..) => {
+            "name another folder with `--out`, and this one among the parts".to_owned()
+        }
         MergeError::TwoRuns { .. } => {
             "merge the parts of one scenario with one set of options, made by one version"
                 .to_owned()

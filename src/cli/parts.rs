@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::graded_run::GradedOptions;
+use super::models::Consent;
 use super::{Exit, environment, find_sessions, stop_with};
 use crate::record::journal::{Journal, JournalError, read_manifest, read_sources};
 use crate::record::shard::{Partition, Shard};
 use crate::report::escape::{plain, shell};
 use crate::runner::Plan;
 use crate::scenario::Scenario;
-use crate::units::{Tokens, Usd};
 
 /// Which part of the sessions is run.
 #[derive(Debug, Default, clap::Args)]
@@ -50,19 +50,12 @@ impl PartOptions {
         }
     }
 
-    /// Divides limits that hold for the whole run.
-    pub(super) fn divide(&self, scenario: &mut Scenario) {
-        let Some(part) = self.partition else {
-            return;
-        };
-        let of = u64::from(part.of);
-        let (budget, pace) = (&mut scenario.models.budget, &mut scenario.models.pace);
-        budget.money = budget.money.map(|money| Usd(money.0 / of));
-        budget.tokens = budget.tokens.map(|tokens| Tokens(tokens.0 / of));
-        pace.tokens_per_minute = pace
-            .tokens_per_minute
-            .map(|tokens| Tokens((tokens.0 / of).max(1)));
-        pace.at_once = (pace.at_once / part.of as usize).max(1);
+    /// Leaves the part its share of the limits of the whole run, and of what may be spent unasked.
+    pub(super) fn limit(&self, plan: &mut Plan, consent: &mut Consent) {
+        if let Some(part) = self.partition {
+            plan.divide_limits(part);
+            consent.cost_limit *= plan.share(part);
+        }
     }
 
     /// The folder of a part is named after it.

@@ -119,7 +119,8 @@ impl AgainstBaseline {
     /// Whether a comparison, a gate or a new baseline is asked for.
     fn is_asked(&self) -> bool {
         let names = [&self.baseline, &self.baseline_lenient, &self.save_baseline];
-        self.gate || names.iter().any(|name| name.is_some())
+        let anchor = &self.gate_options.anchor;
+        self.gate || names.iter().chain([&anchor]).any(|name| name.is_some())
     }
 
     fn is_there(&self, name: &str) -> bool {
@@ -226,30 +227,27 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
-    args.part.divide(&mut scenario);
     args.output.check()?;
-    args.gate.check(&scenario.gate)?;
     if args.part.part().is_some() && args.gate.is_asked() {
         let problem = "a part of a run is not compared with a baseline";
         let hint = "`proctor merge` joins the parts, and `proctor gate` compares the run";
         return stop_with(Exit::Usage, problem, hint);
     }
+    args.gate.check(&scenario.gate)?;
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();
     let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
+    let mut consent = args.consent;
+    args.part.limit(&mut plan, &mut consent);
     args.models.connect(&mut plan, &folder)?;
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     if let (true, Some(cassette)) = (args.batch, cassette) {
         cassette.defer();
     }
     let mut journal = args.part.open(&plan, &folder)?;
-    let mut consent = args.consent;
     if args.graded.usd().is_some() {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
-    }
-    if let Some(part) = args.part.part() {
-        consent.cost_limit /= f64::from(part.of);
     }
     consent.to_run(&plan, journal.done(), args.batch)?;
     stop_cells_on_interrupt();

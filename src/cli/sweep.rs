@@ -179,6 +179,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(window_runs[0].scenario.clone())?;
     find_sessions::say_passed_over(&whole);
+    let mut consent = args.consent;
+    args.part.limit(&mut whole, &mut consent);
     args.models.connect(&mut whole, &args.folder())?;
     if window_runs.len() > 1 || args.halving {
         // The same sessions run again and again: what their cells share is made once.
@@ -189,7 +191,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         args,
         whole: &whole,
         window_runs,
-        consent: args.consent,
+        consent,
     };
     let (settings, sessions) = (points.len(), tune.len() + confirm.len());
     say(&format!(
@@ -361,7 +363,6 @@ fn scenario(table: &Table, folder: &Path, args: &Args) -> anyhow::Result<Scenari
     let mut scenario = Scenario::read(table, folder)?;
     prompts::read(&mut scenario.strategies)?;
     args.models.limit(&mut scenario);
-    args.part.divide(&mut scenario);
     Ok(scenario)
 }
 
@@ -557,6 +558,8 @@ impl SweepRun<'_> {
         let done = journal.done().len();
         let progress = ProgressDisplay::new(cells, done, plan.sessions());
         let outcome = runner::run(plan, journal, &workers, &progress)?;
+        let part = &self.args.part;
+        part.note_stop(journal, outcome.budget.as_deref())?;
         progress.finish();
         if outcome.missed || outcome.outstanding > 0 {
             models::close(plan.models(), outcome.missed)?;

@@ -77,12 +77,24 @@ impl Journal {
     pub fn open(folder: &Path, manifest: &Manifest) -> Result<Self, JournalError> {
         fs::create_dir_all(folder).map_err(unwritable(folder))?;
         refuse_another_run(folder, manifest)?;
-        let lock = lock(folder)?;
-        Self::open_locked(folder, manifest, lock)
-    }
-
-    fn open_locked(folder: &Path, manifest: &Manifest, lock: File) -> Result<Self, JournalError> {
-        for name in [MANIFEST, CELLS] {
+        let (lock, is_locked) = lock(folder)?;
+        // On a shared folder a lock may do nothing, or not be known.
+        let names = [SHARD, lease::LEASE];
+        let is_shared = names.iter().any(|name| folder.join(name).exists());
+        let lease = (is_shared || !is_locked).then(|| Lease::take(folder));
+        let lease = lease.transpose()?;
+        for name in [
+            MANIFEST,
+            CELLS,
+            TIMINGS,
+            CALL_TIMES,
+            VERDICTS,
+            CALIBRATIONS,
+            SOURCES,
+            SHARD,
+            lease::LEASE,
+            merge::CASSETTE,
+        ] {
             files::remove_unfinished(&folder.join(name));
         }
         // Between the first look and the lock another process may have begun a run here.
@@ -105,33 +117,40 @@ impl Journal {
             cells,
             done: order.iter().cloned().collect(),
             order,
-            lease: None,
+            lease,
             _lock: lock,
         })
     }
 
-    /// Opens the folder of one part of a run, with a lease beside its lock: on a shared folder locks may do nothing.
-    /// A folder that holds another part is refused.
+    /// Opens the folder of one part of a run, with a lease beside its lock. A folder that holds another part, or
+    /// several, is refused.
     pub fn open_shard(
         folder: &Path,
         manifest: &Manifest,
         shard: &Shard,
     ) -> Result<Self, JournalError> {
-        if let Some(held) = read_shard(folder)?.filter(|held| held.part != shard.part) {
+        let held = read_shard(folder)?;
+        if let Some(held) = held.filter(|held| held.part != shard.part || held.is_merged) {
             return Err(JournalError::AnotherShard {
                 folder: folder.to_owned(),
                 holds: held.part,
                 wanted: shard.part,
             });
         }
-        fs::create_dir_all(folder).map_err(unwritable(folder))?;
-        refuse_another_run(folder, manifest)?;
-        let lock = lock(folder)?;
-        let lease = Lease::take(folder)?;
-        let mut journal = Self::open_locked(folder, manifest, lock)?;
-        journal.lease = Some(lease);
+        let mut journal = Self::open(folder, manifest)?;
+        if journal.lease.is_none() {
+            journal.lease = Some(Lease::take(folder)?);
+        }
         journal.keep_shard(shard)?;
         Ok(journal)
+    }
+
+    /// Refuses to write what another process may be writing.
+    fn is_ours(&self) -> Result<(), JournalError> {
+        if self.lease.as_ref().is_some_and(Lease::is_lost) {
+            return Err(JournalError::Locked(self.folder.clone()));
+        }
+        Ok(())
     }
 
     /// Writes which source of the run has which sessions.
@@ -172,9 +191,7 @@ impl Journal {
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
         let key = record.key();
         let path = self.folder.join(CELLS);
-        if self.lease.as_ref().is_some_and(Lease::is_lost) {
-            return Err(JournalError::Locked(self.folder.clone()));
-        }
+        self.is_ours()?;
         if !files::is_at(&self.cells, &path).map_err(unwritable(&path))? {
             return Err(JournalError::Gone(self.folder.clone()));
         }
@@ -193,6 +210,7 @@ impl Journal {
         if self.order.is_sorted_by_key(rank) {
             return Ok(());
         }
+        self.is_ours()?;
         let path = self.folder.join(CELLS);
         let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
         let mut lines: Vec<(&CellKey, &str)> =
@@ -210,6 +228,7 @@ impl Journal {
     /// Writes one line of measured times, in a file of their own. They are the only bytes that may differ
     /// between runs.
     pub fn time<T: Serialize>(&mut self, file: &str, time: &T) -> Result<(), JournalError> {
+        self.is_ours()?;
         let path = self.folder.join(file);
         let line = lines::of(std::slice::from_ref(time), file)?;
         let written = files::lines::add(&mut lines::open(&path)?, &line);
@@ -266,16 +285,26 @@ pub fn timings(folder: &Path) -> Result<Vec<Timing>, JournalError> {
     lines::read(&folder.join(TIMINGS))
 }
 
-/// Locks a folder against other processes, where locks do anything.
-fn lock(folder: &Path) -> Result<File, JournalError> {
+/// Locks a folder against other processes, and says whether its file system knows locks.
+fn lock(folder: &Path) -> Result<(File, bool), JournalError> {
     let path = folder.join(LOCK);
     let opened = files::open_own(&path, OpenOptions::new().truncate(false).write(true));
     let lock = opened.map_err(unwritable(&path))?;
     match lock.try_lock() {
-        Ok(()) => Ok(lock),
+        Ok(()) => Ok((lock, true)),
+        Err(fs::TryLockError::Error(error)) if has_no_locks(&error) => Ok((lock, false)),
         Err(fs::TryLockError::WouldBlock) => Err(JournalError::Locked(folder.to_owned())),
         Err(fs::TryLockError::Error(source)) => Err(unwritable(&path)(source)),
     }
+}
+
+/// Whether locking failed because a file system knows no locks: Lustre and some NFS mounts say so.
+fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error());
+    #[cfg(not(unix))]
+    let is_unknown = false;
+    is_unknown || error.kind() == io::ErrorKind::Unsupported
 }
 
 /// Which part of a run a folder holds; `None` for one that is no part.
@@ -284,7 +313,16 @@ pub fn read_shard(folder: &Path) -> Result<Option<Shard>, JournalError> {
     if !path.exists() {
         return Ok(None);
     }
-    document(&path, (shard::FORMAT, shard::VERSION)).map(Some)
+    let shard: Shard = document(&path, (shard::FORMAT, shard::VERSION))?;
+    let Partition {
+        by,
+        shard: number,
+        of,
+    } = shard.part;
+    match Partition::new(by, number, of) {
+        Ok(_) => Ok(Some(shard)),
+        Err(why) => Err(JournalError::NoPart(path, why)),
+    }
 }
 
 /// Which source of a planned run has which sessions; nothing where no plan was kept.

@@ -21,6 +21,9 @@ pub const FORMAT: &str = "proctor-shard";
 /// Version of the file.
 pub const VERSION: u32 = 1;
 
+/// More shards than any cluster has tasks.
+pub const MOST_SHARDS: u32 = 100_000;
+
 /// How the sessions of a run are divided.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
@@ -84,15 +87,6 @@ pub fn work(manifest: &Manifest, session: usize) -> u64 {
     entry.calls as u64 * 2_500 + entry.items as u64 * question + entry.tokens.0 / 4
 }
 
-impl Manifest {
-    /// How many cells the run has of a session, by its place: the reference, where probes are asked the floor, and
-    /// each repeat of each strategy.
-    pub fn cells_of(&self, session: usize) -> usize {
-        let floor = usize::from(self.sessions[session].items > 0);
-        1 + floor + self.strategies.len() * self.repeats as usize
-    }
-}
-
 /// One part of a run, written `cost:3/16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -116,7 +110,7 @@ impl FromStr for Partition {
 
     fn from_str(typed: &str) -> Result<Self, String> {
         let wrong =
-            || format!("`{typed}` is no part of a run: write `cost:3/16`, `hash:3/16` or `auto`");
+            || format!("`{typed}` does not name a part: write `cost:3/16`, `hash:3/16` or `auto`");
         let (by, part) = typed.split_once(':').ok_or_else(wrong)?;
         let known = [Division::Hash, Division::Cost].into_iter();
         let by = { known }.find(|it| it.name() == by).ok_or_else(wrong)?;
@@ -133,6 +127,8 @@ struct Engine {
     task: &'static str,
     /// The number of the first task: a variable, else the number itself.
     first: (&'static str, u32),
+    /// The variable with the number of the last task, if there is one.
+    last: &'static str,
     /// The variable with the number of tasks.
     tasks: &'static str,
     hint: &'static str,
@@ -143,6 +139,7 @@ const ENGINES: [Engine; 3] = [
         name: "Slurm",
         task: "SLURM_ARRAY_TASK_ID",
         first: ("SLURM_ARRAY_TASK_MIN", 0),
+        last: "SLURM_ARRAY_TASK_MAX",
         tasks: "SLURM_ARRAY_TASK_COUNT",
         hint: "`sbatch --array=1-16` sets it",
     },
@@ -150,6 +147,7 @@ const ENGINES: [Engine; 3] = [
         name: "Kubernetes",
         task: "JOB_COMPLETION_INDEX",
         first: ("", 0),
+        last: "",
         tasks: "PROCTOR_SHARDS",
         hint: "Kubernetes does not say how many completions a job has: set it in the container's `env`",
     },
@@ -157,14 +155,18 @@ const ENGINES: [Engine; 3] = [
         name: "GitLab",
         task: "CI_NODE_INDEX",
         first: ("", 1),
+        last: "",
         tasks: "CI_NODE_TOTAL",
         hint: "`parallel: 16` sets it",
     },
 ];
 
 impl Partition {
-    /// A part, if there is such a one.
+    /// The part with this number; an error in words where there is none.
     pub fn new(by: Division, shard: u32, of: u32) -> Result<Self, String> {
+        if of > MOST_SHARDS {
+            return Err(format!("{of} shards are too many: at most {MOST_SHARDS}"));
+        }
         if shard == 0 || shard > of {
             return Err(format!(
                 "there is no shard {shard} of {of}: shards are counted from 1"
@@ -183,12 +185,17 @@ impl Partition {
                 .map(|engine| format!("`{}`", engine.task))
                 .join(", ");
             return Err(format!(
-                "no batch engine is known here, for none of {names} is set: write `cost:K/N`"
+                "this is not the task of a batch engine: none of {names} is set; write `cost:K/N`"
             ));
         };
         let number = |name: &str, text: &str| -> Result<u32, String> {
             let number = text.trim().parse();
-            number.map_err(|_| format!("`{name}` of {} is `{text}`, and no number", engine.name))
+            number.map_err(|_| {
+                format!(
+                    "`{name}` of {} is `{text}`, which is not a number",
+                    engine.name
+                )
+            })
         };
         let task = number(engine.task, &task)?;
         let tasks = variable(engine.tasks).ok_or_else(|| {
@@ -202,13 +209,22 @@ impl Partition {
         let tasks = number(engine.tasks, &tasks)?;
         let (first, default) = engine.first;
         let first = variable(first).map_or(Ok(default), |text| number(first, &text))?;
-        // One before the first is no shard, and neither is one behind the last.
+        let last = variable(engine.last).map(|text| number(engine.last, &text));
+        let last = last.transpose()?.map(|last| last.saturating_sub(first));
+        // Of a task that is submitted again alone, or of every second one, the number of all is not known.
+        if tasks == 1 || last.is_some_and(|last| last.checked_add(1) != Some(tasks)) {
+            return Err(format!(
+                "the tasks of this {} job are not those of a whole run: name the part, as in `cost:{}/16`",
+                engine.name,
+                task.saturating_add(1).saturating_sub(first.min(1)).max(1)
+            ));
+        }
         let shard = task.checked_sub(first).map_or(0, |at| at.saturating_add(1));
         Self::new(Division::Cost, shard, tasks)
     }
 
     /// Whether sessions are divided in the same way in both.
-    pub fn is_beside(self, other: Self) -> bool {
+    pub fn divides_like(self, other: Self) -> bool {
         (self.by, self.of) == (other.by, other.of)
     }
 }

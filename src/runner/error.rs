@@ -20,7 +20,7 @@ pub enum PlanError {
     NoSession,
     /// There are other files or recipes of sessions than a plan of the run names.
     #[error(
-        "the plan is of {planned} files and generated sessions, and other ones are here: {here}"
+        "the plan is of {planned} files and generated sessions, and here are {here}, or others"
     )]
     OtherSources {
         /// Sources of the plan.

@@ -2,8 +2,9 @@
 
 use super::session_store::PlannedPart;
 use super::{Manifest, Plan, PlanError};
-use crate::record::shard::{Partition, PlannedSource};
+use crate::record::shard::{Partition, PlannedSource, work};
 use crate::scenario::Scenario;
+use crate::units::{Tokens, Usd};
 
 impl Plan {
     /// Reads and counts the sessions of one part of a run, whose manifest and sources were written before.
@@ -21,8 +22,8 @@ impl Plan {
         &self.sources
     }
 
-    /// Takes what the plan knows from all sessions, once the sessions that are here are those of the plan.
-    pub(super) fn is_as_planned(&mut self, part: &PlannedPart<'_>) -> Result<(), PlanError> {
+    /// Takes the manifest of the plan, once it is known to be of the same run.
+    pub(super) fn take_plan(&mut self, part: &PlannedPart<'_>) -> Result<(), PlanError> {
         let (planned, wanted) = (&part.manifest.fingerprint, &self.manifest.fingerprint);
         if planned != wanted {
             return Err(PlanError::AnotherPlan {
@@ -39,6 +40,35 @@ impl Plan {
         let shards = part.by.shards(part.of, &self.manifest);
         let is_own = |place: usize| shards[place] == part.shard;
         self.sessions.retain(|loaded| is_own(loaded.place));
+    }
+
+    /// The share of the whole run's work that a part is.
+    pub fn share(&self, part: Partition) -> f64 {
+        let shards = part.by.shards(part.of, &self.manifest).into_iter();
+        let works = shards
+            .enumerate()
+            .map(|(at, shard)| (shard, work(&self.manifest, at)));
+        let own = works.clone().filter(|(shard, _)| *shard == part.shard);
+        let [own, all] = [
+            own.map(|(_, work)| work).sum::<u64>(),
+            works.map(|(_, work)| work).sum(),
+        ];
+        own as f64 / all.max(1) as f64
+    }
+
+    /// Divides limits that hold for the whole run: what may be spent by the work of the part, and what may go on at
+    /// once by the number of parts.
+    pub fn divide_limits(&mut self, part: Partition) {
+        let share = self.share(part);
+        let models = &mut self.scenario.models;
+        let of = u64::from(part.of);
+        // A share of nothing would stop the part before its first session.
+        let shared = |amount: u64| (Tokens(amount).fraction(share).0 + 1).min(amount);
+        let (budget, pace) = (&mut models.budget, &mut models.pace);
+        budget.money = budget.money.map(|money| Usd(shared(money.0)));
+        budget.tokens = budget.tokens.map(|tokens| Tokens(shared(tokens.0)));
+        pace.tokens_per_minute = { pace.tokens_per_minute }.map(|it| Tokens((it.0 / of).max(1)));
+        pace.at_once = (pace.at_once / part.of as usize).max(1);
     }
 
     /// How many of the manifest's sessions are run.

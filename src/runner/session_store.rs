@@ -219,7 +219,8 @@ impl<'a> PlannedPart<'a> {
         })
     }
 
-    /// Gives a session of this part what is known from all sessions. Returns false for one of another part.
+    /// Gives a session of this part its place in the manifest, and its main session. Returns false for one of another
+    /// part.
     fn place(&self, loaded: &mut LoadedSession) -> bool {
         let place = self.own.get(loaded.id());
         if let Some(place) = place {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -331,39 +333,71 @@ fn the_gitlab_example_writes_the_results_it_names() {
     );
 }
 
-#[test]
-fn the_action_gates_and_sets_its_outputs() {
+/// Runs a step of the action with these inputs, in pull request 7 and with `environment` beside what the step sets;
+/// inputs that are not given are empty.
+fn action(
+    repository: &Repository,
+    id: &str,
+    inputs: &[(&str, &str)],
+    environment: &[(&str, &str)],
+) -> (i32, String, String) {
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
-    let steps = steps(&text);
-    let [step] = steps.as_slice() else {
-        panic!("{steps:?}")
+    let step = steps(&text)
+        .into_iter()
+        .find(|step| step.keys["id"] == id)
+        .unwrap();
+    let value_of = |name: &str| match name {
+        "github.token" => "a-token".to_owned(),
+        "github.event.pull_request.number" => "7".to_owned(),
+        "github.action_repository" => "owner/proctor".to_owned(),
+        "github.action_path" => root().display().to_string(),
+        "steps.install.outputs.proctor" => "proctor".to_owned(),
+        input => {
+            let input = input.strip_prefix("inputs.").unwrap();
+            assert!(text.contains(&format!("\n  {input}:\n")), "{input}");
+            let given = inputs.iter().find(|(name, _)| *name == input);
+            given.map_or(String::new(), |(_, value)| (*value).to_owned())
+        }
     };
-    let repository = Repository::new();
-    repository.write("compaction/ours.toml", &regressing());
-    let given = [
-        ("scenario", "compaction/suite.toml"),
-        ("baseline", "main"),
-        ("baselines", "compaction/baselines"),
-        ("strategy", "compaction/ours.toml"),
-        ("fail-on", ""),
-        ("comment", "c.md"),
-        ("junit", "c.junit.xml"),
-        ("proctor", "proctor"),
-    ];
-    let environment: BTreeMap<String, String> = step
+    let mut all: BTreeMap<String, String> = step
         .environment
         .iter()
         .map(|(name, value)| {
-            let input = value
-                .trim_start_matches("${{ inputs.")
-                .trim_end_matches(" }}");
-            let (_, value) = given.iter().find(|(known, _)| *known == input).unwrap();
-            (name.clone(), (*value).to_owned())
+            let expression = value.strip_prefix("${{ ").unwrap();
+            let expression = expression.strip_suffix(" }}").unwrap();
+            let mut values = expression.split(" || ").map(value_of);
+            let value = values.find(|value| !value.is_empty()).unwrap_or_default();
+            (name.clone(), value)
         })
         .collect();
-    assert_eq!(environment.len(), given.len());
-    let (code, said, outputs) = repository.sh(&step.keys["run"], &environment);
+    let runner = [
+        ("RUNNER_TEMP", repository.0.path().to_str().unwrap()),
+        ("RUNNER_OS", "Linux"),
+        ("RUNNER_ARCH", "X64"),
+        ("GITHUB_REPOSITORY", "someone/theirs"),
+    ];
+    for (name, value) in runner.iter().chain(environment) {
+        all.insert((*name).to_owned(), (*value).to_owned());
+    }
+    repository.sh(&step.keys["run"], &all)
+}
+
+const GATE: [(&str, &str); 6] = [
+    ("scenario", "compaction/suite.toml"),
+    ("baseline", "main"),
+    ("baselines", "compaction/baselines"),
+    ("strategy", "compaction/ours.toml"),
+    ("comment", "c.md"),
+    ("junit", "c.junit.xml"),
+];
+
+#[test]
+fn the_action_gates_and_sets_its_outputs() {
+    let repository = Repository::new();
+    repository.write("compaction/ours.toml", &regressing());
+    let (code, said, outputs) = action(&repository, "gate", &GATE, &[]);
     assert_eq!(code, 100, "{said}");
+    let text = fs::read_to_string(root().join("action.yml")).unwrap();
     for name in ["verdict", "metric", "delta", "ci_low"] {
         assert!(
             text.contains(&format!("steps.gate.outputs.{name} ")),
@@ -372,4 +406,135 @@ fn the_action_gates_and_sets_its_outputs() {
         assert!(outputs.contains(&format!("{name}=")), "{outputs}");
     }
     assert!(repository.read("c.md").starts_with("# ❌"));
+}
+
+/// GitHub's program with the comments of a pull request in a folder: its `--jq` knows one question, the comments that
+/// begin with a marker.
+const COMMENTS: &str = r#"#!/bin/bash
+test "$GH_TOKEN" = a-token && test ! -e read-only || exit 1
+mkdir -p comments
+all=$*
+body=${all##*body=@}
+case $all in
+  *"--paginate repos/someone/theirs/issues/7/comments --jq "*)
+    grep -slF "$(grep -o '<!--.*-->' <<<"$all")" comments/* | xargs -r -n 1 basename ;;
+  *"--method POST repos/someone/theirs/issues/7/comments -F body=@"*)
+    cp "$body" "comments/$(($(ls comments | wc -l)))" ;;
+  *"--method PATCH repos/someone/theirs/issues/comments/"*)
+    id=${all##*issues/comments/}
+    id=${id%% *}
+    test -e "comments/$id" && cp "$body" "comments/$id" ;;
+  *) exit 2 ;;
+esac
+"#;
+
+#[test]
+fn the_action_posts_one_comment_for_each_gate_and_updates_it() {
+    let repository = Repository::new();
+    repository.write("bin/gh", COMMENTS);
+    let comment = |strategy: &str, text: &str| {
+        repository.write("c.md", text);
+        let inputs = [
+            ("scenario", "s.toml"),
+            ("strategy", strategy),
+            ("comment", "c.md"),
+        ];
+        let (code, said, _) = action(&repository, "comment", &inputs, &[]);
+        assert_eq!(code, 0, "{said}");
+        said
+    };
+    let posted = || {
+        let mut texts = Vec::new();
+        for number in 0.. {
+            match fs::read_to_string(repository.path(&format!("comments/{number}"))) {
+                Ok(text) => texts.push(text.split_once("-->\n").unwrap().1.to_owned()),
+                Err(_) => return texts,
+            }
+        }
+        texts
+    };
+    assert_eq!(comment("ours", "worse"), "");
+    assert_eq!(comment("theirs", "same"), "");
+    assert_eq!(comment("ours", "better"), "");
+    assert_eq!(posted(), ["better", "same"]);
+    // Nothing to post, and nobody who may post it: a notice, and no failure.
+    assert!(comment("ours", "").starts_with("::notice::there is no comment"));
+    repository.write("read-only", "");
+    assert!(comment("ours", "again").starts_with("::notice::no comment was posted"));
+    assert_eq!(posted(), ["better", "same"]);
+}
+
+/// Serves the files of a folder until the test ends; the URL.
+fn serve(folder: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let request: Vec<String> = BufReader::new(&stream)
+                .lines()
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            let path = request[0].split(' ').nth(1).unwrap();
+            let file = fs::read(folder.join(path.trim_start_matches('/')));
+            let status = if file.is_ok() { 200 } else { 404 };
+            let body = file.unwrap_or_default();
+            let head = format!(
+                "HTTP/1.1 {status} -\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(&[head.as_bytes(), &body].concat());
+        }
+    });
+    url
+}
+
+#[test]
+fn the_action_installs_the_program_of_a_release_whose_sum_is_right() {
+    let repository = Repository::new();
+    repository.write("bin/cargo", "#!/bin/sh\necho \"$@\" > cargo-arguments\n");
+    let pack = "chmod +x bin/cargo; cd server/owner/proctor/releases/download/v7.0.0
+        name=proctor-bench-7.0.0-linux-x64; chmod +x $name/proctor; tar -czf $name.tar.gz $name
+        (sha256sum $name.tar.gz || shasum -a 256 $name.tar.gz) > SHA256SUMS";
+    let release = "server/owner/proctor/releases/download/v7.0.0";
+    let program = format!("{release}/proctor-bench-7.0.0-linux-x64/proctor");
+    repository.write(&program, "#!/bin/sh\necho released\n");
+    let (code, said, _) = repository.sh(pack, &BTreeMap::new());
+    assert_eq!(code, 0, "{said}");
+    let url = serve(repository.path("server"));
+    let install = |version: &str| {
+        let _ = fs::remove_file(repository.path("outputs"));
+        let server = [("GITHUB_SERVER_URL", url.as_str())];
+        action(&repository, "install", &[("version", version)], &server)
+    };
+    let (code, said, outputs) = install("v7.0.0");
+    assert_eq!((code, said.as_str()), (0, ""));
+    let program = outputs.trim().strip_prefix("proctor=").unwrap();
+    let output = Command::new(program).output().unwrap();
+    assert_eq!(output.stdout, b"released\n");
+    // Without a release, the version is built: that of the action from its own source.
+    let (code, said, outputs) = install("");
+    assert_eq!(code, 0, "{said}");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(said.contains(&format!("/releases/download/v{version}:")));
+    assert!(outputs.trim().ends_with("/bin/proctor"), "{outputs}");
+    let arguments = repository.read("cargo-arguments");
+    assert!(
+        arguments
+            .trim()
+            .ends_with(&format!("--path {}", root().display())),
+        "{arguments}"
+    );
+    assert_eq!(install("7.0.1").0, 0);
+    let arguments = repository.read("cargo-arguments");
+    assert!(
+        arguments.trim().ends_with(" proctor-bench@7.0.1"),
+        "{arguments}"
+    );
+    // Another file than the one that was released is no reason to build: somebody put it there.
+    repository.write(&format!("{release}/SHA256SUMS"), "00  proctor\n");
+    let (code, said, outputs) = install("7.0.0");
+    assert_eq!((code, outputs.as_str()), (1, ""));
+    assert!(said.starts_with("::error::"), "{said}");
 }

@@ -85,7 +85,7 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
             .collect();
         for round in 0..4 {
             let mut left = parts.clone();
-            // Some folders more than once, and a part that nobody finished: its first cells.
+            // Some folders more than once, and a part that was killed: some of its cells, as they were finished.
             left.push(parts[below(parts.len())].clone());
             let torn = root
                 .path()
@@ -93,9 +93,12 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
             let from = &parts[below(parts.len())];
             copy(from, &torn);
             let cells = fs::read_to_string(torn.join("cells.jsonl")).unwrap();
-            let lines = cells.split_inclusive('\n').count();
-            let first: String = cells.split_inclusive('\n').take(below(lines + 1)).collect();
-            fs::write(torn.join("cells.jsonl"), first).unwrap();
+            let mut lines: Vec<&str> = cells.split_inclusive('\n').collect();
+            for at in (1..lines.len()).rev() {
+                lines.swap(at, below(at + 1));
+            }
+            lines.truncate(below(lines.len() + 1));
+            fs::write(torn.join("cells.jsonl"), lines.concat()).unwrap();
             left.push(torn);
             for step in 0.. {
                 if left.len() == 1 {
@@ -190,7 +193,11 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
         &["run", "small.toml", "--seed", "9", "--out", "other"],
         0,
     );
-    check(3, &[one, "other"], &["`other` of run", "one scenario"]);
+    check(
+        3,
+        &[one, "other"],
+        &["`other` is part of run", "one scenario"],
+    );
 
     // Killed in the middle of a line, of a cell, and where a budget stopped it.
     let cells = path.join(two).join("cells.jsonl");
@@ -204,7 +211,11 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
         .unwrap()
         + 1;
     fs::write(&cells, &whole[..end]).unwrap();
-    check(5, &[one, two], &["part cost:2/3 is not complete: 1 cells"]);
+    check(
+        5,
+        &[one, two],
+        &["part cost:2/3 is not complete: 1 cell missing"],
+    );
     let mut shard = read_shard(&path.join(two)).unwrap().unwrap();
     shard.stopped = Some("$1.00 are spent".to_owned());
     let manifest = read_manifest(&path.join(two)).unwrap();
@@ -260,7 +271,7 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     // A merge onto a part, and onto another run.
     let said = done(path, &["merge", one, two, "--out", one], 3);
     assert!(
-        said.contains("is to be written, and is one of the parts"),
+        said.contains("is both a part and the folder to write to"),
         "{said}"
     );
     let said = done(path, &["merge", one, two, "--out", "other"], 3);
@@ -351,7 +362,11 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
         ),
         (&["--partition", "cost:0/2"], 2, "shards are counted from 1"),
         (&["--partition", "2/2"], 2, "write `cost:3/16`"),
-        (&["--partition", "auto"], 2, "no batch engine is known here"),
+        (
+            &["--partition", "auto"],
+            2,
+            "this is not the task of a batch engine",
+        ),
         (
             &["--partition", "cost:2/2", "--out", "cost-1-2"],
             3,
@@ -417,7 +432,7 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
     ];
     let said = done(folder.path(), &line, 3);
     assert!(
-        said.contains("the plan is of 7 files and generated sessions, and other ones are here: 6"),
+        said.contains("the plan is of 7 files and generated sessions, and here are 6"),
         "{said}"
     );
 }
@@ -445,6 +460,19 @@ fn the_task_of_a_batch_engine_is_a_part() {
         (&[(id, "1"), (count, "16"), (min, "1")][..], Ok("cost:1/16")),
         (&[(id, "15"), (count, "16"), (min, "0")], Ok("cost:16/16")),
         (&[(id, "15"), (count, "16")], Ok("cost:16/16")),
+        (
+            &[(id, "7"), (count, "1"), (min, "7")],
+            Err("as in `cost:7/16`"),
+        ),
+        (
+            &[
+                (id, "5"),
+                (count, "3"),
+                (min, "1"),
+                ("SLURM_ARRAY_TASK_MAX", "9"),
+            ],
+            Err("not those of a whole run"),
+        ),
         (&[kubernetes, ("PROCTOR_SHARDS", "4")], Ok("cost:1/4")),
         (
             &[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")],
@@ -456,7 +484,10 @@ fn the_task_of_a_batch_engine_is_a_part() {
             &[(id, "17"), (count, "16"), (min, "1")],
             Err("there is no shard 17 of 16"),
         ),
-        (&[(id, "x"), (count, "16")], Err("is `x`, and no number")),
+        (
+            &[(id, "x"), (count, "16")],
+            Err("is `x`, which is not a number"),
+        ),
         (
             &[(id, "4294967295"), (count, "16")],
             Err("there is no shard"),

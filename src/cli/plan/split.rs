@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::cli::{Exit, say, show, stop_with};
 use crate::record::journal::Journal;
-use crate::record::shard::{Division, Partition, work};
+use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
 use crate::runner::Plan;
 
 /// How a run is divided.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct SplitOptions {
-    /// Divide the sessions among this many shards, and print what each has, in place of the costs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Divide the sessions among this many shards, and print the share of each, in place of the costs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
     shards: Option<u32>,
     /// How sessions are divided: by their work, or by a hash of their ids
     #[arg(long, value_name = "cost|hash", value_parser = division, default_value = "cost", requires = "shards")]
@@ -30,7 +30,7 @@ fn division(typed: &str) -> Result<Division, String> {
     found.ok_or_else(|| "it must be `cost` or `hash`".to_owned())
 }
 
-/// What one shard has.
+/// The share of one shard.
 #[derive(Debug, Default, Clone)]
 struct Share {
     sessions: usize,
@@ -98,7 +98,7 @@ impl SplitOptions {
         show(is_json, "proctor-plan-shards", facts, text)?;
         if let Some(folder) = folder {
             say(&format!(
-                "the plan is kept in `{folder}`: `proctor run --partition {} --plan {folder}` takes it",
+                "the plan is kept in `{folder}`: `--plan` names it, beside `--partition {}` and the words of this scenario",
                 part(1)
             ));
         }

@@ -48,6 +48,9 @@ pub enum JournalError {
         /// The part that was to be run.
         wanted: Partition,
     },
+    /// The part that a folder says it is cannot be one.
+    #[error("`{}`: {}", .0.display(), .1)]
+    NoPart(PathBuf, String),
     /// The folder holds no run at all.
     #[error("`{}` is not a file of a run", .0.display())]
     NoRun(PathBuf),

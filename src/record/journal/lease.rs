@@ -4,6 +4,7 @@
 //! no clock is compared: a lease that does not change for ten seconds is of a process that has ended.
 
 use std::fs::{self, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::{JournalError, unwritable, write_private};
 use crate::files;
 
 /// Name of the lease in its folder.
-const LEASE: &str = "lease";
+pub(super) const LEASE: &str = "lease";
 
 const RENEWED: Duration = Duration::from_secs(2);
 
@@ -49,7 +50,7 @@ impl Lease {
                     return Err(JournalError::Locked(folder.to_owned()));
                 }
                 write(&path, &owner, 0)?;
-                // Another process may have seen the same.
+                // Another process may have seen the same: the last one that wrote has it.
                 thread::sleep(RENEWED / 4);
                 if !is_of(&path, &owner) {
                     return Err(JournalError::Locked(folder.to_owned()));
@@ -136,9 +137,10 @@ fn is_of(path: &Path, owner: &str) -> bool {
     text.lines().next() == Some(owner)
 }
 
-/// This process, by a name that no other machine or container has.
+/// This process, by a name that no other has: not every system says which machine it is.
 fn owner() -> String {
-    format!("{} {}", machine(), std::process::id())
+    let drawn = RandomState::new().build_hasher().finish();
+    format!("{} {drawn:x} {}", machine(), std::process::id())
 }
 
 /// The machine and its space of process ids, where that can be known.
@@ -153,6 +155,7 @@ fn is_dead(owner: &str) -> bool {
     let Some((machine, process)) = owner.rsplit_once(' ') else {
         return false;
     };
+    let machine = machine.rsplit_once(' ').map_or("", |(machine, _)| machine);
     let is_here = machine == self::machine() && machine.len() > 1;
     is_here && !Path::new("/proc").join(process).exists()
 }
@@ -166,7 +169,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LEASE);
         // A process that is not there, on this machine.
-        fs::write(&path, text(&format!("{} 4194999", machine()), 7)).unwrap();
+        fs::write(&path, text(&format!("{} ff 4194999", machine()), 7)).unwrap();
         let lease = Lease::take(folder.path()).unwrap();
         let second = Lease::take(folder.path()).unwrap_err();
         assert!(matches!(second, JournalError::Locked(_)));

@@ -1,7 +1,8 @@
 //! The parts of a run joined to one run.
 //!
 //! Merging is a union of cells: in any order, in steps or twice, the same parts make the same bytes. Lines are
-//! copied as they are, session by session, so that memory holds an index of the cells and one session of lines.
+//! copied as they are, session by session, so that memory holds an index of the cells, one session of lines, and the
+//! recorded answers, if there are any.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -14,7 +15,6 @@ use super::{
     CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS, lease, lines,
     no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
-use crate::files::checked::Damage;
 use crate::files::lines::{CheckedLines, LineError};
 use crate::model::cassette::{self, CassetteError, Entry};
 use crate::record::shard::{Partition, Shard};
@@ -22,7 +22,7 @@ use crate::record::{CellKey, Manifest};
 use crate::units::ContentHash;
 
 /// Name of the file of recorded answers in a run folder.
-const CASSETTE: &str = "cassette.jsonl";
+pub(super) const CASSETTE: &str = "cassette.jsonl";
 
 /// Name of the file of those answers that are not the run's, of parts that are not known any more.
 const OTHERS_MERGED: &str = "cassette-merged.jsonl";
@@ -65,8 +65,11 @@ pub enum MergeError {
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     /// The run would be written into one of its parts.
-    #[error("`{}` is to be written, and is one of the parts", .0.display())]
+    #[error("`{}` is both a part and the folder to write to", .0.display())]
     OntoItself(PathBuf),
+    /// The run would be written into a part that is not among those that are joined.
+    #[error("`{}` is part {} of a run, and the whole run would be written there", .0.display(), .1)]
+    OntoPart(PathBuf, Partition),
     /// Two folders are of two runs.
     #[error("`{}` is part of run {}, and `{}` of run {}", one.0.display(), one.1, other.0.display(), other.1)]
     TwoRuns {
@@ -161,16 +164,20 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
             inputs.push(Input::open(folder)?);
         }
     }
-    let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).collect();
+    let named = inputs.iter().map(|input| &*input.folder).chain([out]);
+    let named: Vec<&Path> = named.collect();
     if let Some(folder) = lease::held(&named).first() {
         return Err(MergeError::Running((*folder).to_owned()));
     }
+    if let Some(shard) = read_shard(out)?.filter(|shard| !shard.is_merged) {
+        return Err(MergeError::OntoPart(out.to_owned(), shard.part));
+    }
+    // The union does not depend on the order in which the parts are named.
+    inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
     let Some(manifest) = one_run(&inputs)? else {
         return Ok(Merged::default());
     };
     one_division(&inputs)?;
-    // The union does not depend on the order in which the parts are named.
-    inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
     // What can be refused is refused before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
@@ -188,9 +195,13 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
         manifest: &manifest,
         inputs: &inputs,
     };
-    joining.write_cells(&lines, &out.join(CELLS))?;
+    // The cells come last: what is beside them belongs to them.
     join_lines(&inputs, out)?;
-    let other_answers = join_answers(&inputs, out)?;
+    let folders: Vec<(&Path, Option<&Shard>)> = { inputs.iter() }
+        .map(|input| (&*input.folder, input.shard.as_ref()))
+        .collect();
+    let other_answers = join_answers(&folders, out)?;
+    joining.write_cells(&lines, &out.join(CELLS))?;
     let present = joining.present;
     let planned = |at: usize| manifest.cells_of(at);
     let missing = (0..present.len()).map(|at| (at, planned(at).saturating_sub(present[at])));
@@ -248,7 +259,7 @@ fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
     let Some(one) = parts.next() else {
         return Ok(None);
     };
-    match parts.find(|(_, part)| !part.is_beside(one.1)) {
+    match parts.find(|(_, part)| !part.divides_like(one.1)) {
         Some(other) => Err(MergeError::TwoDivisions { one, other }),
         None => Ok(Some(one.1)),
     }
@@ -299,6 +310,10 @@ fn parts_of(
 fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>, MergeError> {
     let ids = manifest.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
+    let repeats = 0..manifest.repeats;
+    let strategies = manifest.strategies.iter().map(|it| &*it.name);
+    let arms = strategies.flat_map(|name| repeats.clone().map(move |repeat| (name, repeat)));
+    let arms: BTreeSet<(&str, u32)> = arms.chain([("full", 0), ("empty", 0)]).collect();
     let mut found = Vec::new();
     for (input, number) in inputs.iter().zip(0..).skip(from) {
         let path = input.folder.join(CELLS);
@@ -307,7 +322,9 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
         };
         let mut begin = 0;
         while let Some(key) = lines.read::<CellKey>().map_err(refused(&path))? {
-            let Some(session) = places.get(&*key.session) else {
+            let known = places.get(&*key.session);
+            let arm = (key.strategy.as_str(), key.repeat);
+            let Some(session) = known.filter(|_| arms.contains(&arm)) else {
                 return Err(MergeError::StrayCell {
                     cell: key,
                     folder: input.folder.clone(),
@@ -340,13 +357,9 @@ struct Joining<'a> {
 impl Joining<'_> {
     /// Writes the cells of all sessions, each cell once.
     fn write_cells(&mut self, lines: &[Line], out: &Path) -> Result<(), MergeError> {
-        let mut files = Vec::new();
-        for input in self.inputs {
-            files.push(File::open(input.folder.join(CELLS)).ok());
-        }
         copied(out, &mut |write| {
             for own in lines.chunk_by(|one, next| one.session == next.session) {
-                for line in self.session(own, &mut files)? {
+                for line in self.session(own)? {
                     write(&line)?;
                 }
             }
@@ -354,47 +367,39 @@ impl Joining<'_> {
         })
     }
 
-    /// The lines of one session, each cell once. Their order is that of a part that has all of them; where none has,
-    /// that of their names.
-    fn session(
-        &mut self,
-        lines: &[Line],
-        files: &mut [Option<File>],
-    ) -> Result<Vec<Vec<u8>>, MergeError> {
+    /// The lines of one session in the order of the run, each cell once.
+    fn session(&mut self, lines: &[Line]) -> Result<Vec<Vec<u8>>, MergeError> {
         let session = lines[0].session as usize;
         let mut cells: BTreeMap<(String, u32), (usize, Vec<u8>)> = BTreeMap::new();
-        let mut order: BTreeMap<usize, Vec<(String, u32)>> = BTreeMap::new();
-        for line in lines {
-            let input = line.input as usize;
+        for own in lines.chunk_by(|one, next| one.input == next.input) {
+            let input = own[0].input as usize;
             let folder = &self.inputs[input].folder;
-            let mut bytes = vec![0; usize::try_from(line.length).unwrap_or_default()];
-            if let Some(file) = &mut files[input] {
+            let path = folder.join(CELLS);
+            let mut file = File::open(&path).map_err(unreadable(&path))?;
+            for line in own {
+                let mut bytes = vec![0; usize::try_from(line.length).unwrap_or_default()];
                 let read = { file.seek(SeekFrom::Start(line.begin)) }
                     .and_then(|_| file.read_exact(&mut bytes));
-                read.map_err(unreadable(&folder.join(CELLS)))?;
-            }
-            let key: CellKey = serde_json::from_slice(&bytes).map_err(|error| {
-                JournalError::BadLine(folder.join(CELLS), 0, Damage::Json(error))
-            })?;
-            let name = (key.strategy.clone(), key.repeat);
-            order.entry(input).or_default().push(name.clone());
-            match cells.get(&name) {
-                Some((other, known)) if *known != bytes => {
-                    return Err(MergeError::TwoCells {
-                        cell: key,
-                        folders: [self.inputs[*other].folder.clone(), folder.clone()],
-                    });
+                read.map_err(unreadable(&path))?;
+                let key: CellKey = serde_json::from_slice(&bytes)
+                    .map_err(|error| JournalError::Damaged(path.clone(), error.into()))?;
+                let name = (key.strategy.clone(), key.repeat);
+                match cells.get(&name) {
+                    Some((other, known)) if *known != bytes => {
+                        return Err(MergeError::TwoCells {
+                            cell: key,
+                            folders: [self.inputs[*other].folder.clone(), folder.clone()],
+                        });
+                    }
+                    Some(_) => {}
+                    None => _ = cells.insert(name, (input, bytes)),
                 }
-                Some(_) => {}
-                None => _ = cells.insert(name, (input, bytes)),
             }
         }
         self.present[session] = cells.len();
-        let whole = order.into_values().find(|names| names.len() == cells.len());
-        let is_whole = cells.len() == self.manifest.cells_of(session);
-        let order = whole.filter(|_| is_whole);
-        let order = order.unwrap_or_else(|| cells.keys().cloned().collect());
-        let in_order = order.into_iter().filter_map(|name| cells.remove(&name));
+        let order = self.manifest.arms(session).into_iter();
+        let names = order.map(|arm| (self.manifest.name_of(arm).to_owned(), arm.repeat));
+        let in_order = names.filter_map(|name| cells.remove(&name));
         Ok(in_order.map(|(_, bytes)| bytes).collect())
     }
 }
@@ -406,7 +411,7 @@ fn refused(path: &Path) -> impl Fn(LineError) -> JournalError {
     }
 }
 
-/// Joins the files of lines beside the cells: each line once, in the order of the parts.
+/// Joins the files of lines beside the cells, in the order of the parts.
 fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
         let paths = inputs.iter().map(|input| input.folder.join(name));
@@ -414,15 +419,23 @@ fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
         if paths.is_empty() {
             continue;
         }
-        let mut seen = BTreeSet::new();
+        // A folder may say the same more than once and mean it: each line is there as often as in the folder that has
+        // it most often.
+        let mut written: BTreeMap<ContentHash, usize> = BTreeMap::new();
         copied(&out.join(name), &mut |write| {
             for path in &paths {
+                let mut own: BTreeMap<ContentHash, usize> = BTreeMap::new();
                 let Some(mut lines) = CheckedLines::open(path).map_err(unreadable(path))? else {
                     continue;
                 };
                 while let Some(line) = lines.read::<Value>().map_err(refused(path))? {
                     let line = lines::of(&[line], name)?;
-                    if seen.insert(ContentHash::of(&line)) {
+                    let hash = ContentHash::of(&line);
+                    let times = own.entry(hash).or_default();
+                    *times += 1;
+                    let all = written.entry(hash).or_default();
+                    if *times > *all {
+                        *all += 1;
                         write(&line)?;
                     }
                 }
@@ -459,12 +472,12 @@ type PieceWriter<'a> =
 /// Joins the recorded answers. Of several to one request the first in the order of their text is the run's; the
 /// other ones are kept beside it, in a file that is named after the part whose cells they are of. Returns how many
 /// these are.
-fn join_answers(inputs: &[Input], out: &Path) -> Result<usize, MergeError> {
+pub fn join_answers(folders: &[(&Path, Option<&Shard>)], out: &Path) -> Result<usize, MergeError> {
     let mut all: BTreeMap<String, BTreeMap<String, (Entry, String)>> = BTreeMap::new();
-    for input in inputs {
-        for path in cassettes(&input.folder)? {
+    for (folder, shard) in folders {
+        for path in cassettes(folder)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let name = match &input.shard {
+            let name = match shard {
                 Some(shard) if !shard.is_merged => other_answers(shard.part),
                 _ if name == CASSETTE => OTHERS_MERGED.to_owned(),
                 _ => name.into_owned(),

@@ -360,6 +360,7 @@ impl Folder {
     fn new(parent: &std::path::Path) -> std::io::Result<Self> {
         for number in 0_u64.. {
             let path = parent.join(format!("proctor-{}-{number}", std::process::id()));
+            #[cfg_attr(not(unix), expect(unused_mut, reason = "only the mode is set"))]
             let mut builder = std::fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
