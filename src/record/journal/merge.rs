@@ -113,7 +113,10 @@ pub enum MergeError {
 /// A folder that is joined.
 struct Input {
     folder: PathBuf,
-    manifest: Manifest,
+    /// Of its run.
+    fingerprint: String,
+    /// Whether each strategy of its manifest is random; the manifest itself is read once for all folders.
+    random: Vec<bool>,
     shard: Option<Shard>,
     /// Held until all is written.
     _lock: Option<File>,
@@ -138,8 +141,14 @@ impl Input {
         {
             return Err(MergeError::Running(folder.to_owned()));
         }
+        Self::locked(folder, &manifest, lock)
+    }
+
+    fn locked(folder: &Path, manifest: &Manifest, lock: Option<File>) -> Result<Self, MergeError> {
+        let strategies = manifest.strategies.iter();
         Ok(Self {
-            manifest,
+            fingerprint: manifest.fingerprint.clone(),
+            random: strategies.map(|strategy| strategy.is_random).collect(),
             shard: read_shard(folder)?,
             folder: folder.to_owned(),
             _lock: lock,
@@ -181,12 +190,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     // What can be refused is refused before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
-    inputs.push(Input {
-        folder: out.to_owned(),
-        manifest: read_manifest(out)?,
-        shard: read_shard(out)?,
-        _lock: None,
-    });
+    inputs.push(Input::locked(out, &manifest, None)?);
     let division = one_division(&inputs)?;
     lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
     lines.sort_by_key(|line| line.session);
@@ -229,25 +233,22 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
 
 /// The manifest that all have; none without any. A program that answered differently in one of them is random in all.
 fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
-    let of = |input: &Input| (input.folder.clone(), input.manifest.fingerprint.clone());
+    let of = |input: &Input| (input.folder.clone(), input.fingerprint.clone());
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    let other = { inputs.iter() }.find(|it| it.manifest.fingerprint != first.manifest.fingerprint);
+    let mut all = inputs.iter();
+    let other = all.find(|input| input.fingerprint != first.fingerprint);
     if let Some(other) = other {
         return Err(MergeError::TwoRuns {
             one: of(first),
             other: of(other),
         });
     }
-    let mut manifest = first.manifest.clone();
+    let mut manifest = read_manifest(&first.folder)?;
     for input in inputs {
-        for (own, strategy) in manifest
-            .strategies
-            .iter_mut()
-            .zip(&input.manifest.strategies)
-        {
-            own.is_random |= strategy.is_random;
+        for (own, is_random) in manifest.strategies.iter_mut().zip(&input.random) {
+            own.is_random |= is_random;
         }
     }
     Ok(Some(manifest))
