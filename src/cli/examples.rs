@@ -185,9 +185,22 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "plan",
+        &[
+            (
+                "proctor plan suite.toml --graded openai:gpt-5.4-mini --usd 5",
+                "what five dollars buy",
+            ),
+            (
+                "proctor plan suite.toml --shards 16 --out plan",
+                "16 parts, for `proctor run --plan`",
+            ),
+        ],
+    ),
+    (
+        "merge",
         &[(
-            "proctor plan suite.toml --graded openai:gpt-5.4-mini --usd 5",
-            "what five dollars buy",
+            "proctor merge shard-1 shard-2 shard-3 --out run",
+            "three parts as one run",
         )],
     ),
     (

@@ -153,7 +153,7 @@ fn words(
                 let state = match (stopped, folder) {
                     (Some(why), _) => format!("stopped at its budget ({why})"),
                     (None, Some(_)) => "is not complete".to_owned(),
-                    (None, None) => "is missing".to_owned(),
+                    (None, None) => "is not there".to_owned(),
                 };
                 let command = typed(part);
                 let cells = many(*cells, "cell", "cells");

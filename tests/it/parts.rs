@@ -180,7 +180,7 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
         drop(fs::remove_dir_all(path.join("run")));
     };
     let missing = "`proctor run small.toml --partition cost:3/3` makes them";
-    check(5, &[one, two], &["part cost:3/3 is missing", missing]);
+    check(5, &[one, two], &["part cost:3/3 is not there", missing]);
     check(3, &[one, "nothing"], &["`nothing` holds no run"]);
     check(3, &[one, "run"], &["`run` holds no run"]);
     check(
