@@ -75,6 +75,16 @@ impl Division {
     }
 }
 
+impl FromStr for Division {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let mut known = [Self::Cost, Self::Hash].into_iter();
+        let found = known.find(|it| it.name() == typed);
+        found.ok_or_else(|| "it must be `cost` or `hash`".to_owned())
+    }
+}
+
 /// The work that a session is, relative to others of the same run. Measured on generated sessions of 8 to 120 calls: a
 /// call costs 2.3 to 6.2 ms of processor time under three strategies, and sizing and searching its texts a little more. Where
 /// a live model answers, each question is a request, which takes a thousand times as long.
@@ -112,8 +122,7 @@ impl FromStr for Partition {
         let wrong =
             || format!("`{typed}` does not name a part: write `cost:3/16`, `hash:3/16` or `auto`");
         let (by, part) = typed.split_once(':').ok_or_else(wrong)?;
-        let known = [Division::Hash, Division::Cost].into_iter();
-        let by = { known }.find(|it| it.name() == by).ok_or_else(wrong)?;
+        let by = by.parse().map_err(|_| wrong())?;
         let (shard, of) = part.split_once('/').ok_or_else(wrong)?;
         let [shard, of] = [shard, of].map(|digits| digits.parse::<u32>().map_err(|_| wrong()));
         Self::new(by, shard?, of?)

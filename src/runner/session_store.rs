@@ -207,7 +207,7 @@ impl<'a> PlannedPart<'a> {
         let own: BTreeMap<&str, usize> = own.collect();
         let mut wanted: BTreeSet<&str> = own.keys().copied().collect();
         let mut reads = vec![false; sources.len()];
-        // What a session repeats came before it.
+        // From the last to the first: a session repeats one that came before it.
         for (source, reads) in sources.iter().zip(&mut reads).rev() {
             *reads = source.sessions.iter().any(|id| wanted.contains(&**id));
             wanted.extend(source.after.iter().filter(|_| *reads).map(String::as_str));

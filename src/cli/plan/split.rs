@@ -16,18 +16,12 @@ pub(super) struct SplitOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
     shards: Option<u32>,
     /// How sessions are divided: by their work, or by a hash of their ids
-    #[arg(long, value_name = "cost|hash", value_parser = division, default_value = "cost", requires = "shards")]
+    #[arg(long, value_name = "cost|hash", value_parser = str::parse::<Division>, default_value = "cost", requires = "shards")]
     by: Option<Division>,
     /// Keep the plan in this folder, for `proctor run --plan`: each shard then reads its own sessions only.
     /// `proctor merge --out` may join the shards there
     #[arg(long, value_name = "DIR", requires = "shards")]
     out: Option<PathBuf>,
-}
-
-fn division(typed: &str) -> Result<Division, String> {
-    let mut known = [Division::Cost, Division::Hash].into_iter();
-    let found = known.find(|it| it.name() == typed);
-    found.ok_or_else(|| "it must be `cost` or `hash`".to_owned())
 }
 
 /// The share of one shard.

@@ -40,14 +40,18 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalEr
     let Some(mut lines) = CheckedLines::open(path).map_err(unreadable(path))? else {
         return Ok(items);
     };
-    let refuse = |error| match error {
-        LineError::Io(source) => unreadable(path)(source),
-        LineError::Damaged(line, source) => JournalError::BadLine(path.to_owned(), line, source),
-    };
-    while let Some(item) = lines.read().map_err(refuse)? {
+    while let Some(item) = lines.read().map_err(refused(path))? {
         items.push(item);
     }
     Ok(items)
+}
+
+/// The error of a file that cannot be read, or of its line.
+pub(super) fn refused(path: &Path) -> impl Fn(LineError) -> JournalError {
+    move |error| match error {
+        LineError::Io(source) => unreadable(path)(source),
+        LineError::Damaged(line, source) => JournalError::BadLine(path.to_owned(), line, source),
+    }
 }
 
 /// A line for each item, for a file or cell of this name.

@@ -15,7 +15,7 @@ use super::{
     CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS, lease, lines,
     no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
-use crate::files::lines::{CheckedLines, LineError};
+use crate::files::lines::CheckedLines;
 use crate::model::cassette::{self, CassetteError, Entry};
 use crate::record::shard::{Partition, Shard};
 use crate::record::{CellKey, Manifest};
@@ -27,7 +27,7 @@ pub(super) const CASSETTE: &str = "cassette.jsonl";
 /// Name of the file of those answers that are not the run's, of parts that are not known any more.
 const OTHERS_MERGED: &str = "cassette-merged.jsonl";
 
-/// What was joined.
+/// The result of a merge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Cells that the run has now.
@@ -187,7 +187,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
         return Ok(Merged::default());
     };
     one_division(&inputs)?;
-    // What can be refused is refused before anything is written.
+    // All cells are read before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
     inputs.push(Input::locked(out, &manifest, None)?);
@@ -322,7 +322,7 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
             continue;
         };
         let mut begin = 0;
-        while let Some(key) = lines.read::<CellKey>().map_err(refused(&path))? {
+        while let Some(key) = lines.read::<CellKey>().map_err(lines::refused(&path))? {
             let known = places.get(&*key.session);
             let arm = (key.strategy.as_str(), key.repeat);
             let Some(session) = known.filter(|_| arms.contains(&arm)) else {
@@ -405,13 +405,6 @@ impl Joining<'_> {
     }
 }
 
-fn refused(path: &Path) -> impl Fn(LineError) -> JournalError {
-    move |error| match error {
-        LineError::Io(source) => unreadable(path)(source),
-        LineError::Damaged(line, source) => JournalError::BadLine(path.to_owned(), line, source),
-    }
-}
-
 /// Joins the files of lines beside the cells, in the order of the parts.
 fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
@@ -429,7 +422,7 @@ fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
                 let Some(mut lines) = CheckedLines::open(path).map_err(unreadable(path))? else {
                     continue;
                 };
-                while let Some(line) = lines.read::<Value>().map_err(refused(path))? {
+                while let Some(line) = lines.read::<Value>().map_err(lines::refused(path))? {
                     let line = lines::of(&[line], name)?;
                     let hash = ContentHash::of(&line);
                     let times = own.entry(hash).or_default();

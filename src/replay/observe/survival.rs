@@ -133,7 +133,7 @@ impl SurvivalPlan {
     }
 }
 
-/// What a prompt holds.
+/// The facts that a prompt holds.
 struct PromptOccurrences {
     slots: Vec<Occurrences>,
     /// Whether each message of the session is in it as it was. There may be a million.
