@@ -85,6 +85,15 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.create(true).open(path)
 }
 
+/// Whether locking failed because a file system knows no locks: Lustre and some NFS mounts say so.
+pub fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error());
+    #[cfg(not(unix))]
+    let is_unknown = false;
+    is_unknown || error.kind() == io::ErrorKind::Unsupported
+}
+
 /// Whether the path still leads to this open file: it may have been removed or replaced.
 #[cfg(unix)]
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {

@@ -57,6 +57,11 @@ pub trait Model: Debug + Send + Sync {
         1
     }
 
+    /// Whether the run was stopped, so that no answer is waited for any more.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
     /// Whether requests without a recorded answer are only collected, to be asked in a batch.
     fn defers(&self) -> bool {
         false

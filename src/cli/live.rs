@@ -222,7 +222,7 @@ mod with_http {
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut log = options.open(&path).map_err(unwritable)?;
-            if log.try_lock().is_err() {
+            if matches!(log.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 let problem = format!("another program writes `{}`", path.display());
                 return stop(Exit::NotWritten, problem);
             }

@@ -5,9 +5,10 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::parts::PartOptions;
 use super::{CliError, Exit, environment, plan as forecast, say, stop_with};
 use crate::metric::forecast::{Span, Spend};
-use crate::model::cassette::ReplayMode;
+use crate::model::cassette::{ReplayMode, Sharing};
 #[cfg(feature = "http")]
 use crate::model::http::Notice;
 use crate::model::price::Prices;
@@ -112,21 +113,31 @@ impl ModelOptions {
     }
 
     /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no
-    /// other place.
-    pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {
+    /// other place. Parts whose folders are beside one another share them.
+    pub(super) fn connect(
+        &self,
+        plan: &mut Plan,
+        folder: &Path,
+        part: &PartOptions,
+    ) -> anyhow::Result<()> {
         let replay = plan.scenario().models.replay;
         let access = self
             .recorded
             .access(folder.join("cassette.jsonl"), replay)?;
         plan.connect(&access)?;
         let models = &plan.scenario().models;
-        // A cassette that the scenario names may be shared already.
         if models.has_live()
-            && models.cassette.is_none()
             && let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref())
         {
             let beside = folder.parent().unwrap_or(Path::new(""));
-            cassette.share(&beside.join(QUALIFYING))?;
+            if part.part().is_some() {
+                let name = format!("answers-{}.jsonl", &plan.manifest().fingerprint[..8]);
+                cassette.share(&beside.join(name), Sharing::All)?;
+            }
+            // A cassette that the scenario names may be shared already.
+            if models.cassette.is_none() {
+                cassette.share(&beside.join(QUALIFYING), Sharing::Qualifying)?;
+            }
         }
         if self.token_limit.is_some() && !forecast::asks_live_models(plan) {
             say("note: `--token-limit` counts what live models are sent, and none is asked here");

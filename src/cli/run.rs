@@ -239,7 +239,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
     let mut consent = args.consent;
     args.part.limit(&mut plan, &mut consent);
-    args.models.connect(&mut plan, &folder)?;
+    args.models.connect(&mut plan, &folder, &args.part)?;
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     if let (true, Some(cassette)) = (args.batch, cassette) {
         cassette.defer();

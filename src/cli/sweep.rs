@@ -181,7 +181,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     find_sessions::say_passed_over(&whole);
     let mut consent = args.consent;
     args.part.limit(&mut whole, &mut consent);
-    args.models.connect(&mut whole, &args.folder())?;
+    args.models
+        .connect(&mut whole, &args.folder(), &args.part)?;
     if window_runs.len() > 1 || args.halving {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();

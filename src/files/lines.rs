@@ -51,11 +51,18 @@ impl CheckedLines {
         }
     }
 
-    /// The next line; `None` where no whole one follows.
+    /// Whether the path still leads to this file, and not to another one that took its place.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        super::is_at(self.reader.get_ref(), path)
+    }
+
+    /// The next line; `None` where no whole one follows. Once one was added there, it is the next.
     pub fn read<T: DeserializeOwned>(&mut self) -> Result<Option<T>, LineError> {
         self.line.clear();
         self.length = self.reader.read_until(b'\n', &mut self.line)? as u64;
         if self.line.pop_if(|byte| *byte == b'\n').is_none() {
+            let begun = i64::try_from(self.length).unwrap_or(i64::MAX);
+            self.reader.seek_relative(-begun)?;
             return Ok(None);
         }
         // Git may have given its lines other ends.

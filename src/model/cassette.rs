@@ -25,11 +25,14 @@ use crate::units::{ContentHash, Tokens};
 mod deferred;
 mod file;
 mod shape;
+mod shared;
 
 use deferred::Deferral;
 pub use deferred::Deferred;
 pub use file::{Contents, canonical, read, renew, write_sorted};
 use shape::Shape;
+pub use shared::Sharing;
+use shared::{Claim, SharedAnswers};
 
 /// The value of `format` in a cassette's first line.
 pub const FORMAT: &str = "proctor-cassette";
@@ -115,8 +118,8 @@ struct State {
     misses: usize,
     /// Requests that wait for a batch, if this cassette defers.
     deferral: Option<Deferral>,
-    /// The cassette in which other runs find answers that qualify probes.
-    shared: Option<Arc<Cassette>>,
+    /// Where other processes find answers of this one.
+    shared: Vec<Arc<SharedAnswers>>,
 }
 
 /// Whether an answer is worth keeping: refusals and unreadable verdicts are not.
@@ -183,7 +186,7 @@ impl Cassette {
     /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
-        if let Some(shared) = &state.shared {
+        for shared in &state.shared {
             shared.close()?;
         }
         if !std::mem::take(&mut state.is_unsorted) {
@@ -202,32 +205,54 @@ impl Cassette {
         self.mode != ReplayMode::Off || purpose == Purpose::Judge
     }
 
-    /// The recorded answer; or the right to ask, which must be given back.
-    fn find(&self, key: &str, purpose: Purpose) -> Option<Response> {
+    /// The recorded answer; or the right to ask, which must be given back. None of them once the run `is_stopped` while
+    /// another process asks for the same.
+    fn find<'a>(
+        &'a self,
+        key: &'a str,
+        purpose: Purpose,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Option<Found<'a>> {
+        let mut asking = AskGuard {
+            cassette: self,
+            key,
+            claims: Vec::new(),
+            is_given_back: false,
+        };
         if !self.is_shared(purpose) {
-            return None;
+            return Some(Found::Asking(asking));
         }
         let mut state = self.state();
         loop {
             // An answer of this run is not asked for again, in any mode.
             let counts = self.mode != ReplayMode::Record || state.fresh.contains(key);
             if let Some(entry) = state.entries.get(key).filter(|_| counts) {
-                return Some(entry.answer.clone());
-            }
-            if let Some(entry) = state.shared.as_ref().and_then(|it| it.qualifying(key)) {
-                let answer = entry.answer.clone();
-                if self.keep(&mut state, entry) {
-                    return Some(answer);
-                }
+                asking.is_given_back = true;
+                return Some(Found::Answer(entry.answer.clone()));
             }
             if state.under_way.insert(key.to_owned()) {
-                return None;
+                break;
             }
             state = self
                 .answered
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        let shared = state.shared.clone();
+        drop(state);
+        for shared in shared.iter().filter(|it| it.takes(purpose)) {
+            let answer = shared.answer(key);
+            if answer.is_none() {
+                asking.claims.push(shared.claim(key, is_stopped)?);
+            }
+            if let Some(entry) = answer.or_else(|| shared.answer(key)) {
+                let answer = entry.answer.clone();
+                if self.keep(&mut self.state(), entry) {
+                    return Some(Found::Answer(answer));
+                }
+            }
+        }
+        Some(Found::Asking(asking))
     }
 
     /// Gives the right to ask back, with what was answered if it is to be kept. Returns false if it could not
@@ -237,12 +262,9 @@ impl Cassette {
         let mut is_kept = true;
         state.under_way.remove(key);
         if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
-            if let Some(shared) = &state.shared
-                && entry.purpose == Purpose::Qualification
-            {
-                // Where this fails, the next run asks again.
-                shared.keep(&mut shared.state(), entry.clone());
-            }
+            let shared = state.shared.iter();
+            let taking = shared.filter(|it| it.takes(entry.purpose));
+            taking.for_each(|it| it.add(&entry));
             is_kept = self.keep(&mut state, entry);
         }
         drop(state);
@@ -265,20 +287,14 @@ impl Cassette {
         true
     }
 
-    /// Shares answers that qualify probes with the other runs that use this file. They are never
-    /// scored, so that sharing them makes no two runs alike. Only where recorded answers are used and
-    /// missing ones asked: any other mode says itself what is read.
-    pub fn share(&self, path: &Path) -> Result<(), CassetteError> {
+    /// Shares answers with the other processes that use this file, each of which also has a cassette of its own. Only
+    /// where recorded answers are used and missing ones asked: any other mode says itself what is read.
+    pub fn share(&self, path: &Path, sharing: Sharing) -> Result<(), CassetteError> {
         if self.mode == ReplayMode::Auto && path != self.path {
-            self.state().shared = Some(Self::open(path, ReplayMode::Auto)?);
+            let shared = SharedAnswers::open(path, sharing)?;
+            self.state().shared.push(Arc::new(shared));
         }
         Ok(())
-    }
-
-    fn qualifying(&self, key: &str) -> Option<Entry> {
-        let state = self.state();
-        let entry = state.entries.get(key)?;
-        (entry.purpose == Purpose::Qualification).then(|| entry.clone())
     }
 
     fn note_miss(&self, model: &str, repeat: u32, purpose: Purpose, shape: &Shape) {
@@ -304,10 +320,18 @@ impl Cassette {
     }
 }
 
+/// What a cassette has for a request.
+enum Found<'a> {
+    Answer(Response),
+    Asking(AskGuard<'a>),
+}
+
 /// The right to ask for an answer. It is given back also where asking panics: others wait for it.
 struct AskGuard<'a> {
     cassette: &'a Cassette,
     key: &'a str,
+    /// The same right among processes. Dropped last, once the answer is written.
+    claims: Vec<Claim>,
     is_given_back: bool,
 }
 
@@ -372,18 +396,18 @@ impl CassetteModel {
 
     /// The answer, without the name under which it is kept.
     fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Reply {
-        if let Some(recorded) = self.cassette.find(key, request.purpose) {
-            let usage = bill::answered(request, &recorded, counts);
-            let is_kept = true;
-            return Reply {
-                paid: Some(AnswerCost { usage, is_kept }),
-                ..Reply::once(Ok(recorded))
-            };
-        }
-        let asking = AskGuard {
-            cassette: &self.cassette,
-            key,
-            is_given_back: false,
+        let is_stopped = || self.model.as_ref().is_some_and(|model| model.is_stopped());
+        let asking = match self.cassette.find(key, request.purpose, &is_stopped) {
+            Some(Found::Asking(asking)) => asking,
+            Some(Found::Answer(recorded)) => {
+                let usage = bill::answered(request, &recorded, counts);
+                let is_kept = true;
+                return Reply {
+                    paid: Some(AnswerCost { usage, is_kept }),
+                    ..Reply::once(Ok(recorded))
+                };
+            }
+            None => return Reply::once(Err(CallFailure::Stopped { was_sent: false })),
         };
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {

@@ -184,6 +184,10 @@ impl Waits {
         self.0.send_replace(is_ended);
     }
 
+    fn is_ended(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Waits for `future`; `None` where waits are ended first.
     async fn on<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut told = self.0.subscribe();
@@ -330,6 +334,10 @@ impl Model for Live {
 
     fn at_once(&self) -> usize {
         self.wire.pacer.at_once()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.wire.connection.waits.is_ended()
     }
 }
 

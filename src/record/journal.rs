@@ -292,19 +292,10 @@ fn lock(folder: &Path) -> Result<(File, bool), JournalError> {
     let lock = opened.map_err(unwritable(&path))?;
     match lock.try_lock() {
         Ok(()) => Ok((lock, true)),
-        Err(fs::TryLockError::Error(error)) if has_no_locks(&error) => Ok((lock, false)),
+        Err(fs::TryLockError::Error(error)) if files::has_no_locks(&error) => Ok((lock, false)),
         Err(fs::TryLockError::WouldBlock) => Err(JournalError::Locked(folder.to_owned())),
         Err(fs::TryLockError::Error(source)) => Err(unwritable(&path)(source)),
     }
-}
-
-/// Whether locking failed because a file system knows no locks: Lustre and some NFS mounts say so.
-fn has_no_locks(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error());
-    #[cfg(not(unix))]
-    let is_unknown = false;
-    is_unknown || error.kind() == io::ErrorKind::Unsupported
 }
 
 /// Which part of a run a folder holds; `None` for one that is no part.

@@ -1,12 +1,14 @@
 //! A run in parts: together they are the run, whoever makes them and however they are joined.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use proctor::model::{Purpose, cassette};
-use proctor::probe::judge::known_answer::known_answers;
+use proctor::model::cassette;
 use proctor::record::journal::merge::merge;
 use proctor::record::journal::{Journal, read_manifest, read_shard};
 use proctor::record::shard::{Division, Partition, Shard, work};
@@ -18,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::import::forks::recording;
 use crate::live::KEY;
-use crate::live::server::Server;
+use crate::live::server::{Reply, Server};
 use crate::models::reply;
 use crate::support::{run_in, scenario};
 
@@ -131,19 +133,26 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
     for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW"] {
         command.env_remove(name);
     }
-    let command = command.current_dir(folder).env("TEST_KEY", KEY);
-    command.args(arguments).output().unwrap()
+    command.current_dir(folder).env("TEST_KEY", KEY);
+    command.args(arguments);
+    command
 }
 
 #[track_caller]
 fn done(folder: &Path, arguments: &[&str], exit: i32) -> String {
-    let output = proctor(folder, arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let output = command(folder, arguments).output().unwrap();
+    said(arguments, &output, exit)
+}
+
+/// What the program said on standard error, once it ended as it should.
+#[track_caller]
+fn said(arguments: &[&str], output: &Output, exit: i32) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {said}");
     said
 }
@@ -501,74 +510,136 @@ fn the_task_of_a_batch_engine_is_a_part() {
     }
 }
 
-#[test]
-fn a_graded_run_in_parts_pays_for_no_request_twice_but_the_known_answers() {
-    let server = Server::answering(reply);
+/// A reader and a judge at this server, in the words of a scenario.
+fn graded(server: &Server) -> String {
     let url = server.base_url();
-    let folder = tempfile::tempdir().unwrap();
     let model = |name: &str| {
         format!("{{ kind = 'openai', model = '{name}', base_url = '{url}', key = 'TEST_KEY' }}")
     };
+    let [reader, judge] = ["reader-x", "judge-x"].map(model);
+    format!("[models]\nreader = {reader}\njudge = {judge}\njudging = 'all'\n")
+}
+
+/// The answers that a folder keeps.
+fn answers(run: &Path) -> Vec<cassette::Entry> {
+    let cassette = run.join("cassette.jsonl");
+    cassette::read(&cassette).unwrap().entries
+}
+
+#[test]
+fn a_graded_run_in_parts_that_run_at_once_pays_for_the_requests_of_one_run() {
+    // Fifteen requests in a tenth of a second and no more, once there are parts.
+    static IS_LIMITED: AtomicBool = AtomicBool::new(false);
+    let begun = Mutex::new((Instant::now(), 0));
+    let server = Server::answering(move |body| {
+        let mut begun = begun.lock().unwrap();
+        if begun.0.elapsed() > Duration::from_millis(100) {
+            *begun = (Instant::now(), 0);
+        }
+        begun.1 += 1;
+        if begun.1 > 15 && IS_LIMITED.load(Ordering::Relaxed) {
+            return Reply::status(429, "{}").with_header("retry-after-ms", "50");
+        }
+        reply(body)
+    });
+    let folder = tempfile::tempdir().unwrap();
     let text = format!(
-        "{SMALL}[models]\nreader = {}\njudge = {}\njudging = 'all'\n[models.budget]\ntokens = 90_000_000\n",
-        model("reader-x"),
-        model("judge-x")
+        "{SMALL}{}[models.pace]\nretries = 50\n[models.budget]\ntokens = 90_000_000\n",
+        graded(&server)
     );
     fs::write(folder.path().join("small.toml"), text).unwrap();
     let path = folder.path();
-    let run = |more: &[&str]| {
-        let before = server.requests().len();
-        let line: Vec<&str> = ["run", "small.toml", "--yes", "-j", "4"]
+    let paid = || {
+        server
+            .requests()
             .iter()
-            .chain(more)
-            .copied()
-            .collect();
+            .filter(|it| it.was_answered)
+            .count()
+    };
+    let run = |more: &[&str]| {
+        let line = [&["run", "small.toml", "--yes", "-j", "4"], more].concat();
         done(path, &line, 0);
-        server.requests().len() - before
     };
-    let whole = run(&["--out", "alone/whole"]);
-    let mut paid = 0;
-    let parts = ["1", "2", "3"].map(|shard| format!("parts/{shard}"));
-    for (shard, out) in ["cost:1/3", "cost:2/3", "cost:3/3"].iter().zip(&parts) {
-        paid += run(&["--out", out, "--partition", shard]);
-    }
-    let [one, two, three] = &parts;
-    done(path, &["merge", one, two, three, "--out", "run"], 0);
-    let answers = |run: &str| {
-        let cassette = path.join(run).join("cassette.jsonl");
-        cassette::read(&cassette).unwrap().entries
-    };
-    let [apart, alone] = ["run", "alone/whole"].map(answers);
-    assert_eq!(apart, alone);
-    // Two parts ask alike: known answers, for each part has a judge of its own, who may be another one behind the same
-    // name, and questions and verdicts that are the same words. Only answers that qualify probes are shared.
-    let kept = [one, two, three].map(|part| answers(part));
-    let asked = kept
-        .iter()
-        .flatten()
-        .filter(|it| it.purpose != Purpose::Qualification);
-    let asked: Vec<&str> = asked.map(|it| &*it.key).collect();
-    let again = asked.len() - asked.iter().collect::<BTreeSet<_>>().len();
-    assert_eq!((whole, paid), (alone.len(), whole + again));
-    let known = known_answers().len() * 2;
-    assert!(
-        again >= known && again < known + whole / 50,
-        "{again} of {whole}"
-    );
+    run(&["--out", "alone/whole"]);
+    let alone = paid();
+    IS_LIMITED.store(true, Ordering::Relaxed);
+    let parts: Vec<String> = (1..=16).map(|shard| format!("parts/{shard}")).collect();
+    thread::scope(|threads| {
+        for (shard, out) in (1..).zip(&parts) {
+            let run = &run;
+            threads.spawn(move || run(&["--out", out, "--partition", &format!("hash:{shard}/16")]));
+        }
+    });
+    assert_eq!(paid(), alone * 2, "the parts pay for what one run does");
+    assert!(server.requests().len() > paid(), "the server refused some");
+    let line: Vec<&str> = ["merge", "--out", "run"]
+        .into_iter()
+        .chain(parts.iter().map(|it| &**it))
+        .collect();
+    done(path, &line, 0);
+    let [apart, whole] = ["run", "alone/whole"].map(|run| answers(&path.join(run)));
+    assert_eq!((apart.len(), &apart), (alone, &whole));
+    // Some were asked by one part and used by another. All are in one file beside the parts, and nothing else is.
+    let kept = parts.iter().map(|part| answers(&path.join(part)).len());
+    assert!(kept.sum::<usize>() > alone);
+    let beside = fs::read_dir(path.join("parts")).unwrap();
+    let beside = beside.map(|it| it.unwrap().path());
+    let [shared] = beside
+        .filter(|it| it.to_string_lossy().contains("answers-"))
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    assert_eq!(cassette::read(&shared).unwrap().entries, whole);
     // From the answers alone it is the same run again.
     fs::remove_file(path.join("run/cells.jsonl")).unwrap();
-    done(
-        path,
-        &["run", "small.toml", "--replay", "strict", "--out", "run"],
-        0,
-    );
+    run(&["--replay", "strict", "--out", "run"]);
     assert_eq!(bytes(&path.join("run")), bytes(&path.join("alone/whole")));
+}
+
+/// A library that stands before the system's: no file can be locked, as on some shared file systems.
+#[cfg(target_os = "linux")]
+const NO_LOCKS: &str =
+    "#include <errno.h>\nint flock(int file, int how) { errno = ENOLCK; return -1; }\n";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_no_file_can_be_locked_a_part_runs_and_its_lease_keeps_others_out() {
+    let server = Server::answering(reply);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("no_locks.c"), NO_LOCKS).unwrap();
+    // Whoever builds Rust has it.
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-o", "no_locks.so", "no_locks.c"]);
+    assert!(cc.current_dir(path).status().unwrap().success());
+    let text = format!("{SMALL}{}", graded(&server));
+    fs::write(path.join("small.toml"), text).unwrap();
+    let run = |exit| {
+        let part = ["--partition", "hash:2/9", "--out", "parts/2"];
+        let line = [&["run", "small.toml", "--yes"], &part[..]].concat();
+        let mut command = command(path, &line);
+        command.env("LD_PRELOAD", path.join("no_locks.so"));
+        said(&line, &command.output().unwrap(), exit)
+    };
+    run(0);
+    let part = path.join("parts/2");
+    assert_eq!(answers(&part).len(), server.requests().len());
+    // Two parts could write into each other's lines.
+    assert_eq!(fs::read_dir(path.join("parts")).unwrap().count(), 1);
+    let shard = read_shard(&part).unwrap().unwrap();
+    let journal = Journal::open_shard(&part, &read_manifest(&part).unwrap(), &shard).unwrap();
+    assert!(run(3).contains("another process is running in `parts/2`"));
+    drop(journal);
+    run(0);
 }
 
 #[test]
 fn a_sweep_in_parts_chooses_as_one_that_is_not() {
     let folder = made(&[]);
     let path = folder.path();
+    let server = Server::answering(reply);
+    let text = format!("{SMALL}{}", graded(&server));
+    fs::write(path.join("small.toml"), text).unwrap();
     let sweep = |more: &[&str], exit| {
         let line = [
             "sweep",
@@ -576,14 +647,15 @@ fn a_sweep_in_parts_chooses_as_one_that_is_not() {
             "-P",
             "clear_results.keep_last=1,3",
             "--json",
+            "--yes",
         ];
         let line: Vec<&str> = line.iter().chain(more).copied().collect();
-        let output = proctor(path, &line);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(exit), "{said}");
+        let output = command(path, &line).output().unwrap();
+        let said = said(&line, &output, exit);
         (String::from_utf8(output.stdout).unwrap(), said)
     };
-    let expected = sweep(&["--out", "whole"], 4).0;
+    let expected = sweep(&["--out", "whole/sweep"], 4).0;
+    let asked = server.requests().len();
     for part in ["cost:1/2", "cost:2/2"] {
         sweep(
             &["--partition", part, "--out", &part.replace([':', '/'], "-")],
@@ -602,8 +674,11 @@ fn a_sweep_in_parts_chooses_as_one_that_is_not() {
             .unwrap();
         bytes(&tuned.unwrap().path())
     };
-    assert_eq!(tuned("joined"), tuned("whole"));
+    assert_eq!(tuned("joined"), tuned("whole/sweep"));
     assert_eq!(sweep(&["--out", "joined"], 4).0, expected);
+    let [joined, whole] = ["joined", "whole/sweep"].map(|sweep| answers(&path.join(sweep)));
+    assert_eq!(joined, whole);
+    assert_eq!(server.requests().len(), asked * 2);
     let said = sweep(&["--partition", "cost:1/2", "--halving"], 2).1;
     assert!(said.contains("leave out `--halving`"), "{said}");
 }

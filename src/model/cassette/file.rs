@@ -40,12 +40,15 @@ fn target(path: &Path) -> std::path::PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The file, open for appending and locked until it is dropped.
+/// The file, open for appending and locked until it is dropped, where the file system knows locks.
 pub(super) fn locked(path: &Path) -> io::Result<File> {
     let path = &target(path);
     loop {
         let file = files::open_own(path, OpenOptions::new().read(true).append(true))?;
-        file.lock()?;
+        match file.lock() {
+            Err(error) if !files::has_no_locks(&error) => return Err(error),
+            _ => {}
+        }
         if files::is_at(&file, path)? {
             return Ok(file);
         }
@@ -86,36 +89,12 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
         is_torn: false,
         is_in_order: true,
     };
-    let Some(mut lines) = CheckedLines::open(path).map_err(at(path))? else {
+    let Some(mut lines) = begin(path, accepts_unsigned)? else {
         return Ok(contents);
     };
-    lines.accepts_unsigned = accepts_unsigned;
-    let no_cassette = || CassetteError::NoCassette {
-        path: path.to_owned(),
-    };
-    let bad = |error| match error {
-        LineError::Io(source) => at(path)(source),
-        LineError::Damaged(line, source) => CassetteError::BadLine {
-            path: path.to_owned(),
-            line,
-            source,
-        },
-    };
-    let first: Result<Option<Head>, _> = lines.read();
-    let begins = |text: &[u8]| head().is_ok_and(|head| head.starts_with(text));
-    match first {
-        Ok(Some(head)) if head.format == FORMAT && head.version <= VERSION => {}
-        // Nothing was kept before the crash.
-        Ok(None) if begins(lines.bytes()) => {}
-        Err(error) if String::from_utf8_lossy(lines.bytes()).contains(FORMAT) => {
-            return Err(bad(error));
-        }
-        Err(LineError::Io(error)) => return Err(at(path)(error)),
-        Ok(_) | Err(LineError::Damaged(..)) => return Err(no_cassette()),
-    }
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
     let mut last = None;
-    while let Some(entry) = lines.read::<Entry>().map_err(bad)? {
+    while let Some(entry) = lines.read::<Entry>().map_err(bad(path))? {
         let place = Some(place(&entry));
         contents.is_in_order &= last < place;
         last = place;
@@ -124,6 +103,66 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
     contents.entries = entries.into_values().collect();
     contents.is_torn = !lines.bytes().is_empty();
     Ok(contents)
+}
+
+/// Opens a cassette, and reads its first line, if that is written; `None` if there is no file.
+fn begin(path: &Path, accepts_unsigned: bool) -> Result<Option<CheckedLines>, CassetteError> {
+    let Some(mut lines) = CheckedLines::open(path).map_err(at(path))? else {
+        return Ok(None);
+    };
+    lines.accepts_unsigned = accepts_unsigned;
+    let first: Result<Option<Head>, _> = lines.read();
+    let begins = |text: &[u8]| head().is_ok_and(|head| head.starts_with(text));
+    match first {
+        Ok(Some(head)) if head.format == FORMAT && head.version <= VERSION => Ok(Some(lines)),
+        // Nothing was kept before the crash.
+        Ok(None) if begins(lines.bytes()) => Ok(Some(lines)),
+        Err(error) if String::from_utf8_lossy(lines.bytes()).contains(FORMAT) => {
+            Err(bad(path)(error))
+        }
+        Err(LineError::Io(error)) => Err(at(path)(error)),
+        Ok(_) | Err(LineError::Damaged(..)) => Err(CassetteError::NoCassette {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn bad(path: &Path) -> impl Fn(LineError) -> CassetteError {
+    move |error| match error {
+        LineError::Io(source) => at(path)(source),
+        LineError::Damaged(line, source) => CassetteError::BadLine {
+            path: path.to_owned(),
+            line,
+            source,
+        },
+    }
+}
+
+/// A cassette that other processes add to, read as far as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Option<CheckedLines>);
+
+impl Tail {
+    /// Hands over the answers that were added; all of them, where another file took the place of the last one.
+    pub(super) fn read(
+        &mut self,
+        path: &Path,
+        take: &mut dyn FnMut(Entry),
+    ) -> Result<(), CassetteError> {
+        let mut lines = match self.0.take() {
+            Some(lines) if lines.is_at(path).map_err(at(path))? => Some(lines),
+            _ => begin(path, false)?,
+        };
+        // The first line is not written yet.
+        lines.take_if(|lines| lines.number() == 0);
+        if let Some(mut lines) = lines {
+            while let Some(entry) = lines.read().map_err(bad(path))? {
+                take(entry);
+            }
+            self.0 = Some(lines);
+        }
+        Ok(())
+    }
 }
 
 /// Writes a cassette again, in its canonical form, whose lines may have no checksums: an earlier version wrote

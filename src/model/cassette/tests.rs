@@ -297,3 +297,42 @@ fn many_workers_that_ask_the_same_pay_once() {
     assert_eq!(*asked.lock().unwrap(), 1);
     assert_eq!(tape.spending.so_far().calls, 1);
 }
+
+#[test]
+fn of_two_processes_that_share_their_answers_the_first_asks_and_the_other_finds_them() {
+    let (folder, path) = file();
+    let (model, asked) = counting();
+    let shared = folder.path().join("shared.jsonl");
+    let [one, two] = ["one.jsonl", "two.jsonl"].map(|name| {
+        let own = Cassette::open(&folder.path().join(name), ReplayMode::Auto).unwrap();
+        own.share(&path, Sharing::Qualifying).unwrap();
+        own.share(&shared, Sharing::All).unwrap();
+        own
+    });
+    let [first, second] = [&one, &two].map(|own| taped(own, Some(model.clone())));
+    let said = |tape: &CassetteModel, about: &str| text(tape, about, 0).unwrap();
+    assert_eq!([said(&first, "a"), said(&second, "a")], ["answer 1"; 2]);
+    // Half a line of a process that was killed, then another file in the place of this one.
+    let begun = [std::fs::read(&shared).unwrap(), b"{\"key\":".to_vec()].concat();
+    std::fs::write(&shared, begun).unwrap();
+    assert_eq!([said(&second, "b"), said(&first, "b")], ["answer 2"; 2]);
+    one.close().unwrap();
+    assert_eq!([said(&second, "c"), said(&first, "c")], ["answer 3"; 2]);
+    // Both want it at once.
+    std::thread::scope(|threads| {
+        for tape in [&first, &second] {
+            threads.spawn(move || assert_eq!(said(tape, "d"), "answer 4"));
+        }
+    });
+    assert_eq!(*asked.lock().unwrap(), 4);
+    for own in [one, two] {
+        own.close().unwrap();
+        assert_eq!(read(own.path()).unwrap(), read(&shared).unwrap());
+    }
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    assert_eq!(
+        left.count(),
+        3,
+        "no probe was qualified, and nothing is asked"
+    );
+}
