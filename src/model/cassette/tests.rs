@@ -311,6 +311,11 @@ fn of_two_processes_that_share_their_answers_the_first_asks_and_the_other_finds_
     });
     let [first, second] = [&one, &two].map(|own| taped(own, Some(model.clone())));
     let said = |tape: &CassetteModel, about: &str| text(tape, about, 0).unwrap();
+    // A process was killed while it asked.
+    let key = CassetteModel::key(&first.dialect, &request("a"), 0).to_string();
+    let claims = shared.with_extension("asked");
+    std::fs::create_dir_all(&claims).unwrap();
+    std::fs::write(claims.join(key), "").unwrap();
     assert_eq!([said(&first, "a"), said(&second, "a")], ["answer 1"; 2]);
     // Half a line of a process that was killed, then another file in the place of this one.
     let begun = [std::fs::read(&shared).unwrap(), b"{\"key\":".to_vec()].concat();
