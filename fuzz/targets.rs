@@ -7,14 +7,29 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
+use proctor::bill::Sizes;
+use proctor::live::{CellName, Live, Setting};
+use proctor::model::api::IncomingAnswer;
+use proctor::model::offline::Offline;
+use proctor::replay::{self, Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::export::export;
 use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
 use proctor::session::redact::Redactor;
+use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::wire::Provider;
+use proctor::session::wire::stream::Api;
 use proctor::session::{Session, native};
+use proctor::settings::{Place, Setting as Value, Table};
+use proctor::strategy::StrategySpec;
+use proctor::strategy::external::Host;
+use proctor::strategy::trigger::Trigger;
+use proctor::tokens::{CharsPer4, CountedTexts};
+use proctor::units::{Timestamp, Tokens};
+use proctor::window::Window;
 
 /// How the file is called in errors.
 const NAME: &str = "some/file.jsonl";
@@ -35,6 +50,12 @@ enum Target {
     Folder,
     /// An archive is read.
     Archive,
+    /// The answer of a model comes in.
+    Answer,
+    /// An agent's requests pass through the closed loop, and their answers.
+    Agent,
+    /// A strategy outside Proctor writes whatever it likes.
+    Program,
     /// A database is read.
     #[cfg(feature = "sqlite")]
     Database,
@@ -48,6 +69,9 @@ const OTHERS: &[&str] = &[
     "redact",
     "folder",
     "archive",
+    "answer",
+    "agent",
+    "program",
     #[cfg(feature = "sqlite")]
     "database",
 ];
@@ -63,6 +87,9 @@ fn chosen() -> Target {
         "redact" => Target::Redact,
         "folder" => Target::Folder,
         "archive" => Target::Archive,
+        "answer" => Target::Answer,
+        "agent" => Target::Agent,
+        "program" => Target::Program,
         #[cfg(feature = "sqlite")]
         "database" => Target::Database,
         "list" => {
@@ -82,6 +109,8 @@ fn chosen() -> Target {
 fuzz_target!(
     init: {
         let _ = TARGET.set(chosen());
+        // As in any Rust program; libFuzzer begins in C++.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     },
     |bytes: &[u8]| {
         match TARGET.get_or_init(chosen) {
@@ -110,11 +139,102 @@ fuzz_target!(
                 std::fs::write(&path, bytes).expect("room for a file");
                 loaded(&path, "file.eval");
             }
+            Target::Answer => answers(bytes),
+            Target::Agent => agents(bytes),
+            Target::Program => programs(bytes),
             #[cfg(feature = "sqlite")]
             Target::Database => databases(bytes),
         }
     }
 );
+
+/// The bytes as an answer of each API, streamed or not: in pieces as they are whole.
+fn answers(bytes: &[u8]) {
+    let Some((piece, bytes)) = bytes.split_first() else {
+        return;
+    };
+    for (provider, is_stream) in Provider::ALL.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        let read = |size: usize| {
+            let mut answer = IncomingAnswer::new(provider, is_stream, 1 << 20);
+            for piece in bytes.chunks(size) {
+                answer.push(piece);
+            }
+            answer.finish()
+        };
+        let [whole, pieces] = [bytes.len().max(1), usize::from(*piece).max(1)].map(read);
+        assert!(whole == pieces, "in pieces of {piece} it is {pieces:?}, and whole {whole:?}");
+    }
+}
+
+fn counts() -> Arc<CountedTexts> {
+    Arc::new(CountedTexts::new(Arc::new(CharsPer4)))
+}
+
+/// Each line as an agent's request, and the next one as the answer to it.
+fn agents(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().take(12).collect();
+    for api in Api::ALL {
+        let counts = counts();
+        let setting = Setting {
+            spec: StrategySpec::parse("observation-masking[clear_results.keep_last=1]", &Trigger::always(), &Place::BuiltIn)
+                .expect("a preset"),
+            window: Window::new(Tokens(2_000)),
+            sizes: Sizes::Counted,
+            summariser: Arc::new(Offline::new(counts.clone())),
+            counts,
+        };
+        let live = Live::new(vec![setting], Duration::from_mins(1));
+        for (line, at) in lines.iter().zip(0..) {
+            let sent = live.send(&CellName::default(), api, line, Timestamp(at));
+            if let Some(body) = sent.body {
+                serde_json::from_str::<serde::de::IgnoredAny>(&body).expect("what is sent is JSON");
+            }
+            let next = usize::try_from(at + 1).ok().and_then(|next| lines.get(next));
+            if let Some(ticket) = sent.ticket {
+                live.answered(ticket, next.copied(), Timestamp(at));
+            }
+        }
+    }
+}
+
+/// The session that programs are given.
+static PREPARED: OnceLock<PreparedSession> = OnceLock::new();
+
+/// The bytes as the lines of a program that says `hello` first. It reads nothing, and ends after them.
+fn programs(bytes: &[u8]) {
+    let path = scratch().join("lines");
+    let is_greeting = bytes.starts_with(b"{\"type\":\"hello\"");
+    let hello: &[u8] = if is_greeting { b"" } else { b"{\"type\":\"hello\",\"protocol\":1}\n" };
+    std::fs::write(&path, [hello, bytes].concat()).expect("room for lines");
+    let mut table = Table::parse("own", "").expect("an empty table");
+    let place = table.place().clone();
+    let words = ["cat", path.to_str().expect("a plain path")].map(|word| Value::new(word, &place));
+    table.put("command", words.to_vec(), &place);
+    let host = Host {
+        environment: [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())].into(),
+        folder: std::env::temp_dir(),
+        ..Host::default()
+    };
+    let spec = StrategySpec::of("own", table, &Trigger::default()).expect("a strategy");
+    let spec = spec.with_programs(host, "fuzz").expect("a program");
+    let prepared = PREPARED.get_or_init(|| {
+        let (counts, length) = (counts(), Length::Rounds(6));
+        let made = generate(&Recipe { length, ..Recipe::default() }, &counts).expect("a recipe");
+        PreparedSession::new(Arc::new(made.session), counts, Vec::new()).expect("no probes")
+    });
+    let models = Models {
+        summariser: Arc::new(Offline::new(counts())),
+        reader: None,
+        judge: None,
+        times: replay::Repetitions::default(),
+    };
+    let cell = replay::CellName { strategy: "own".to_owned(), repeat: 0 };
+    let strategy = Box::new(spec.build().expect("a strategy"));
+    let replayed = Replayed::Strategy(strategy, Window::new(Tokens(100_000)));
+    let record = replay(prepared, cell, replayed, &models, &NoClock).record;
+    assert!(record.reached_calls <= record.planned_calls);
+}
 
 fn claimed(bytes: &[u8]) -> Option<&'static Importer> {
     let head = &bytes[..bytes.len().min(1 << 16)];
