@@ -158,15 +158,27 @@ impl Origin {
         }
     }
 
+    /// The ranges of the session's messages that it was written in place of; none for others.
+    pub(crate) fn replaced(&self) -> &[Range<usize>] {
+        match self {
+            Self::Derived(ranges) => ranges,
+            _ => &[],
+        }
+    }
+
+    /// The newest of the session's messages that it represents.
+    pub(crate) fn newest(&self) -> Option<usize> {
+        let replaced = self.replaced().last().map(|range| range.end - 1);
+        replaced.or_else(|| self.message())
+    }
+
     /// The ranges of session messages that the entries represent, merged: the origin of a text that
     /// replaces them.
     pub fn derived_from<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for entry in entries {
-            match &entry.origin {
-                Self::Derived(of) => ranges.extend(of.iter().cloned()),
-                other => ranges.extend(other.message().map(|at| at..at + 1)),
-            }
+        for Entry { origin, .. } in entries {
+            ranges.extend_from_slice(origin.replaced());
+            ranges.extend(origin.message().map(|at| at..at + 1));
         }
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
@@ -354,12 +366,8 @@ impl Context {
                         .splice(start..end, with.iter().cloned())
                         .collect();
                     self.size = self.size - old.iter().map(Entry::size).sum();
-                    for entry in &with {
-                        self.attachments.add(entry);
-                    }
-                    for entry in &old {
-                        self.attachments.remove(entry);
-                    }
+                    with.iter().for_each(|entry| self.attachments.add(entry));
+                    old.iter().for_each(|entry| self.attachments.remove(entry));
                     if !is_in_place(&old, &with) {
                         replaced_from.get_or_insert(start);
                     }
