@@ -167,10 +167,7 @@ fn put(messages: &[Arc<Message>], question: String) -> Vec<Arc<Message>> {
         Some(last) if last.role() == Role::User => {
             let mut content = last.content().to_vec();
             content.push(question);
-            let mut merged = Message::new(Role::User, content);
-            merged.details.timestamp = last.details.timestamp;
-            merged.tags = last.tags;
-            *last = Arc::new(merged);
+            *last = Arc::new(last.with_content(content));
         }
         _ => asked.push(Arc::new(Message::new(Role::User, vec![question]))),
     }

@@ -241,6 +241,15 @@ impl Survival {
         self.found.get_or(text, || self.search(text).into())
     }
 
+    /// The slots that a text of the session holds.
+    pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
+        let found = self.find(text);
+        let strong = found.iter().filter(|finding| {
+            finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong)
+        });
+        strong.map(|finding| finding.slot).collect()
+    }
+
     fn search(&self, text: &str) -> Vec<Finding> {
         let mut best: BTreeMap<usize, (Match, usize)> = BTreeMap::new();
         // The last place of the best match counts.
@@ -357,20 +366,17 @@ fn is_bound(text: &str, hit: Hit, length: usize, key: &[String]) -> bool {
         }
     });
     let (first, last) = own.unwrap_or((0, 0));
-    let bound: BTreeSet<usize> = places
-        .into_iter()
-        .filter(|(_, at)| {
-            let distance = first
-                .saturating_sub(at.word)
-                .max(at.word.saturating_sub(last));
-            (own.is_some() && distance <= BINDING_WORDS)
-                || line.contains(&at.start)
-                || object
-                    .as_ref()
-                    .is_some_and(|object| object.contains(&at.start))
-        })
-        .map(|(index, _)| index)
-        .collect();
+    let is_near = |at: &words::Position| {
+        let distance = first
+            .saturating_sub(at.word)
+            .max(at.word.saturating_sub(last));
+        let is_in = |object: &std::ops::Range<usize>| object.contains(&at.start);
+        (own.is_some() && distance <= BINDING_WORDS)
+            || is_in(&line)
+            || object.as_ref().is_some_and(is_in)
+    };
+    let bound = places.iter().filter(|(_, at)| is_near(at));
+    let bound: BTreeSet<usize> = bound.map(|(index, _)| *index).collect();
     2 * bound.len() >= key.len()
 }
 
