@@ -1,12 +1,15 @@
 //! One process: started, written to, read from within limits, and ended with all that it started.
 
+use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use tempfile::TempDir;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
@@ -41,7 +44,7 @@ pub(crate) struct Process {
     listener: Option<JoinHandle<()>>,
     /// Whether it has ended and was waited for.
     is_over: bool,
-    _folder: Folder,
+    _folder: TempDir,
 }
 
 /// A piece of standard output.
@@ -60,7 +63,11 @@ impl Process {
             program: program.clone(),
             why,
         };
-        let folder = Folder::new(&host.folder).map_err(|error| failed(error.to_string()))?;
+        let folder = empty_folder(&host.folder).map_err(|error| {
+            // Which name was tried does not matter.
+            let source = error.source().map(ToString::to_string);
+            failed(source.unwrap_or_else(|| error.to_string()))
+        })?;
         let mut words = launch.command.iter().map(|word| {
             let file = host.files.get(word);
             file.map_or_else(|| word.into(), |path| path.clone().into_os_string())
@@ -75,8 +82,8 @@ impl Process {
                     .filter(|(name, _)| is_let_in(name, &launch.env)),
             )
             .envs(FIXED)
-            .env("TMPDIR", &folder.0)
-            .current_dir(&folder.0)
+            .env("TMPDIR", folder.path())
+            .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -125,20 +132,17 @@ impl Process {
             protocol: PROTOCOL,
             proctor: env!("CARGO_PKG_VERSION"),
         });
-        match self.read()? {
-            (FromProgram::Hello(hello), _) if hello.protocol == PROTOCOL => {
-                self.hello = hello;
-                Ok(())
-            }
-            (FromProgram::Hello(hello), line) => {
-                let own = hello.protocol;
-                Err(self.wrong(
-                    format!("the program speaks version {own}, and this build {PROTOCOL}"),
-                    &line,
-                ))
-            }
-            (_, line) => Err(self.wrong("the first line must be `hello`".to_owned(), &line)),
+        let (answer, line) = self.read()?;
+        let FromProgram::Hello(hello) = answer else {
+            return Err(self.wrong("the first line must be `hello`".to_owned(), &line));
+        };
+        if hello.protocol != PROTOCOL {
+            let own = hello.protocol;
+            let problem = format!("the program speaks version {own}, and this build {PROTOCOL}");
+            return Err(self.wrong(problem, &line));
         }
+        self.hello = hello;
+        Ok(())
     }
 
     /// Sends a line. That nobody reads it shows when an answer is due.
@@ -155,25 +159,16 @@ impl Process {
         let line = match self.output.recv_timeout(self.launch.timeout) {
             Ok(Output::Line(line)) => line,
             Ok(Output::TooLong) => {
-                let mb = self.launch.line >> 20;
-                return Err(ProgramError::LongLine {
-                    mb,
-                    stderr: self.said(),
-                });
+                let (mb, stderr) = (self.launch.line >> 20, self.said());
+                return Err(ProgramError::LongLine { mb, stderr });
             }
             Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
-                let how = self.how_it_ended();
-                return Err(ProgramError::Ended {
-                    how,
-                    stderr: self.said(),
-                });
+                let (how, stderr) = (self.how_it_ended(), self.said());
+                return Err(ProgramError::Ended { how, stderr });
             }
             Err(RecvTimeoutError::Timeout) => {
-                let seconds = self.launch.timeout.as_secs();
-                return Err(ProgramError::Timeout {
-                    seconds,
-                    stderr: self.said(),
-                });
+                let (seconds, stderr) = (self.launch.timeout.as_secs(), self.said());
+                return Err(ProgramError::Timeout { seconds, stderr });
             }
         };
         let shown = String::from_utf8_lossy(&line).into_owned();
@@ -353,29 +348,10 @@ fn cpu(_: &Child) -> Option<Duration> {
 }
 
 /// An empty folder, deleted with all that was put into it.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(parent: &std::path::Path) -> std::io::Result<Self> {
-        for number in 0_u64.. {
-            let path = parent.join(format!("proctor-{}-{number}", std::process::id()));
-            #[cfg_attr(not(unix), expect(unused_mut, reason = "only the mode is set"))]
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            match builder.create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(std::io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn empty_folder(parent: &Path) -> std::io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("proctor-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(parent)
 }

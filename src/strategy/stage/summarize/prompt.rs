@@ -1,18 +1,12 @@
 //! Makes the request to the summariser.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
 use super::overlap::Overlap;
 use super::select::Selection;
-use crate::context::Entry;
-use crate::model::Request;
-use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::strategy::own_prompt::{OwnPrompt, PromptValues, add};
+use crate::session::wire;
+use crate::strategy::Trigger;
+use crate::strategy::own_prompt::{PromptValues, add};
+use crate::strategy::stage::prelude::*;
 use crate::strategy::template::{self, Span, Template, UPDATE};
-use crate::strategy::{Situation, Trigger, cut};
-use crate::units::Tokens;
 
 /// How a summary is asked for.
 #[derive(Debug, Deserialize)]
@@ -93,15 +87,12 @@ impl Prompt {
     /// The knob of a limit on the conversation's JSON that is set, if one is.
     pub(super) fn limit(&self) -> Option<&'static str> {
         let limits = [
-            ("input_first_chars", self.input_first_chars),
-            ("input_last_chars", self.input_last_chars),
-            ("input_result_chars", self.input_result_chars),
-            (
-                "input_last_tokens",
-                usize::try_from(self.input_last_tokens.0).unwrap_or(usize::MAX),
-            ),
+            ("input_first_chars", self.input_first_chars > 0),
+            ("input_last_chars", self.input_last_chars > 0),
+            ("input_result_chars", self.input_result_chars > 0),
+            ("input_last_tokens", self.input_last_tokens > Tokens::ZERO),
         ];
-        let set = limits.into_iter().find(|(_, limit)| *limit > 0);
+        let set = limits.into_iter().find(|(_, is_set)| *is_set);
         set.map(|(name, _)| name)
     }
 
@@ -147,16 +138,17 @@ impl Prompt {
             Mode::Append | Mode::AppendWithoutTools => String::new(),
         };
         let (text, sections) = if let Some(own) = &self.own {
-            (
-                self.own_words(own, &earlier, &json, cx),
-                own.sections().to_vec(),
-            )
+            own.request(&PromptValues {
+                previous: &in_one(&earlier),
+                focus: &self.focus(cx),
+                ..PromptValues::new(&json, self.max_output_tokens, cx)
+            })
         } else {
             let mut text = self.words(&earlier, span, cx);
             if self.mode == Mode::Fresh {
                 text = format!("{text}\n\n{json}");
             }
-            add(&mut text, self.template().closing());
+            add(&mut text, self.template().around()[1]);
             (text, self.template().sections(span))
         };
         let mut request = Request::summary(cx.purpose(), sections, text, self.max_output_tokens);
@@ -195,7 +187,7 @@ impl Prompt {
             }
         };
         let template = self.template();
-        let mut text = template.opening().trim_end().to_owned();
+        let mut text = template.around()[0].trim_end().to_owned();
         add(&mut text, &format!("{place} {}", template.body(span)));
         add(&mut text, &self.focus(cx));
         if !earlier.is_empty() {
@@ -215,23 +207,6 @@ impl Prompt {
             add(&mut text, &format!("{HINT} {hint}"));
         }
         text
-    }
-
-    /// The request in the user's own words; without JSON, the conversation comes before it.
-    fn own_words(
-        &self,
-        own: &OwnPrompt,
-        earlier: &[Arc<Message>],
-        json: &str,
-        cx: &Situation,
-    ) -> String {
-        own.request(&PromptValues {
-            conversation: json,
-            previous: &in_one(earlier),
-            focus: &self.focus(cx),
-            max_output: self.max_output_tokens,
-            window: cx.window.effective(),
-        })
     }
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
