@@ -72,10 +72,7 @@ pub(super) fn of_evidence(
     match messages.first_mut() {
         Some(first) if first.role() == Role::User => {
             blocks.extend(first.content().iter().cloned());
-            let mut merged = Message::new(Role::User, blocks);
-            merged.details.timestamp = first.details.timestamp;
-            merged.tags = first.tags;
-            *first = Arc::new(merged);
+            *first = Arc::new(first.with_content(blocks));
         }
         _ => messages.insert(0, Arc::new(Message::new(Role::User, blocks))),
     }
