@@ -135,13 +135,8 @@ pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
         .collect();
     let head = 0..starts.first().copied().unwrap_or(entries.len());
     let ends = starts.iter().skip(1).copied().chain([entries.len()]);
-    let rounds = starts
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(start, end)| start..end)
-        .collect();
-    (head, rounds)
+    let rounds = starts.iter().zip(ends).map(|(start, end)| *start..end);
+    (head, rounds.collect())
 }
 
 #[cfg(test)]

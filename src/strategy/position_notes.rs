@@ -35,7 +35,8 @@ impl<T: Default> PositionNotes<T> {
         self.up_to_date(context);
         let (entries, results) = (context.entries().len(), context.results());
         let (read, seen) = std::mem::replace(&mut self.read, (entries, results.len()));
-        (&mut self.notes, read..entries, &results[seen..])
+        let new = results.get(seen..).unwrap_or_default();
+        (&mut self.notes, read..entries, new)
     }
 
     /// The notes, if no entry was replaced since they were taken.

@@ -73,14 +73,11 @@ impl Process {
             file.map_or_else(|| word.into(), |path| path.clone().into_os_string())
         });
         let mut command = Command::new(words.next().unwrap_or_default());
+        let passed = host.environment.iter();
         command
             .args(words)
             .env_clear()
-            .envs(
-                host.environment
-                    .iter()
-                    .filter(|(name, _)| is_let_in(name, &launch.env)),
-            )
+            .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
             .envs(FIXED)
             .env("TMPDIR", folder.path())
             .current_dir(folder.path())
@@ -94,7 +91,6 @@ impl Process {
         let (input, lines) = channel();
         let (found, output) = sync_channel(4);
         let stderr = Arc::default();
-        let mut listener = None;
         if let Some(pipe) = child.stdin.take() {
             spawn(move || write_lines(pipe, &lines));
         }
@@ -102,19 +98,13 @@ impl Process {
             let longest = launch.line;
             spawn(move || read_lines(pipe, longest, &found));
         }
-        if let Some(pipe) = child.stderr.take() {
+        let listener = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&stderr);
-            listener = Some(std::thread::spawn(move || keep_end(pipe, &kept)));
-        }
+            std::thread::spawn(move || keep_end(pipe, &kept))
+        });
         let mut process = Self {
             launch: launch.clone(),
-            hello: Hello {
-                protocol: PROTOCOL,
-                name: None,
-                history: super::protocol::History::default(),
-                context: super::protocol::Wording::default(),
-                moments: Vec::new(),
-            },
+            hello: Hello::default(),
             child,
             input: Some(input),
             output,
@@ -159,16 +149,16 @@ impl Process {
         let line = match self.output.recv_timeout(self.launch.timeout) {
             Ok(Output::Line(line)) => line,
             Ok(Output::TooLong) => {
-                let (mb, stderr) = (self.launch.line >> 20, self.said());
-                return Err(ProgramError::LongLine { mb, stderr });
+                let mb = self.launch.line >> 20;
+                return Err(self.failed(format!("a line of more than {mb} MB")));
             }
             Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
-                let (how, stderr) = (self.how_it_ended(), self.said());
-                return Err(ProgramError::Ended { how, stderr });
+                let how = self.how_it_ended();
+                return Err(self.failed(format!("the program {how} where an answer was due")));
             }
             Err(RecvTimeoutError::Timeout) => {
-                let (seconds, stderr) = (self.launch.timeout.as_secs(), self.said());
-                return Err(ProgramError::Timeout { seconds, stderr });
+                let seconds = self.launch.timeout.as_secs();
+                return Err(self.failed(format!("no answer within {seconds} s")));
             }
         };
         let shown = String::from_utf8_lossy(&line).into_owned();
@@ -185,20 +175,18 @@ impl Process {
 
     /// An answer that does not fit.
     pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
-        let mut shown: String = line.chars().take(SHOWN).collect();
-        if shown.len() < line.len() {
-            shown.push('…');
-        }
-        ProgramError::Answer {
-            problem,
-            line: shown,
-            stderr: self.said(),
-        }
+        let shown: String = line.chars().take(SHOWN).collect();
+        let more = if shown.len() < line.len() { "…" } else { "" };
+        self.failed(match line {
+            "" => problem,
+            _ => format!("{problem}, in `{shown}{more}`"),
+        })
     }
 
-    fn said(&self) -> String {
+    fn failed(&self, problem: String) -> ProgramError {
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let stderr = String::from_utf8_lossy(&kept).into_owned();
+        ProgramError::Output { problem, stderr }
     }
 
     fn how_it_ended(&mut self) -> String {

@@ -199,15 +199,14 @@ impl External {
         moment: Moment,
         cx: &Situation,
     ) -> Result<Option<(History, Wording)>, StageError> {
-        let process = match self.process.take() {
-            Some(process) => process,
-            None => {
-                let started = self.programs.take(&self.launch);
-                let mut process = started.map_err(|error| self.failed(error))?;
-                self.cpu_before = process.cpu();
-                process.send(&session(cx));
-                process
-            }
+        let process = if let Some(process) = self.process.take() {
+            process
+        } else {
+            let started = self.programs.take(&self.launch);
+            let mut process = started.map_err(|error| self.failed(error))?;
+            self.cpu_before = process.cpu();
+            process.send(&session(cx));
+            process
         };
         let hello = &self.process.insert(process).hello;
         let is_of_kept = matches!(moment, Moment::Append | Moment::AfterCall);

@@ -213,10 +213,8 @@ impl Prompt {
         let limit = self.input_result_chars;
         let is_cut =
             |block: &ContentBlock| limit > 0 && matches!(block, ContentBlock::ToolResult(_));
-        let lines: Vec<String> = shown
-            .iter()
-            .map(|message| wire::anthropic_json(&with_short_texts(message, limit, is_cut)))
-            .collect();
+        let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
+        let lines: Vec<String> = shown.iter().map(line).collect();
         let mut json = format!("[{}]", lines.join(", "));
         if self.input_first_chars > 0
             && let Some((end, _)) = json.char_indices().nth(self.input_first_chars)
@@ -266,11 +264,11 @@ fn with_short_texts(
 /// The messages, some of the tool results in the middle left out.
 fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Message>> {
     let mut messages: Vec<Arc<Message>> = shown.iter().map(|entry| entry.message.clone()).collect();
-    let mut results: Vec<(usize, usize)> = messages
-        .iter()
-        .enumerate()
-        .flat_map(|(at, message)| message.tool_results().map(move |(block, _)| (at, block)))
-        .collect();
+    let results = messages.iter().enumerate().flat_map(|(at, message)| {
+        let results = message.tool_results();
+        results.map(move |(block, _)| (at, block))
+    });
+    let results: Vec<(usize, usize)> = results.collect();
     let total = results.len();
     let gone = (total as u64 * less.results_percent).div_ceil(100);
     let mut ranked: Vec<usize> = (0..total).collect();
@@ -278,7 +276,7 @@ fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Mess
     ranked.truncate(usize::try_from(gone).unwrap_or(total));
     ranked.sort_unstable();
     for at in ranked {
-        let (message, block) = std::mem::take(&mut results[at]);
+        let (message, block) = results[at];
         messages[message] = Arc::new(messages[message].with_block_text(block, &NO_RESULT.into()));
     }
     if let Some(chars) = less.longest_chars {
