@@ -76,8 +76,8 @@ impl Attachments {
 
 fn change_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, by: fn(u64, u64) -> u64) {
     match by(counts.get(&key).copied().unwrap_or(0), 1) {
-        0 => drop(counts.remove(&key)),
-        count => drop(counts.insert(key, count)),
+        0 => _ = counts.remove(&key),
+        count => _ = counts.insert(key, count),
     }
 }
 

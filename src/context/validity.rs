@@ -23,7 +23,6 @@ use crate::session::{Message, Role, Tag};
 mod checker;
 mod rule;
 pub(crate) mod summary;
-#[cfg(test)]
 pub(crate) mod short;
 
 #[cfg(test)]

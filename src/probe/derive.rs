@@ -176,10 +176,8 @@ fn decoy(texts: &Texts<'_>, at: usize) -> Option<PlantedFact> {
     ];
     let seed = format!("{} decoy {at}", texts.session.id());
     let hash = ContentHash::of(seed.as_bytes()).hex(32);
-    let digits: Vec<usize> = hash
-        .chars()
-        .filter_map(|digit| usize::try_from(digit.to_digit(16)?).ok())
-        .collect();
+    let digit = |digit: char| usize::try_from(digit.to_digit(16)?).ok();
+    let digits: Vec<usize> = hash.chars().filter_map(digit).collect();
     let word = |from: usize| -> String {
         let digits = digits.iter().skip(from).take(4);
         let syllables = digits.filter_map(|digit| SYLLABLES.get(*digit));

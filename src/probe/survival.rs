@@ -335,10 +335,8 @@ fn sentence(text: &str) -> &str {
 /// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.
 pub fn canonical_path(path: &str) -> String {
     let path = path.trim().replace('\\', "/");
-    let parts: Vec<&str> = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .collect();
+    let parts = path.split('/');
+    let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
     let root = if path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
 }
@@ -385,11 +383,8 @@ fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<us
     let before = &text[..value.start];
     let start = before.rfind('\n').max(before.rfind("\\n")).unwrap_or(0);
     let after = &text[value.end..];
-    let end = after
-        .find('\n')
-        .unwrap_or(after.len())
-        .min(after.find("\\n").unwrap_or(after.len()));
-    start..value.end + end
+    let ends = [after.find('\n'), after.find("\\n")].into_iter().flatten();
+    start..value.end + ends.min().unwrap_or(after.len())
 }
 
 /// The innermost pair of braces around `value`.

@@ -37,10 +37,8 @@ pub(super) fn of_evidence(
     room: Tokens,
     counts: &CountedTexts,
 ) -> Option<Vec<Arc<Message>>> {
-    let quoted: Vec<(usize, Arc<str>)> = evidence
-        .iter()
-        .filter_map(|at| Some((*at, quotation(&entries.get(*at)?.message))))
-        .collect();
+    let quote = |at: &usize| Some((*at, quotation(&entries.get(*at)?.message)));
+    let quoted: Vec<(usize, Arc<str>)> = evidence.iter().filter_map(quote).collect();
     let cost = |text: &Arc<str>| counts.size(text).tokens;
     let head: Arc<str> = Arc::from(EXCEPT);
     let mut front = quoted.iter().map(|(_, text)| cost(text)).sum::<Tokens>() + cost(&head);

@@ -153,11 +153,8 @@ impl StatedKey {
             let proposal = proposal(question, evidence, Fact::Recall { key, value });
             return Ok(weighed(self.is_stressed, proposal));
         }
-        let firsts: Vec<usize> = self
-            .values
-            .iter()
-            .filter_map(|(_, messages)| messages.first().copied())
-            .collect();
+        let firsts = self.values.iter().map(|(_, messages)| messages);
+        let firsts: Vec<usize> = firsts.filter_map(|it| it.first().copied()).collect();
         if !firsts.is_sorted_by(|a, b| a < b) || self.values.iter().any(|(_, at)| at.len() > 1) {
             return Err(SkipReason::NoOrder);
         }

@@ -200,11 +200,9 @@ pub(super) fn artifacts(texts: &Texts<'_>) -> Vec<Proposal> {
 
     let session = texts.session;
     let messages = session.messages().iter();
-    let failed: BTreeSet<&str> = messages
-        .flat_map(|message| message.tool_results())
-        .filter(|(_, result)| result.is_error)
-        .map(|(_, result)| &*result.tool_use_id)
-        .collect();
+    let results = messages.flat_map(|message| message.tool_results());
+    let failed = results.filter(|(_, result)| result.is_error);
+    let failed: BTreeSet<&str> = failed.map(|(_, result)| &*result.tool_use_id).collect();
     let mut log = FileLog::default();
     for (at, message) in session.messages().iter().enumerate() {
         let done = message.tool_uses().map(|(_, tool)| tool);

@@ -19,10 +19,8 @@ fn grade(gold: &[&str], answer: &str) -> Option<Score> {
     let named: Vec<String> = listed(&answer, &['\n']).map(normalise).collect();
     let named: Vec<&String> = named.iter().filter(|name| !name.is_empty()).collect();
     let gold: Vec<String> = gold.iter().map(|event| normalise(event)).collect();
-    let present: Vec<usize> = gold
-        .iter()
-        .filter_map(|event| named.iter().position(|name| *name == event))
-        .collect();
+    let place = |event| named.iter().position(|name| *name == event);
+    let present: Vec<usize> = gold.iter().filter_map(place).collect();
     if present.is_empty() || present.len() != named.len() {
         return None;
     }

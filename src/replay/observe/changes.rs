@@ -106,11 +106,9 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
     let address = |entry: &Entry| Arc::as_ptr(&entry.message);
     let new: BTreeSet<_> = edit.with.iter().map(address).collect();
     let old: BTreeSet<_> = own.iter().map(address).collect();
-    let largest = own
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| !new.contains(&address(entry)))
-        .max_by_key(|(at, entry)| (entry.size().tokens, Reverse(*at)));
+    let gone = own.iter().enumerate();
+    let gone = gone.filter(|(_, entry)| !new.contains(&address(entry)));
+    let largest = gone.max_by_key(|(at, entry)| (entry.size().tokens, Reverse(*at)));
     let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let after = match edit.with.iter().find(is_summary) {

@@ -171,10 +171,9 @@ impl Observer for SnapshotObserver<'_> {
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         // From the back: indices count in the context before the whole patch.
         for edit in applied.change.edits.iter().rev() {
-            let removed: Vec<Entry> = self
-                .entries
-                .splice(edit.entries.clone(), edit.with.iter().cloned())
-                .collect();
+            let written = edit.with.iter().cloned();
+            let removed = self.entries.splice(edit.entries.clone(), written);
+            let removed: Vec<Entry> = removed.collect();
             let messages = removed.iter().chain(&edit.with).flat_map(messages_of);
             touched.extend(messages);
         }
