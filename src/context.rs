@@ -355,8 +355,12 @@ impl Context {
                     let old = self.entries.splice(start..end, with.iter().cloned());
                     let old: Vec<Entry> = old.collect();
                     self.size = self.size - old.iter().map(Entry::size).sum();
-                    with.iter().for_each(|entry| self.attachments.add(entry));
-                    old.iter().for_each(|entry| self.attachments.remove(entry));
+                    for entry in &with {
+                        self.attachments.add(entry);
+                    }
+                    for entry in &old {
+                        self.attachments.remove(entry);
+                    }
                     if !is_in_place(&old, &with) {
                         replaced_from.get_or_insert(start);
                     }
