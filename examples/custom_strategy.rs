@@ -16,7 +16,7 @@ use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, repl
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{Message, Role};
 use proctor::step::Step;
-use proctor::strategy::{Compaction, Recovery, Situation, Strategy};
+use proctor::strategy::{Compaction, Situation, Strategy};
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -81,8 +81,8 @@ impl Strategy for SummariseAll {
         })
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Recovery> {
-        Step::Done(Recovery::GiveUp(Compaction::unchanged(context)))
+    fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
+        Step::Done(Compaction::unchanged(context))
     }
 
     fn after_call<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {

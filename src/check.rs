@@ -19,7 +19,7 @@ use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay
 use crate::session::{Message, Role, Session};
 use crate::step::{Answer, Caller, Step, drive};
 use crate::strategy::situation::Situation;
-use crate::strategy::{Compaction, Recovery, Strategy, StrategySpec};
+use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::Tokens;
 use crate::window::Window;
@@ -451,7 +451,7 @@ impl Strategy for Twice {
         Step::Done(first)
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         self.inner.on_overflow(context, cx)
     }
 

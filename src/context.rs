@@ -96,10 +96,8 @@ impl Entry {
 }
 
 pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
-    message
-        .blocks()
-        .map(|block| counts.block(&block))
-        .fold(hidden(message.details.hidden_thinking), std::ops::Add::add)
+    let blocks = message.blocks().map(|block| counts.block(&block));
+    hidden(message.details.hidden_thinking) + blocks.sum::<Size>()
 }
 
 /// The size of hidden thinking: its tokens are known by the bill, its words are not.
@@ -112,10 +110,8 @@ fn hidden(tokens: Tokens) -> Size {
 }
 
 pub(crate) fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
-    message
-        .blocks()
-        .nth(block)
-        .map_or_else(Size::default, |block| counts.block(&block))
+    let block = message.blocks().nth(block);
+    block.map_or_else(Size::default, |block| counts.block(&block))
 }
 
 /// Where a piece of the prompt came from.
@@ -158,15 +154,27 @@ impl Origin {
         }
     }
 
+    /// The ranges of the session's messages that it was written in place of; none for others.
+    pub(crate) fn replaced(&self) -> &[Range<usize>] {
+        match self {
+            Self::Derived(ranges) => ranges,
+            _ => &[],
+        }
+    }
+
+    /// The newest of the session's messages that it represents.
+    pub(crate) fn newest(&self) -> Option<usize> {
+        let replaced = self.replaced().last().map(|range| range.end - 1);
+        replaced.or_else(|| self.message())
+    }
+
     /// The ranges of session messages that the entries represent, merged: the origin of a text that
     /// replaces them.
     pub fn derived_from<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        for entry in entries {
-            match &entry.origin {
-                Self::Derived(of) => ranges.extend(of.iter().cloned()),
-                other => ranges.extend(other.message().map(|at| at..at + 1)),
-            }
+        for Entry { origin, .. } in entries {
+            ranges.extend_from_slice(origin.replaced());
+            ranges.extend(origin.message().map(|at| at..at + 1));
         }
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
@@ -242,11 +250,8 @@ impl Context {
             return None;
         };
         self.entries[..at.entry].iter().rev().find_map(|entry| {
-            entry
-                .message
-                .tool_uses()
-                .map(|(_, tool)| tool)
-                .find(|t| t.id == result.tool_use_id)
+            let mut tools = entry.message.tool_uses().map(|(_, tool)| tool);
+            tools.find(|tool| tool.id == result.tool_use_id)
         })
     }
 
@@ -262,10 +267,8 @@ impl Context {
     /// Entries before this one were there when the model spoke last.
     pub(crate) fn answered(&self) -> usize {
         let is_response = |entry: &Entry| entry.message.role() == Role::Assistant;
-        self.entries
-            .iter()
-            .rposition(is_response)
-            .map_or(0, |at| at + 1)
+        let last = self.entries.iter().rposition(is_response);
+        last.map_or(0, |at| at + 1)
     }
 
     /// Adds an entry at the end.
@@ -349,10 +352,8 @@ impl Context {
                     let end = entries.end.saturating_add_signed(shift);
                     shift += signed(with.len()) - signed(entries.len());
                     self.size += with.iter().map(Entry::size).sum();
-                    let old: Vec<Entry> = self
-                        .entries
-                        .splice(start..end, with.iter().cloned())
-                        .collect();
+                    let old = self.entries.splice(start..end, with.iter().cloned());
+                    let old: Vec<Entry> = old.collect();
                     self.size = self.size - old.iter().map(Entry::size).sum();
                     for entry in &with {
                         self.attachments.add(entry);

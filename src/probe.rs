@@ -66,6 +66,19 @@ impl Pattern {
     }
 }
 
+/// Kendall's balance of these, which should ascend: concordant pairs less discordant ones, `C − D`; and
+/// the score `max(0, (C − D) / (n(n − 1)/2))` where `n` were to be named.
+pub(crate) fn kendall<T: Ord>(named: &[T], n: usize) -> (i64, f64) {
+    let mut balance = 0;
+    for (at, earlier) in named.iter().enumerate() {
+        for later in &named[at + 1..] {
+            balance += i64::from(earlier < later) - i64::from(earlier > later);
+        }
+    }
+    let pairs = n * n.saturating_sub(1) / 2;
+    (balance, balance.max(0) as f64 / pairs.max(1) as f64)
+}
+
 /// Separates the answers to the two questions of a probe.
 pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 

@@ -22,7 +22,7 @@ use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEv
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
-use crate::strategy::{Compaction, Recovery, StageFailure, Strategy};
+use crate::strategy::{Compaction, StageFailure, Strategy};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
@@ -163,15 +163,17 @@ pub fn replay_observed<'a>(
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = arm;
-    let (end, window) = match replayed {
+    let (walked, window) = match replayed {
         Replayed::Full => (cell.run(None), None),
-        Replayed::Empty => (cell.run_empty(), None),
+        Replayed::Empty => {
+            cell.run_empty();
+            (Ok(()), None)
+        }
         Replayed::Strategy(mut strategy, window) => {
-            let end = cell.run(Some((&mut *strategy, window)));
-            (end, Some(window))
+            (cell.run(Some((&mut *strategy, window))), Some(window))
         }
     };
-    cell.finish(name, end, window)
+    cell.finish(name, walked.err().unwrap_or(End::Completed), window)
 }
 
 /// The end of a session whose prompt of this call was never answered.
@@ -236,7 +238,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Walks the session; without a strategy it is the reference.
-    fn run(&mut self, mut arranged: StrategyInWindow<'_>) -> End {
+    fn run(&mut self, mut arranged: StrategyInWindow<'_>) -> Result<(), End> {
         let prepared = self.prepared;
         let mut next = self.load();
         let mut last_usage = None;
@@ -246,25 +248,19 @@ impl<'a> Cell<'a> {
             self.turns = cx.turn;
             self.meter.start_call(call, self.scale);
             for at in next..before {
-                if let Err(end) = self.append(prepared.entry(at), &mut arranged, &cx) {
-                    return end;
-                }
+                self.append(prepared.entry(at), &mut arranged, &cx)?;
             }
             cx.appended = self.appended;
             if let Some((strategy, window)) = &mut arranged {
                 let context = self.lend();
                 let compacted =
                     self.timed(|meter| drive(strategy.before_call(context, &cx), meter));
-                if let Err(end) = self.take_back(compacted, call) {
-                    return end;
-                }
-                if let Err(end) = self.fit(&mut **strategy, *window, &mut cx) {
-                    return end;
-                }
+                self.take_back(compacted, call)?;
+                self.fit(&mut **strategy, *window, &mut cx)?;
                 let prompt = cx.prompt(&self.context);
                 let response = prepared.answered(call, before);
                 if !self.meter.send_agent(prompt, response) {
-                    return died(call, prompt, DeathCause::Unanswered);
+                    return Err(died(call, prompt, DeathCause::Unanswered));
                 }
             }
             let strategy = arranged.as_ref();
@@ -274,9 +270,7 @@ impl<'a> Cell<'a> {
             last_usage = Some(usage);
             cx.last_usage = last_usage;
             cx.tool_requests = tools_of(prepared.session.message(before));
-            if let Err(end) = self.append(prepared.entry(before), &mut arranged, &cx) {
-                return end;
-            }
+            self.append(prepared.entry(before), &mut arranged, &cx)?;
             self.appended = Size::default();
             self.last_messages = self.context.size();
             cx.appended = self.appended;
@@ -284,9 +278,7 @@ impl<'a> Cell<'a> {
             if let Some((strategy, _)) = &mut arranged {
                 let context = self.lend();
                 let compacted = self.timed(|meter| drive(strategy.after_call(context, &cx), meter));
-                if let Err(end) = self.take_back(compacted, call) {
-                    return end;
-                }
+                self.take_back(compacted, call)?;
                 let own = std::mem::take(&mut self.spent);
                 let programs = std::mem::replace(&mut self.program_cpu, strategy.program_cpu());
                 let of_call = self.program_cpu.saturating_sub(programs);
@@ -294,7 +286,7 @@ impl<'a> Cell<'a> {
             }
             next = before + 1;
         }
-        End::Completed
+        Ok(())
     }
 
     /// The messages that a resumed session was loaded with are in the context before the first
@@ -309,13 +301,12 @@ impl<'a> Cell<'a> {
     }
 
     /// Asks the probes of an empty context.
-    fn run_empty(&mut self) -> End {
+    fn run_empty(&mut self) {
         let session = self.prepared.session.clone();
         for (call, &before) in session.calls().iter().enumerate() {
             self.meter.start_call(call, self.scale);
             self.sent(call, before, None);
         }
-        End::Completed
     }
 
     fn append(
@@ -442,19 +433,10 @@ impl<'a> Cell<'a> {
             }
             cx.overflow = Some(Overflow { prompt, attempt });
             let context = self.lend();
-            let given_up = match self.timed(|meter| drive(strategy.on_overflow(context, cx), meter))
-            {
-                Recovery::Retry(compacted) => {
-                    self.take_back(compacted, cx.call)?;
-                    // A recovery that frees nothing would go on for ever.
-                    cx.prompt(&self.context) >= prompt
-                }
-                Recovery::GiveUp(compacted) => {
-                    self.take_back(compacted, cx.call)?;
-                    true
-                }
-            };
-            if given_up {
+            let compacted = self.timed(|meter| drive(strategy.on_overflow(context, cx), meter));
+            self.take_back(compacted, cx.call)?;
+            // A recovery that frees nothing would go on for ever.
+            if cx.prompt(&self.context) >= prompt {
                 return Err(died(cx.call, prompt, DeathCause::Overflow));
             }
             attempt += 1;

@@ -175,6 +175,16 @@ impl Message {
         })
     }
 
+    /// A message of these blocks in the place of this one: by the same speaker at the same time, with its
+    /// tags and of its call.
+    #[must_use]
+    pub(crate) fn with_content(&self, content: Vec<ContentBlock>) -> Self {
+        let mut message = Self::new(self.role, content).with_tags(self.tags.iter());
+        message.details.timestamp = self.details.timestamp;
+        message.details.api_call.clone_from(&self.details.api_call);
+        message
+    }
+
     /// The message with its tags replaced.
     #[must_use]
     pub fn with_tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
@@ -187,26 +197,31 @@ impl Message {
         self.tags.contains(tag)
     }
 
+    /// What is said in plain text, with the index of its block.
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = (usize, &Arc<str>)> {
+        let blocks = self.content.iter().enumerate();
+        blocks.filter_map(|(at, block)| match block {
+            ContentBlock::Text(text) => Some((at, text)),
+            _ => None,
+        })
+    }
+
     /// The tool uses, with the index of their block.
     pub fn tool_uses(&self) -> impl Iterator<Item = (usize, &ToolUse)> {
-        self.content
-            .iter()
-            .enumerate()
-            .filter_map(|(at, block)| match block {
-                ContentBlock::ToolUse(tool_use) => Some((at, &**tool_use)),
-                _ => None,
-            })
+        let blocks = self.content.iter().enumerate();
+        blocks.filter_map(|(at, block)| match block {
+            ContentBlock::ToolUse(tool_use) => Some((at, &**tool_use)),
+            _ => None,
+        })
     }
 
     /// The tool results, with the index of their block.
     pub fn tool_results(&self) -> impl Iterator<Item = (usize, &ToolResult)> {
-        self.content
-            .iter()
-            .enumerate()
-            .filter_map(|(at, block)| match block {
-                ContentBlock::ToolResult(result) => Some((at, &**result)),
-                _ => None,
-            })
+        let blocks = self.content.iter().enumerate();
+        blocks.filter_map(|(at, block)| match block {
+            ContentBlock::ToolResult(result) => Some((at, &**result)),
+            _ => None,
+        })
     }
 
     /// The same message with the text of one block replaced.

@@ -105,8 +105,9 @@ pub trait Strategy: Debug + Send {
     /// Takes the context before a call and gives it back.
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;
 
-    /// Takes the context after the provider refused it as too long.
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery>;
+    /// Takes the context after the provider refused it as too long. If the prompt does not get
+    /// smaller, there is nothing more to try: the session dies here.
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;
 
     /// Takes the context after the response was appended and gives it back.
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;
@@ -160,15 +161,6 @@ impl Compaction {
             outcome: Ok(()),
         }
     }
-}
-
-/// The result of a refused prompt.
-#[derive(Debug)]
-pub enum Recovery {
-    /// The context was shortened: try again.
-    Retry(Compaction),
-    /// There is nothing more to try: the session dies here.
-    GiveUp(Compaction),
 }
 
 /// A stage that failed at a call.
@@ -237,18 +229,9 @@ pub enum StageError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
-    /// A stage would have to do something that the recording does not show.
+    /// A stage would have to do something that the recording does not show, or its program cannot go on.
     #[error("stage `{stage}`")]
-    NotMeasurable {
-        /// The stage's name in its strategy.
-        stage: Arc<str>,
-        /// The stage's error.
-        #[source]
-        source: StageError,
-    },
-    /// The program of a stage cannot go on.
-    #[error("stage `{stage}`")]
-    Program {
+    Stage {
         /// The stage's name in its strategy.
         stage: Arc<str>,
         /// The stage's error.

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::ops::Sub;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use derive_more::{Add, AddAssign, Sum};
 use foldhash::fast::RandomState;
@@ -195,7 +195,7 @@ pub struct CountedTexts {
     images: ImageRule,
     sizes: RwLock<HashMap<Arc<str>, Size, RandomState>>,
     /// The same texts by other counters, as far as somebody asked.
-    by_counter: RwLock<BTreeMap<&'static str, Arc<CountedTexts>>>,
+    by_counter: Mutex<BTreeMap<&'static str, Arc<CountedTexts>>>,
 }
 
 impl CountedTexts {
@@ -205,7 +205,7 @@ impl CountedTexts {
             counter,
             images: ImageRule::STANDARD,
             sizes: RwLock::default(),
-            by_counter: RwLock::default(),
+            by_counter: Mutex::default(),
         }
     }
 
@@ -218,25 +218,13 @@ impl CountedTexts {
 
     /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
     pub fn by_counter(&self, name: &str) -> Option<Arc<Self>> {
-        let tables = self
-            .by_counter
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = tables.get(name) {
-            return Some(known.clone());
-        }
-        drop(tables);
         let counter = counter(name)?;
-        let mut tables = self
-            .by_counter
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let tables = self.by_counter.lock();
+        let mut tables = tables.unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(counter.name()).or_insert_with(|| {
-            let images = self.images;
-            Arc::new(Self {
-                images,
-                ..Self::new(counter)
-            })
+            let mut table = Self::new(counter);
+            table.images = self.images;
+            Arc::new(table)
         });
         Some(table.clone())
     }

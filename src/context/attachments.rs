@@ -53,41 +53,32 @@ impl Attachments {
     }
 
     pub(super) fn add(&mut self, entry: &Entry) {
-        self.documents += documents_of(entry);
-        for image in entry.message.blocks().flat_map(|block| block.images) {
-            self.images += 1;
-            self.bytes = self.bytes.saturating_add(image.bytes);
-            *self.sizes.entry(image.bytes).or_default() += 1;
-            if let Some(pixels) = image.pixels {
-                *self.edges.entry(pixels.long_edge()).or_default() += 1;
-            }
-        }
+        self.change(entry, u64::saturating_add);
     }
 
     pub(super) fn remove(&mut self, entry: &Entry) {
-        self.documents = self.documents.saturating_sub(documents_of(entry));
+        self.change(entry, u64::saturating_sub);
+    }
+
+    fn change(&mut self, entry: &Entry, by: fn(u64, u64) -> u64) {
+        let documents = entry.message.content().iter().map(documents_in).sum();
+        self.documents = by(self.documents, documents);
         for image in entry.message.blocks().flat_map(|block| block.images) {
-            self.images = self.images.saturating_sub(1);
-            self.bytes = self.bytes.saturating_sub(image.bytes);
-            take_one(&mut self.sizes, &image.bytes);
+            self.images = by(self.images, 1);
+            self.bytes = by(self.bytes, image.bytes);
+            change_one(&mut self.sizes, image.bytes, by);
             if let Some(pixels) = image.pixels {
-                take_one(&mut self.edges, &pixels.long_edge());
+                change_one(&mut self.edges, pixels.long_edge(), by);
             }
         }
     }
 }
 
-fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
+fn change_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, by: fn(u64, u64) -> u64) {
+    match by(counts.get(&key).copied().unwrap_or(0), 1) {
+        0 => _ = counts.remove(&key),
+        count => _ = counts.insert(key, count),
     }
-}
-
-fn documents_of(entry: &Entry) -> u64 {
-    entry.message.content().iter().map(documents_in).sum()
 }
 
 fn documents_in(block: &ContentBlock) -> u64 {

@@ -125,6 +125,16 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Each edit, with the entries that it removed.
+    pub(crate) fn edits(&self) -> impl Iterator<Item = (&[Entry], &AppliedEdit)> {
+        let mut removed = &self.change.removed[..];
+        self.change.edits.iter().map_while(move |edit| {
+            let (own, rest) = removed.split_at_checked(edit.entries.len())?;
+            removed = rest;
+            Some((own, edit))
+        })
+    }
+
     /// The entries that came in the place of those that were removed.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Entry> {
         self.change.edits.iter().flat_map(|edit| &edit.with)

@@ -14,7 +14,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Entry, Origin};
@@ -24,7 +23,6 @@ use crate::session::{Message, Role, Tag};
 mod checker;
 mod rule;
 pub(crate) mod summary;
-#[cfg(test)]
 pub(crate) mod short;
 
 #[cfg(test)]
@@ -141,14 +139,10 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
 
 /// The ranges of messages that a summary represents; none for other entries.
 fn summary_ranges(origin: &Origin, message: &Message) -> impl Iterator<Item = (usize, usize)> {
-    let ranges: &[Range<usize>] = match origin {
-        Origin::Derived(ranges) if is_summary_of(origin, message) => ranges,
-        _ => &[],
-    };
-    ranges
-        .iter()
-        .map(|range| (range.start, range.end))
-        .filter(|(start, end)| start < end)
+    let ranges = origin.replaced().iter();
+    let ranges = ranges.map(|range| (range.start, range.end));
+    let is_summary = is_summary_of(origin, message);
+    ranges.filter(move |(start, end)| is_summary && start < end)
 }
 
 /// The first message that two of these ranges hold; they come in ascending order.
@@ -168,6 +162,8 @@ fn overlap(ranges: impl IntoIterator<Item = (usize, usize)>) -> Option<Finding> 
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::short::{entries, lines};
     use super::*;
 

@@ -6,7 +6,7 @@ use super::state::Moment;
 use crate::context::{Applied, Context, Edit};
 use crate::model::Request;
 use crate::step::Step;
-use crate::strategy::{Compaction, Recovery, Situation, StageFailure, Strategy};
+use crate::strategy::{Compaction, Situation, StageFailure, Strategy};
 use std::sync::Arc;
 
 /// The work of a strategy at one moment.
@@ -110,8 +110,8 @@ impl Strategy for Played {
         self.play(context, cx, moments.collect())
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Recovery> {
-        Step::Done(Recovery::GiveUp(Compaction::unchanged(context)))
+    fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
+        Step::Done(Compaction::unchanged(context))
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {

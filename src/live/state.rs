@@ -17,7 +17,7 @@ use crate::replay::{tools_of, typed};
 use crate::session::{Message, Role, ToolSchema};
 use crate::step::drive;
 use crate::strategy::situation::Overflow;
-use crate::strategy::{Compaction, Recovery, Situation, Strategy, StrategySpec};
+use crate::strategy::{Compaction, Situation, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
@@ -279,16 +279,12 @@ impl State {
         let attempt = cx.overflow.map_or(0, |before| before.attempt + 1);
         cx.overflow = Some(Overflow { prompt, attempt });
         let context = std::mem::take(&mut self.context);
-        let recovery = drive(self.strategy.on_overflow(context, &cx), &mut asking);
-        let (done, is_shorter) = match recovery {
-            Recovery::Retry(done) => (done, true),
-            Recovery::GiveUp(done) => (done, false),
-        };
+        let done = drive(self.strategy.on_overflow(context, &cx), &mut asking);
         let moment = Moment::Refused(cx.call, attempt);
         self.take_back(moment, done, &mut asking)?;
         self.present = Some(cx);
         // A recovery that frees nothing would go on for ever.
-        Ok(is_shorter && self.prompt(facts) < prompt)
+        Ok(self.prompt(facts) < prompt)
     }
 
     /// Takes note of the answer of the last call.

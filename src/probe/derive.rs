@@ -74,8 +74,8 @@ impl SkipReason {
 
 /// Proposes facts of every kind that rules can find: all but decisions, which take a model.
 pub fn derive(session: &Session, touched: FilesTouched<'_>) -> DerivedFacts {
-    let texts = Texts::new(session);
-    let (stated, mut passed_over) = stated::statements(session, &texts);
+    let texts = Texts::new(session, touched);
+    let (stated, mut passed_over) = stated::statements(&texts);
     let too_many = stated.len().saturating_sub(MOST_STATED);
     if too_many > 0 {
         passed_over.insert(SkipReason::TooMany, too_many);
@@ -90,25 +90,25 @@ pub fn derive(session: &Session, touched: FilesTouched<'_>) -> DerivedFacts {
         };
         !proposal.fact.spec().parts.into_iter().any(is_known)
     };
-    for proposal in spread(entities::recalls(&texts, session.messages().len()), MOST) {
+    for proposal in spread(entities::recalls(&texts), MOST) {
         if is_new(&recalls, &proposal) && is_new(&updates, &proposal) {
             recalls.push(proposal);
         }
     }
-    for proposal in spread(entities::revised(session, &texts, touched), MOST) {
+    for proposal in spread(entities::revised(&texts), MOST) {
         if is_new(&updates, &proposal) {
             updates.push(proposal);
         }
     }
     let others: [Vec<Proposal>; 9] = [
-        entities::bindings(session, &texts, touched),
-        work::errors(session, &texts),
-        work::numbers(session, &texts),
-        work::rejected(session, &texts),
-        work::artifacts(session, touched),
-        work::order(session, &texts, touched),
+        entities::bindings(&texts),
+        work::errors(&texts),
+        work::numbers(&texts),
+        work::rejected(&texts),
+        work::artifacts(&texts),
+        work::order(&texts),
         work::plan(session),
-        said::rules(session, &texts),
+        said::rules(&texts),
         said::requests(session),
     ];
     let others = others.into_iter().map(|proposals| spread(proposals, MOST));
@@ -121,7 +121,7 @@ pub fn derive(session: &Session, touched: FilesTouched<'_>) -> DerivedFacts {
     }
     let keys = facts.iter().filter(|fact| fact.id.starts_with("recall"));
     let decoys = (keys.count() / KEYS_PER_DECOY).max(LEAST_DECOYS);
-    facts.extend((0..decoys).filter_map(|at| decoy(session, &texts, at)));
+    facts.extend((0..decoys).filter_map(|at| decoy(&texts, at)));
     facts.sort_by(|a, b| a.id.cmp(&b.id));
     DerivedFacts {
         truth: GroundTruth::new(session.id(), facts),
@@ -169,17 +169,15 @@ fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
 }
 
 /// A key that is never named, made from the session's id.
-fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
+fn decoy(texts: &Texts<'_>, at: usize) -> Option<PlantedFact> {
     const SYLLABLES: [&str; 16] = [
         "quo", "mis", "tar", "vel", "dro", "pim", "lus", "gan", "fer", "hok", "zat", "ned", "cul",
         "ryb", "wof", "jat",
     ];
-    let seed = format!("{} decoy {at}", session.id());
+    let seed = format!("{} decoy {at}", texts.session.id());
     let hash = ContentHash::of(seed.as_bytes()).hex(32);
-    let digits: Vec<usize> = hash
-        .chars()
-        .filter_map(|digit| usize::try_from(digit.to_digit(16)?).ok())
-        .collect();
+    let digit = |digit: char| usize::try_from(digit.to_digit(16)?).ok();
+    let digits: Vec<usize> = hash.chars().filter_map(digit).collect();
     let word = |from: usize| -> String {
         let digits = digits.iter().skip(from).take(4);
         let syllables = digits.filter_map(|digit| SYLLABLES.get(*digit));
@@ -196,10 +194,11 @@ fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
     })
 }
 
-/// The number of messages that hold each word and each token, and the lines: looked up, never
-/// searched again. JSON inside of JSON is decoded, so that no escape sticks to a word.
-#[derive(Debug)]
-struct Texts {
+/// A session with the number of messages that hold each word and each token, and the lines: looked
+/// up, never searched again. JSON inside of JSON is decoded, so that no escape sticks to a word.
+struct Texts<'s> {
+    session: &'s Session,
+    touched: FilesTouched<'s>,
     words: BTreeMap<String, Occurrences>,
     /// The lines that somebody reads, with their messages.
     lines: Vec<(usize, String)>,
@@ -218,8 +217,8 @@ struct Occurrences {
     last: usize,
 }
 
-impl Texts {
-    fn new(session: &Session) -> Self {
+impl<'s> Texts<'s> {
+    fn new(session: &'s Session, touched: FilesTouched<'s>) -> Self {
         let mut words: BTreeMap<String, Occurrences> = BTreeMap::new();
         let mut note = |token: &str, message: usize| {
             let seen = words.entry(token.to_owned()).or_insert(Occurrences {
@@ -258,7 +257,12 @@ impl Texts {
                 }
             }
         }
-        Self { words, lines }
+        Self {
+            session,
+            touched,
+            words,
+            lines,
+        }
     }
 
     /// The lines of the session, with their messages.

@@ -95,10 +95,8 @@ fn prompt_id_of(
     let blocks = messages.iter().flat_map(|message| message.model_text());
     let texts = system.iter().map(|text| &**text);
     let texts = texts.chain(blocks.map(|text| &**text)).chain([&*limit]);
-    let parts: Vec<&[u8]> = texts
-        .chain(words.iter().map(String::as_str))
-        .map(str::as_bytes)
-        .collect();
+    let texts = texts.chain(words.iter().map(String::as_str));
+    let parts: Vec<&[u8]> = texts.map(str::as_bytes).collect();
     format!("v{version} {}", ContentHash::of_parts(parts).hex(12))
 }
 
@@ -167,10 +165,7 @@ fn put(messages: &[Arc<Message>], question: String) -> Vec<Arc<Message>> {
         Some(last) if last.role() == Role::User => {
             let mut content = last.content().to_vec();
             content.push(question);
-            let mut merged = Message::new(Role::User, content);
-            merged.details.timestamp = last.details.timestamp;
-            merged.tags = last.tags;
-            *last = Arc::new(merged);
+            *last = Arc::new(last.with_content(content));
         }
         _ => asked.push(Arc::new(Message::new(Role::User, vec![question]))),
     }

@@ -5,17 +5,10 @@
 //! judge is shown, and which mistakes a file of facts may hold. A new kind is a variant of
 //! [`Fact`], a file and a line in `kinds!`, beside its `mod`.
 
-use super::grade::call::Call;
-use super::grade::exact::{Around, BECAUSE, has_phrase, words};
-use super::grade::lists::{self, f1, listed, outcome};
-use super::grade::{Answer, RIGHT, Score, abstains_in_one_order, abstention, normalise};
-use super::grade::{trim_punctuation, wrong};
-use super::survival::canonical_path;
-use super::{LEAST_EVENTS, OTHER_ORDER, Outcome, Pattern, Probe, holds};
+use super::grade::{Answer, Score};
+use super::{LEAST_EVENTS, Probe};
 use crate::model::AnswerFormat;
-use crate::session::ground_truth::{
-    Fact, GroundTruth, Handle, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
-};
+use crate::session::ground_truth::{Fact, GroundTruth, KeyValue, Revision, TouchedFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -35,6 +28,7 @@ mod obsolete;
 mod open;
 mod open_handle;
 mod order;
+mod prelude;
 mod recall;
 mod rejected_path;
 mod two_step;
@@ -139,7 +133,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) answers: Answers,
     pub(crate) reference: Reference<'a>,
     pub(crate) wording: Wording,
-    asked: Questions<'a>,
+    /// None stands for the fact's own question alone.
+    asked: Vec<Question>,
     /// The values by which an answer is recognised as this item's; `None` stands for all parts.
     values: Option<Vec<String>>,
     /// Values that were said beside this one and answer another question.
@@ -188,16 +183,11 @@ pub(crate) enum Wording {
     Sentences,
 }
 
-/// The questions, each put to the reader in a prompt of its own.
-pub(crate) enum Questions<'a> {
-    /// The fact's own question.
-    Own,
-    /// That, and another.
-    Second(String),
-    /// Others in its place.
-    Instead(Vec<&'a str>),
-    /// That, once with each ending.
-    Ending([String; 2]),
+/// A question, put to the reader in a prompt of its own.
+pub(crate) enum Question {
+    /// The fact's own, with this ending.
+    Own(String),
+    Other(String),
 }
 
 /// One thing that answers, and may be in a prompt or not: a value, a rule, one path of a list.
@@ -273,6 +263,14 @@ impl<'a> Part<'a> {
     }
 }
 
+/// The fact's own question, and another.
+fn own_and(other: &str) -> Vec<Question> {
+    vec![
+        Question::Own(String::new()),
+        Question::Other(other.to_owned()),
+    ]
+}
+
 impl<'a> Spec<'a> {
     /// A value that was said, graded as exactly that value: each kind changes what differs.
     fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'a>>) -> Self {
@@ -284,7 +282,7 @@ impl<'a> Spec<'a> {
             answers: Answers::Current,
             reference: Reference::Current,
             wording: Wording::Values,
-            asked: Questions::Own,
+            asked: Vec::new(),
             values: None,
             others: Vec::new(),
             grade: Some(Box::new(|answer| answer.one_of(&answer.current))),
@@ -341,15 +339,15 @@ impl<'a> Spec<'a> {
     }
 
     fn questions(&self, question: &str) -> Vec<String> {
-        let question = question.trim();
-        match &self.asked {
-            Questions::Own => vec![question.to_owned()],
-            Questions::Second(other) => vec![question.to_owned(), other.clone()],
-            Questions::Instead(questions) => questions.iter().map(|&it| it.to_owned()).collect(),
-            Questions::Ending(endings) => {
-                endings.iter().map(|it| format!("{question}{it}")).collect()
-            }
+        let own = question.trim();
+        if self.asked.is_empty() {
+            return vec![own.to_owned()];
         }
+        let asked = self.asked.iter().map(|question| match question {
+            Question::Own(ending) => format!("{own}{ending}"),
+            Question::Other(other) => other.clone(),
+        });
+        asked.collect()
     }
 
     /// See [`Probe::evidence_before`].
@@ -455,7 +453,7 @@ impl Probe {
 
     /// The questions that are put to a reader, each in a prompt of its own: one, or two. Two ask the
     /// same in both orders, or of a protected and a free object, or of an instruction taken back and
-    /// one in force. Their answers are kept with [`OTHER_ORDER`] between them, and
+    /// one in force. Their answers are kept with [`OTHER_ORDER`](super::OTHER_ORDER) between them, and
     /// count as right only if both are.
     pub fn questions(&self) -> Vec<String> {
         self.fact.spec().questions(&self.question)
@@ -485,6 +483,7 @@ impl Probe {
 
 #[cfg(test)]
 mod tests {
+    use super::prelude::*;
     use super::*;
     use crate::probe::grade::Rules;
     use crate::session::ground_truth::Importance;
@@ -494,7 +493,7 @@ mod tests {
         Spec {
             answers: Answers::Newest,
             reference: Reference::Newest("!"),
-            asked: Questions::Second("And aloud?".to_owned()),
+            asked: own_and("And aloud?"),
             grade: Some(Box::new(|answer| {
                 let newest = answer.current.last()?;
                 let is_right = answer.text.eq_ignore_ascii_case(newest);

@@ -241,6 +241,15 @@ impl Survival {
         self.found.get_or(text, || self.search(text).into())
     }
 
+    /// The slots that a text of the session holds.
+    pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
+        let found = self.find(text);
+        let strong = found.iter().filter(|finding| {
+            finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong)
+        });
+        strong.map(|finding| finding.slot).collect()
+    }
+
     fn search(&self, text: &str) -> Vec<Finding> {
         let mut best: BTreeMap<usize, (Match, usize)> = BTreeMap::new();
         // The last place of the best match counts.
@@ -326,10 +335,8 @@ fn sentence(text: &str) -> &str {
 /// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.
 pub fn canonical_path(path: &str) -> String {
     let path = path.trim().replace('\\', "/");
-    let parts: Vec<&str> = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .collect();
+    let parts = path.split('/');
+    let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
     let root = if path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
 }
@@ -357,20 +364,17 @@ fn is_bound(text: &str, hit: Hit, length: usize, key: &[String]) -> bool {
         }
     });
     let (first, last) = own.unwrap_or((0, 0));
-    let bound: BTreeSet<usize> = places
-        .into_iter()
-        .filter(|(_, at)| {
-            let distance = first
-                .saturating_sub(at.word)
-                .max(at.word.saturating_sub(last));
-            (own.is_some() && distance <= BINDING_WORDS)
-                || line.contains(&at.start)
-                || object
-                    .as_ref()
-                    .is_some_and(|object| object.contains(&at.start))
-        })
-        .map(|(index, _)| index)
-        .collect();
+    let is_near = |at: &words::Position| {
+        let distance = first
+            .saturating_sub(at.word)
+            .max(at.word.saturating_sub(last));
+        let is_in = |object: &std::ops::Range<usize>| object.contains(&at.start);
+        (own.is_some() && distance <= BINDING_WORDS)
+            || is_in(&line)
+            || object.as_ref().is_some_and(is_in)
+    };
+    let bound = places.iter().filter(|(_, at)| is_near(at));
+    let bound: BTreeSet<usize> = bound.map(|(index, _)| *index).collect();
     2 * bound.len() >= key.len()
 }
 
@@ -379,11 +383,8 @@ fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<us
     let before = &text[..value.start];
     let start = before.rfind('\n').max(before.rfind("\\n")).unwrap_or(0);
     let after = &text[value.end..];
-    let end = after
-        .find('\n')
-        .unwrap_or(after.len())
-        .min(after.find("\\n").unwrap_or(after.len()));
-    start..value.end + end
+    let ends = [after.find('\n'), after.find("\\n")].into_iter().flatten();
+    start..value.end + ends.min().unwrap_or(after.len())
 }
 
 /// The innermost pair of braces around `value`.

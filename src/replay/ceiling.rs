@@ -37,10 +37,8 @@ pub(super) fn of_evidence(
     room: Tokens,
     counts: &CountedTexts,
 ) -> Option<Vec<Arc<Message>>> {
-    let quoted: Vec<(usize, Arc<str>)> = evidence
-        .iter()
-        .filter_map(|at| Some((*at, quotation(&entries.get(*at)?.message))))
-        .collect();
+    let quote = |at: &usize| Some((*at, quotation(&entries.get(*at)?.message)));
+    let quoted: Vec<(usize, Arc<str>)> = evidence.iter().filter_map(quote).collect();
     let cost = |text: &Arc<str>| counts.size(text).tokens;
     let head: Arc<str> = Arc::from(EXCEPT);
     let mut front = quoted.iter().map(|(_, text)| cost(text)).sum::<Tokens>() + cost(&head);
@@ -72,10 +70,7 @@ pub(super) fn of_evidence(
     match messages.first_mut() {
         Some(first) if first.role() == Role::User => {
             blocks.extend(first.content().iter().cloned());
-            let mut merged = Message::new(Role::User, blocks);
-            merged.details.timestamp = first.details.timestamp;
-            merged.tags = first.tags;
-            *first = Arc::new(merged);
+            *first = Arc::new(first.with_content(blocks));
         }
         _ => messages.insert(0, Arc::new(Message::new(Role::User, blocks))),
     }

@@ -12,16 +12,14 @@ use crate::strategy::{StageError, StrategyError};
 /// The end of a cell whose strategy cannot go on.
 pub(super) fn stopped(call: usize, error: &StrategyError) -> End {
     match error {
-        StrategyError::NotMeasurable {
+        StrategyError::Stage {
             source: StageError::NotMeasurable { why },
             ..
         } => End::NotMeasurable {
             call,
             why: (*why).to_owned(),
         },
-        StrategyError::NotMeasurable { .. }
-        | StrategyError::ImpossiblePatch { .. }
-        | StrategyError::Program { .. } => failed(call, error),
+        StrategyError::Stage { .. } | StrategyError::ImpossiblePatch { .. } => failed(call, error),
     }
 }
 

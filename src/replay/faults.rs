@@ -62,38 +62,27 @@ impl FaultInjector {
     }
 }
 
-/// Whether a request that meets this fault is answered by its model first.
-pub(super) fn reaches_model(fault: Fault) -> bool {
-    !matches!(
-        fault,
-        Fault::SummaryError
-            | Fault::SummaryTimeout
-            | Fault::SummaryOverflow
-            | Fault::SummaryEmpty
-            | Fault::SummaryIsToolCall
-            | Fault::SummaryIsChat
-    )
-}
-
-/// The answer that the strategy gets in place of `whole`; `history` is the size of the messages it has.
-pub(super) fn answer(fault: Fault, whole: Answer, history: Size, counts: &CountedTexts) -> Answer {
-    match fault {
+/// The answer that the strategy gets from no model; `None` if the model answers first.
+pub(super) fn without_model(fault: Fault) -> Option<Answer> {
+    Some(match fault {
         Fault::SummaryError => Err(CallFailure::SERVER),
         Fault::SummaryTimeout => Err(CallFailure::Timeout),
         Fault::SummaryOverflow => Err(CallFailure::Overflow),
         Fault::SummaryEmpty => Ok(written("", Stop::End)),
         Fault::SummaryIsToolCall => Ok(written(TOOL_CALL, Stop::ToolUse)),
         Fault::SummaryIsChat => Ok(written(CHAT, Stop::End)),
-        Fault::SummaryInflates => whole.map(|whole| {
-            let text = longer_than(history, &whole.text, counts);
-            written(&text, Stop::End)
-        }),
-        Fault::SummaryTruncated => whole.map(|whole| {
-            let half = whole.text.chars().count() / 2;
-            let text: String = whole.text.chars().take(half).collect();
-            written(&text, Stop::Length)
-        }),
-        Fault::OverflowAt | Fault::RateLimited | Fault::ServerError | Fault::StreamCut => whole,
+        _ => return None,
+    })
+}
+
+/// Alters a model's answer; `history` is the size of the messages that the strategy has.
+pub(super) fn alter(fault: Fault, whole: &mut Response, history: Size, counts: &CountedTexts) {
+    if fault == Fault::SummaryInflates {
+        *whole = written(&longer_than(history, &whole.text, counts), Stop::End);
+    } else if fault == Fault::SummaryTruncated {
+        let half = whole.text.chars().count() / 2;
+        let text: String = whole.text.chars().take(half).collect();
+        *whole = written(&text, Stop::Length);
     }
 }
 

@@ -107,38 +107,29 @@ impl<'a> Meter<'a> {
         reader.is_some_and(|reader| reader.kind() != ModelKind::Deterministic)
     }
 
-    /// The model that is meant by a purpose; of judges the one of this number.
-    fn model_for(&self, purpose: Purpose, judge: usize) -> Option<&'a dyn Model> {
+    /// The model that is meant by a purpose, of judges the one of this number, and the repeat that it
+    /// is asked as; `turn` is the number of a further answer or verdict.
+    fn route(&self, purpose: Purpose, judge: usize, turn: u32) -> (Option<&'a dyn Model>, u32) {
         let models = self.models;
+        let reader = models.reader.as_deref();
+        let repeat = self.injector.repeat;
         match purpose {
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                Some(&*models.summariser)
+                (Some(&*models.summariser), repeat)
             }
-            Purpose::Probe | Purpose::Qualification => models.reader.as_deref(),
-            Purpose::Judge => {
-                let judges = models.judge.as_ref();
-                judges.and_then(|judges| judges.models.get(judge).map(|judge| &**judge))
-            }
-        }
-    }
-
-    /// The repeat that a request is asked as; `turn` is the number of a further answer or verdict.
-    fn repeat_of(&self, purpose: Purpose, turn: u32) -> u32 {
-        match purpose {
+            Purpose::Probe => (reader, repeat + AGAIN * turn),
+            Purpose::Qualification => (reader, QUALIFYING_REPEAT),
             // The same answer gets the same verdict in every repeat, unless a fresh one is asked for.
-            Purpose::Judge => AGAIN * turn,
-            Purpose::Probe => self.injector.repeat + AGAIN * turn,
-            Purpose::Qualification => QUALIFYING_REPEAT,
-            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                self.injector.repeat
+            Purpose::Judge => {
+                let judges = models.judge.iter().flat_map(|judges| &judges.models);
+                (judges.map(|judge| &**judge).nth(judge), AGAIN * turn)
             }
         }
     }
 
     /// Sends a strategy's own request.
     fn send(&mut self, request: Request) -> Answer {
-        let model = self.model_for(request.purpose, 0);
-        let repeat = self.repeat_of(request.purpose, 0);
+        let (model, repeat) = self.route(request.purpose, 0, 0);
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
                 self.injector.inject_in_request()
@@ -146,16 +137,17 @@ impl<'a> Meter<'a> {
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
         let model = model.filter(|_| !self.is_over());
-        let mut answered = Reply::once(Err(CallFailure::NoAnswer));
-        if fault.is_none_or(faults::reaches_model) {
-            answered = self::answered(&request, model, repeat, self.counts);
+        let mut answered = if let Some(answer) = fault.and_then(faults::without_model) {
+            Reply::once(answer)
+        } else {
+            let answered = self::answered(&request, model, repeat, self.counts);
             if self.unanswered.is_none() {
                 self.unanswered = model.and_then(|model| Unanswered::of(model, &answered.answer));
             }
-        }
-        if let Some(fault) = fault {
-            let whole = answered.answer;
-            answered.answer = faults::answer(fault, whole, self.history, self.counts);
+            answered
+        };
+        if let (Some(fault), Ok(whole)) = (fault, &mut answered.answer) {
+            faults::alter(fault, whole, self.history, self.counts);
         }
         let booked = self.book(&request, &answered);
         for (failure, usage) in booked.failed {

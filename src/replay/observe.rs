@@ -79,11 +79,8 @@ pub trait Observer: Debug + Send {
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
-        applied
-            .change
-            .removed
-            .iter()
-            .for_each(|entry| self.left(entry));
+        let removed = applied.change.removed.iter();
+        removed.for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
     }
 

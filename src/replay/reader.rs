@@ -13,7 +13,7 @@ use crate::probe::judge::{self, Judge, Judging};
 use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
-use crate::step::{Answer, drive_all};
+use crate::step::{Answer, Step, drive_all};
 use crate::units::Usage;
 
 /// How often a question is repeated, to distinguish noise from loss.
@@ -192,10 +192,8 @@ impl<'a> Questioner<'a, '_> {
             }
             Some(room) => {
                 let evidence = probe.evidence_before(view.before);
-                Some((
-                    ceiling::of_evidence(entries, &evidence, room, counts)?,
-                    true,
-                ))
+                let messages = ceiling::of_evidence(entries, &evidence, room, counts)?;
+                Some((messages, true))
             }
         }
     }
@@ -280,61 +278,61 @@ impl<'a> Questioner<'a, '_> {
             })
             .collect();
         let turns = self.times.judgements.max(1);
-        // No verdict is paid for that would not count.
-        let unasked = vec![Verdict::unscored(Unscored::JudgeUnfit); unfit.len()];
-        let mut verdicts = vec![vec![unasked; turns as usize]; judged.len()];
+        // The answer, the judge and the turn of each verdict.
         let mut of: Vec<(usize, usize, u32)> = Vec::new();
         let mut steps = Vec::new();
-        for (row, at) in judged.iter().enumerate() {
-            let (question, answer) = &answers[*at];
+        for &at in &judged {
+            let (question, answer) = &answers[at];
             let text = answer.text.as_deref().unwrap_or_default();
             let probe = self.probe(question.item);
             for turn in 0..turns {
-                for (number, _) in unfit.iter().enumerate().filter(|(_, unfit)| !**unfit) {
-                    of.push((row, number, turn));
-                    steps.push(judge.grade(probe, before, text));
+                for (number, is_unfit) in unfit.iter().enumerate() {
+                    of.push((at, number, turn));
+                    // No verdict is paid for that would not count.
+                    steps.push(if *is_unfit {
+                        Step::Done(Verdict::unscored(Unscored::JudgeUnfit))
+                    } else {
+                        judge.grade(probe, before, text)
+                    });
                 }
             }
         }
         let mut costs: Vec<(usize, RequestBill)> = Vec::new();
         let graded = drive_all(steps, |requests| {
-            let put = |(step, request): (usize, Request)| {
-                let (row, judge, turn) = of[step];
+            let numbers: Vec<usize> = requests.iter().map(|(step, _)| *step).collect();
+            let puts = requests.into_iter().map(|(step, request)| {
+                let (_, judge, turn) = of[step];
                 // No two verdicts share more than the instructions.
-                let put = EvaluatorRequest {
+                EvaluatorRequest {
                     request,
                     prompt: step,
                     judge,
                     turn,
-                };
-                (row, put)
-            };
-            let (rows, puts): (Vec<usize>, Vec<EvaluatorRequest>) =
-                requests.into_iter().map(put).unzip();
-            let settle = |(row, (answer, cost))| {
-                costs.push((row, cost));
+                }
+            });
+            let answered = self.meter.ask(&puts.collect::<Vec<_>>());
+            let settle = |(step, (answer, cost)): (usize, _)| {
+                costs.push((of[step].0, cost));
                 answer
             };
-            rows.into_iter()
-                .zip(self.meter.ask(&puts))
-                .map(settle)
-                .collect()
+            numbers.into_iter().zip(answered).map(settle).collect()
         });
-        for ((row, number, turn), verdict) in of.into_iter().zip(graded) {
-            verdicts[row][turn as usize][number] = verdict;
-        }
-        for (row, cost) in costs {
-            let answer = &mut answers[judged[row]].1;
+        for (at, cost) in costs {
+            let answer = &mut answers[at].1;
             answer.judge_usage += cost.total();
             answer.calls.extend(cost.kept);
         }
-        for (at, verdicts) in judged.into_iter().zip(verdicts) {
+        let panel = unfit.len().max(1);
+        for (at, verdicts) in judged
+            .into_iter()
+            .zip(graded.chunks(panel * turns as usize))
+        {
             let answer = &mut answers[at].1;
-            let mut votes = verdicts.iter().filter_map(|one| judge::vote(one));
+            let mut votes = verdicts.chunks(panel).filter_map(judge::vote);
             answer.judged = votes.next();
             answer.rejudged = votes.collect();
-            let first = verdicts.into_iter().next();
-            answer.panel = first.filter(|it| it.len() > 1).unwrap_or_default();
+            let first = verdicts.chunks(panel).next().filter(|_| panel > 1);
+            answer.panel = first.map_or_else(Vec::new, <[Verdict]>::to_vec);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where a context may be cut in two.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -86,22 +87,22 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
         .rev()
         .skip_while(is(Role::User))
         .take_while(is(Role::Assistant));
-    let starts_with_user = behind
-        .first()
-        .is_some_and(|entry| role(entry) == Role::User);
-    if !starts_with_user && front.last().is_some_and(|entry| role(entry) == Role::User) {
+    let is_users = |entry: Option<&Entry>| entry.is_some_and(|entry| role(entry) == Role::User);
+    if !is_users(behind.first()) && is_users(front.last()) {
         return false;
     }
-    let answers: Vec<&str> = behind
-        .iter()
-        .skip_while(is(Role::Assistant))
-        .take_while(is(Role::User))
-        .flat_map(|entry| entry.message.tool_results())
-        .map(|(_, result)| &*result.tool_use_id)
-        .collect();
+    let behind = behind.iter().skip_while(is(Role::Assistant));
+    let answered = answered(behind.take_while(is(Role::User)));
     asked
         .flat_map(|entry| entry.message.tool_uses())
-        .any(|(_, tool_use)| answers.contains(&&*tool_use.id))
+        .any(|(_, tool_use)| answered.contains(&*tool_use.id))
+}
+
+/// The ids of the tool uses that are answered by one of these.
+pub(super) fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
+    let results = entries.into_iter();
+    let results = results.flat_map(|entry| entry.message.tool_results());
+    results.map(|(_, result)| &*result.tool_use_id).collect()
 }
 
 /// The first entry of the longest tail of at most `budget` tokens.
@@ -134,13 +135,8 @@ pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
         .collect();
     let head = 0..starts.first().copied().unwrap_or(entries.len());
     let ends = starts.iter().skip(1).copied().chain([entries.len()]);
-    let rounds = starts
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(start, end)| start..end)
-        .collect();
-    (head, rounds)
+    let rounds = starts.iter().zip(ends).map(|(start, end)| *start..end);
+    (head, rounds.collect())
 }
 
 #[cfg(test)]

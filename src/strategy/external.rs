@@ -105,51 +105,17 @@ pub enum ProgramError {
         /// Why, in words.
         why: String,
     },
-    /// It ended, or closed its output.
-    #[error("the program {how} where an answer was due{}", behind(stderr))]
-    Ended {
-        /// How, in words: `exited with status 1`.
-        how: String,
-        /// The end of its standard error.
-        stderr: String,
-    },
-    /// No answer came in time.
-    #[error("no answer within {seconds} s{}", behind(stderr))]
-    Timeout {
-        /// The limit.
-        seconds: u64,
-        /// The end of its standard error.
-        stderr: String,
-    },
-    /// A line is longer than what is read.
-    #[error("a line of more than {mb} MB{}", behind(stderr))]
-    LongLine {
-        /// The limit.
-        mb: usize,
-        /// The end of its standard error.
-        stderr: String,
-    },
-    /// A line is no line of the protocol, or does not fit what was asked.
-    #[error("{problem}{}{}", in_line(line), behind(stderr))]
-    Answer {
+    /// It ended, gave no answer in time, or one that does not fit what was asked.
+    #[error("{problem}{}", behind(stderr))]
+    Output {
         /// The mistake, in words.
         problem: String,
-        /// How it begins.
-        line: String,
         /// The end of its standard error.
         stderr: String,
     },
     /// It says itself that it cannot go on.
     #[error("the program gave up: {0}")]
     GaveUp(String),
-}
-
-fn in_line(line: &str) -> String {
-    if line.is_empty() {
-        String::new()
-    } else {
-        format!(", in `{line}`")
-    }
 }
 
 fn behind(stderr: &str) -> String {

@@ -120,17 +120,6 @@ pub struct Breaker {
     limit: u32,
 }
 
-/// Whether a stage may be tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BreakerState {
-    /// The last attempt succeeded, or there was none.
-    Closed,
-    /// The last attempts failed, fewer than the limit.
-    HalfOpen,
-    /// The stage is not tried any more.
-    Open,
-}
-
 impl Breaker {
     /// Opens after `limit` failures in a row; 0 for never.
     pub fn new(limit: u32) -> Self {
@@ -142,13 +131,9 @@ impl Breaker {
         self.failures
     }
 
-    /// Whether the stage may be tried.
-    pub fn state(&self) -> BreakerState {
-        match self.failures {
-            0 => BreakerState::Closed,
-            failures if self.limit > 0 && failures >= self.limit => BreakerState::Open,
-            _ => BreakerState::HalfOpen,
-        }
+    /// Whether the stage is not tried any more.
+    pub fn is_open(&self) -> bool {
+        self.limit > 0 && self.failures >= self.limit
     }
 
     /// Takes note of a success.
@@ -171,22 +156,14 @@ mod tests {
     fn opens_at_the_third_failure_in_a_row() {
         let mut breaker = Breaker::new(3);
         breaker.succeeded();
-        let mut seen = vec![(breaker.failures(), breaker.state())];
+        let mut seen = vec![(breaker.failures(), breaker.is_open())];
         for _ in 0..3 {
             breaker.failed();
-            seen.push((breaker.failures(), breaker.state()));
+            seen.push((breaker.failures(), breaker.is_open()));
         }
-        assert_eq!(
-            seen,
-            [
-                (0, BreakerState::Closed),
-                (1, BreakerState::HalfOpen),
-                (2, BreakerState::HalfOpen),
-                (3, BreakerState::Open)
-            ]
-        );
+        assert_eq!(seen, [(0, false), (1, false), (2, false), (3, true)]);
         breaker.succeeded();
-        assert_eq!(breaker.state(), BreakerState::Closed);
+        assert!(!breaker.is_open());
     }
 
     #[test]
@@ -195,6 +172,6 @@ mod tests {
         for _ in 0..100 {
             breaker.failed();
         }
-        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+        assert!(!breaker.is_open());
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::knob::Knobs;
+use super::situation::Situation;
 use super::template::{self, Template};
 use crate::settings::{SettingError, with_suggestion};
 use crate::units::Tokens;
@@ -102,19 +103,15 @@ impl OwnPrompt {
         }))
     }
 
-    /// The headings of the prompt, which its summaries are expected to have.
-    pub(super) fn sections(&self) -> &[String] {
-        &self.sections
-    }
-
     /// How a summary is read out of an answer.
     pub(super) fn template(&self) -> &'static Template {
         self.reads
     }
 
-    /// The request: the prompt with its variables filled, and behind it what it does not name.
-    /// Values are never read for variables themselves.
-    pub(super) fn request(&self, given: &PromptValues<'_>) -> String {
+    /// The request: the prompt with its variables filled, and behind it what it does not name; and
+    /// its headings, which summaries are expected to have. Values are never read for variables
+    /// themselves.
+    pub(super) fn request(&self, given: &PromptValues<'_>) -> (String, Vec<String>) {
         let uses = |variable| self.used.contains(&variable);
         let mut text = String::new();
         for piece in &self.pieces {
@@ -140,7 +137,7 @@ impl OwnPrompt {
         if !uses(Variable::Conversation) {
             add(&mut text, given.conversation);
         }
-        text
+        (text, self.sections.clone())
     }
 }
 
@@ -157,6 +154,19 @@ pub(super) struct PromptValues<'a> {
     pub(super) max_output: Tokens,
     /// The effective window.
     pub(super) window: Tokens,
+}
+
+impl<'a> PromptValues<'a> {
+    /// The values at a call where there is neither an earlier summary nor a focus.
+    pub(super) fn new(conversation: &'a str, max_output: Tokens, cx: &Situation) -> Self {
+        Self {
+            conversation,
+            previous: "",
+            focus: "",
+            max_output,
+            window: cx.window.effective(),
+        }
+    }
 }
 
 /// Adds a paragraph, if it says something.

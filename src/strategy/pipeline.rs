@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
+use super::guard::{Breaker, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
-use super::{Compaction, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError};
+use super::{Compaction, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::model::Purpose;
 use crate::session::Tag;
@@ -165,7 +165,7 @@ impl Notes {
     }
 
     fn is_closed(&self) -> bool {
-        self.breaker.state() != BreakerState::Open
+        !self.breaker.is_open()
     }
 
     /// Whether the stage works beside the calls: one that only answers refusals does not.
@@ -224,23 +224,17 @@ impl Strategy for Pipeline {
         run(&mut self.slots, Moment::BeforeCall, state, Vec::new(), cx)
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let attempt = match self.retries.per {
             RetriesPer::Call => cx.overflow.map_or(0, |overflow| overflow.attempt),
             RetriesPer::Turn => self.in_turn,
         };
         if attempt >= self.retries.most {
-            return Step::Done(Recovery::GiveUp(Compaction::unchanged(context)));
+            return Step::Done(Compaction::unchanged(context));
         }
         self.in_turn += 1;
         let state = Compaction::unchanged(context);
-        run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx).map(|compacted| {
-            if compacted.applied.is_empty() {
-                Recovery::GiveUp(compacted)
-            } else {
-                Recovery::Retry(compacted)
-            }
-        })
+        run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx)
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
@@ -396,18 +390,9 @@ fn settle(
             return;
         }
         Ok(patch) => patch,
-        Err(source @ StageError::NotMeasurable { .. }) => {
-            state.outcome = Err(StrategyError::NotMeasurable {
-                stage: notes.name.clone(),
-                source,
-            });
-            return;
-        }
-        Err(source @ StageError::Program(_)) => {
-            state.outcome = Err(StrategyError::Program {
-                stage: notes.name.clone(),
-                source,
-            });
+        Err(source @ (StageError::NotMeasurable { .. } | StageError::Program(_))) => {
+            let stage = notes.name.clone();
+            state.outcome = Err(StrategyError::Stage { stage, source });
             return;
         }
         Err(error) => return fail(state, error, notes),
@@ -415,10 +400,8 @@ fn settle(
     let change = match state.context.apply(patch.edits, &cx.counts) {
         Ok(change) => change,
         Err(source) => {
-            state.outcome = Err(StrategyError::ImpossiblePatch {
-                stage: notes.name.clone(),
-                source,
-            });
+            let stage = notes.name.clone();
+            state.outcome = Err(StrategyError::ImpossiblePatch { stage, source });
             return;
         }
     };

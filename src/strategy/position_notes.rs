@@ -1,6 +1,8 @@
 //! Notes about positions in a context, while they hold.
 
-use crate::context::Context;
+use std::ops::Range;
+
+use crate::context::{BlockAt, Context};
 
 /// A stage's notes on the entries and results that it has read, so that it reads each once.
 ///
@@ -10,6 +12,8 @@ pub(crate) struct PositionNotes<T> {
     notes: T,
     /// [`Context::replacements`] when the notes were begun.
     replacements: u64,
+    /// The number of entries and of results that were read.
+    read: (usize, usize),
 }
 
 impl<T: Default> PositionNotes<T> {
@@ -18,8 +22,21 @@ impl<T: Default> PositionNotes<T> {
         if self.replacements != context.replacements() {
             self.notes = T::default();
             self.replacements = context.replacements();
+            self.read = (0, 0);
         }
         &mut self.notes
+    }
+
+    /// The notes, and what came into the context since this was asked last: entries and results.
+    pub(crate) fn with_new<'c>(
+        &mut self,
+        context: &'c Context,
+    ) -> (&mut T, Range<usize>, &'c [BlockAt]) {
+        self.up_to_date(context);
+        let (entries, results) = (context.entries().len(), context.results());
+        let (read, seen) = std::mem::replace(&mut self.read, (entries, results.len()));
+        let new = results.get(seen..).unwrap_or_default();
+        (&mut self.notes, read..entries, new)
     }
 
     /// The notes, if no entry was replaced since they were taken.

@@ -51,10 +51,9 @@ impl StrategySpec {
             return Self::control(name, control, trigger, place);
         }
         if RESERVED.contains(&name) {
-            return Err(SettingError::new(
-                place,
-                format!("`{name}` is no strategy: every run measures it beside the others"),
-            ));
+            let problem =
+                format!("`{name}` is no strategy: every run measures it beside the others");
+            return Err(SettingError::new(place, problem));
         }
         let mut presets = PRESETS.iter();
         let Some((_, text)) = presets.find(|(preset, _)| *preset == name) else {
@@ -129,27 +128,24 @@ impl StrategySpec {
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        match control {
+        let (method, follows) = match control {
             Control::Budget(method, budget) => {
-                Self::of(name, control::of_budget(name, method, budget)?, trigger)
+                return Self::of(name, control::of_budget(name, method, budget)?, trigger);
             }
-            Control::Follow(method, follows) => {
-                let follows = match Self::parse(follows, trigger, place) {
-                    Ok(spec) => spec.name,
-                    Err(error) if follows.contains(['[', '@']) => return Err(error),
-                    Err(_) => {
-                        control::may_be_followed(name, follows, place)?;
-                        follows.to_owned()
-                    }
-                };
-                let name = format!("{method}@{follows}");
-                let mut table = control::following(&name, method, &follows)?;
-                let value = Value::Text(follows);
-                let place = place.clone();
-                table.set("follows", Setting { value, place });
-                Self::of(&name, table, trigger)
+            Control::Follow(method, follows) => (method, follows),
+        };
+        let follows = match Self::parse(follows, trigger, place) {
+            Ok(spec) => spec.name,
+            Err(error) if follows.contains(['[', '@']) => return Err(error),
+            Err(_) => {
+                control::may_be_followed(name, follows, place)?;
+                follows.to_owned()
             }
-        }
+        };
+        let name = format!("{method}@{follows}");
+        let mut table = control::following(&name, method, &follows)?;
+        table.put("follows", follows, place);
+        Self::of(&name, table, trigger)
     }
 
     /// The strategy's name, overrides in brackets:
@@ -214,8 +210,7 @@ impl StrategySpec {
                 self.name = format!("{method}@{name}");
             }
             let place = self.table.place().clone();
-            let value = Value::Text(name.to_owned());
-            self.table.set("follows", Setting { value, place });
+            self.table.put("follows", name, &place);
         }
         self
     }
@@ -247,18 +242,14 @@ impl StrategySpec {
     pub fn breaks(&self) -> Result<Vec<Law>, SettingError> {
         let mut reader = Reader::new(&self.table, "");
         let names = reader.texts("breaks")?.unwrap_or_default();
-        names
-            .into_iter()
-            .map(|name| {
-                Law::named(name).ok_or_else(|| {
-                    let error = SettingError::new(
-                        self.table.place(),
-                        format!("`breaks` names an unknown law `{name}`"),
-                    );
-                    with_suggestion(error, name, Law::ALL.map(Law::name))
-                })
+        let law = |name| {
+            Law::named(name).ok_or_else(|| {
+                let problem = format!("`breaks` names an unknown law `{name}`");
+                let error = SettingError::new(self.table.place(), problem);
+                with_suggestion(error, name, Law::ALL.map(Law::name))
             })
-            .collect()
+        };
+        names.into_iter().map(law).collect()
     }
 
     /// The settings, written out: what `strategies show` prints and a run's fingerprint covers.
@@ -285,17 +276,13 @@ impl StrategySpec {
         let wrong = |problem: String| SettingError::new(&setting.place, problem);
         let Some((head, rest)) = path.split_once('.') else {
             let stages: Vec<String> = self.stages_with(path);
-            if let [stage] = stages.as_slice() {
-                return self.with(&format!("{stage}.{path}"), setting);
-            }
-            let problem = match stages.as_slice() {
-                [] => format!("`{path}` names no knob of `{}`", self.name),
-                _ => format!("several stages have a knob `{path}`"),
-            };
-            let stages = if stages.is_empty() {
-                self.stage_names()
-            } else {
-                stages
+            let (problem, stages) = match &stages[..] {
+                [stage] => return self.with(&format!("{stage}.{path}"), setting),
+                [] => {
+                    let problem = format!("`{path}` names no knob of `{}`", self.name);
+                    (problem, self.stage_names())
+                }
+                _ => (format!("several stages have a knob `{path}`"), stages),
             };
             let stages = stages.join("`, `");
             return Err(
@@ -331,11 +318,8 @@ impl StrategySpec {
         };
         // The last word on a knob is the one that counts, and the one that is shown.
         let is_other = |item: &&str| !item.is_empty() && item.split('=').next() != Some(path);
-        let mut items: Vec<&str> = split_overrides(earlier)
-            .into_iter()
-            .filter(is_other)
-            .collect();
-        items.push(&shown);
+        let others = split_overrides(earlier).into_iter().filter(is_other);
+        let items: Vec<&str> = others.chain([&*shown]).collect();
         self.name = format!("{base}[{}]", items.join(","));
         self.build()?;
         Ok(self)
@@ -351,8 +335,7 @@ impl StrategySpec {
             let Some((path, place)) = unread_prompt(table) else {
                 continue;
             };
-            let value = Value::Text(read(&path, &place)?);
-            table.set("prompt_text", Setting { value, place });
+            table.put("prompt_text", read(&path, &place)?, &place);
         }
         self.build()?;
         Ok(self)
@@ -384,11 +367,9 @@ impl StrategySpec {
         let commands = self.stages_set().filter_map(|stage| {
             let command = stage.get("command")?;
             let texts = |key: &str| {
-                let list = stage
-                    .get(key)
-                    .and_then(Setting::as_list)
-                    .unwrap_or_default();
-                list.iter().filter_map(Setting::as_text).collect()
+                let list = stage.get(key).and_then(Setting::as_list);
+                let list = list.unwrap_or_default().iter();
+                list.filter_map(Setting::as_text).collect()
             };
             Some((texts("command"), texts("env"), &command.place))
         });
@@ -402,14 +383,9 @@ impl StrategySpec {
 
     /// The tables of the stages, without that of `[overflow]`.
     fn stages_set(&self) -> impl Iterator<Item = &Table> {
-        let list = match self.table.get("stage").map(|stages| &stages.value) {
-            Some(Value::List(stages)) => stages.as_slice(),
-            _ => &[],
-        };
-        list.iter().filter_map(|stage| match &stage.value {
-            Value::Table(table) => Some(table),
-            _ => None,
-        })
+        let stages = self.table.get("stage").and_then(Setting::as_list);
+        let stages = stages.unwrap_or_default().iter();
+        stages.filter_map(Setting::as_table)
     }
 
     /// The stages that have a knob of this name.
@@ -423,10 +399,10 @@ impl StrategySpec {
     }
 
     fn stage_names(&self) -> Vec<String> {
-        let names = self.stages_set().map(name_of);
-        names
-            .map(|name| name.unwrap_or_default().to_owned())
-            .collect()
+        let names = self
+            .stages_set()
+            .map(|stage| name_of(stage).unwrap_or_default());
+        names.map(str::to_owned).collect()
     }
 
     /// The knob that decides together with this one (`stage.knob`), and values to sweep it over:
@@ -492,11 +468,8 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
     for (key, setting) in table.entries_mut() {
         match (key, &mut setting.value) {
             ("stage", Value::List(stages)) => {
-                tables.extend(
-                    stages
-                        .iter_mut()
-                        .filter_map(|stage| table_of(&mut stage.value)),
-                );
+                let stages = stages.iter_mut();
+                tables.extend(stages.filter_map(|stage| table_of(&mut stage.value)));
             }
             (OVERFLOW, Value::Table(overflow)) => tables.push(overflow),
             _ => {}

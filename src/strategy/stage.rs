@@ -1,7 +1,5 @@
 //! The stages: one file each, registered in one line, with its knobs in `keys.toml`.
 
-use std::collections::BTreeSet;
-
 use serde::de::DeserializeOwned;
 
 use super::guard::{Guards, OnInflation};
@@ -126,11 +124,4 @@ fn json_of(entries: &[Entry]) -> String {
         .iter()
         .map(|entry| wire::anthropic_json(&entry.message));
     format!("[{}]", messages.collect::<Vec<_>>().join(", "))
-}
-
-/// The ids of the tool uses that are answered by one of these.
-fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
-    let results = entries.into_iter();
-    let results = results.flat_map(|entry| entry.message.tool_results());
-    results.map(|(_, result)| &*result.tool_use_id).collect()
 }

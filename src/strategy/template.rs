@@ -122,11 +122,12 @@ impl Template {
         sections
     }
 
-    /// The opening of the request, before it says where the conversation is; may be empty.
-    pub(super) fn opening(&self) -> &'static str {
+    /// The opening of the request, before it says where the conversation is, and its closing; may be
+    /// empty.
+    pub(super) fn around(&self) -> [&'static str; 2] {
         match self.markup {
-            Markup::AnalysisAndSummary => TEXT_ONLY,
-            Markup::None | Markup::StateSnapshot => "",
+            Markup::AnalysisAndSummary => [TEXT_ONLY, TEXT_ONLY_CLOSING],
+            Markup::None | Markup::StateSnapshot => ["", ""],
         }
     }
 
@@ -145,14 +146,6 @@ impl Template {
         body.replace("{last}", last.trim_end())
             .trim_end()
             .to_owned()
-    }
-
-    /// The closing of the request; may be empty.
-    pub(super) fn closing(&self) -> &'static str {
-        match self.markup {
-            Markup::AnalysisAndSummary => TEXT_ONLY_CLOSING,
-            Markup::None | Markup::StateSnapshot => "",
-        }
     }
 
     /// The summary in the answer; empty if the answer holds none.

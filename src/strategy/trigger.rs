@@ -85,10 +85,8 @@ pub enum Scope {
 /// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
     let counters = COUNTERS.iter().map(|(name, _)| *name);
-    ["scenario", "usage", "last_usage"]
-        .into_iter()
-        .chain(counters)
-        .collect()
+    let measures = ["scenario", "usage", "last_usage"].into_iter();
+    measures.chain(counters).collect()
 }
 
 impl Default for Trigger {

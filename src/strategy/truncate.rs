@@ -49,12 +49,10 @@ impl End {
         const NEAR: usize = 4_096;
         let (bytes, length) = (part.as_bytes(), part.len());
         let is_cut = |at: &usize| counter.always_cuts(bytes[at - 1], bytes[*at]);
+        let mut near = (1..length).take(NEAR);
         match self {
             Self::Head => (1..length).rev().take(NEAR).find(is_cut).unwrap_or(0),
-            Self::Tail => (1..length)
-                .take(NEAR)
-                .find(is_cut)
-                .map_or(0, |at| length - at),
+            Self::Tail => near.find(is_cut).map_or(0, |at| length - at),
         }
     }
 }

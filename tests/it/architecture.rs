@@ -285,7 +285,7 @@ fn check_effects(file: &File, complain: &mut impl FnMut(usize, String)) {
 fn opened(tokens: &[Token]) -> Vec<usize> {
     let paths = scan::paths(tokens, &["std"]).into_iter();
     let named = paths.filter(|(name, _)| name == "fs").map(|(_, line)| line);
-    let opens = |token: &Token| ["File", "OpenOptions"].contains(&token.text.as_str());
+    let opens = |token: &Token| ["File", "OpenOptions", "tempfile"].contains(&token.text.as_str());
     let made = tokens.windows(2);
     let made = made.filter(|two| opens(&two[0]) && two[1].text == "::");
     named.chain(made.map(|two| two[0].line)).collect()

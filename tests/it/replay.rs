@@ -18,9 +18,7 @@ use proctor::step::Step;
 use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{
-    Compaction, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
-};
+use proctor::strategy::{Compaction, Situation, Stage, StageError, Strategy, StrategySpec};
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -554,9 +552,9 @@ impl Strategy for Listener {
         Step::Done(Compaction::unchanged(context))
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         self.note("refused", cx);
-        Step::Done(Recovery::Retry(Compaction::unchanged(context)))
+        Step::Done(Compaction::unchanged(context))
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {

@@ -1,5 +1,7 @@
 //! Conversations in short, for tests.
 
+#![cfg(test)]
+
 use std::sync::Arc;
 
 use super::Finding;

@@ -14,7 +14,7 @@ use crate::model::{AnswerFormat, Purpose, Request, Task};
 use crate::probe::survival::content_word_recall;
 use crate::script::word_count;
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
-use crate::session::{ContentBlock, Message, Role, Session};
+use crate::session::{Message, Role, Session};
 use crate::units::Tokens;
 
 /// Characters of a session that are shown at once: some 6,000 tokens.
@@ -102,10 +102,8 @@ fn who(role: Role) -> &'static str {
 
 /// The texts of a message by user or agent, without tool output and thinking.
 fn said(message: &Message) -> impl Iterator<Item = &str> {
-    message.content().iter().filter_map(|block| match block {
-        ContentBlock::Text(text) if !text.trim().is_empty() => Some(&**text),
-        _ => None,
-    })
+    let texts = message.texts().map(|(_, text)| &**text);
+    texts.filter(|text| !text.trim().is_empty())
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::assignment;
-use super::{FilesTouched, Proposal, Texts, messages_of, proposal, tokens};
+use super::{Proposal, Texts, messages_of, proposal, tokens};
 use crate::probe::Pattern;
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
-use crate::session::{Session, ToolClass, ToolUse};
+use crate::session::{ToolClass, ToolUse};
 
 /// The number of a line's rarest words that make a key.
 const KEY_WORDS: usize = 4;
@@ -45,8 +45,8 @@ static CLASSES: [(&str, Pattern); 5] = [
 ];
 
 /// Values that were said once, beside words that occur nowhere else.
-pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
-    let end = messages_in_all * NOT_THE_TAIL / 100;
+pub(super) fn recalls(texts: &Texts<'_>) -> Vec<Proposal> {
+    let end = texts.session.messages().len() * NOT_THE_TAIL / 100;
     let mut proposals: Vec<Proposal> = Vec::new();
     let mut messages = BTreeSet::new();
     for (at, line) in texts.lines().take_while(|(at, _)| *at < end) {
@@ -83,35 +83,27 @@ struct AssignedValue {
     is_unique: bool,
 }
 
-fn assignments(
-    session: &Session,
-    texts: &Texts,
-    touched: FilesTouched<'_>,
-) -> BTreeMap<String, Vec<AssignedValue>> {
+fn assignments(texts: &Texts<'_>) -> BTreeMap<String, Vec<AssignedValue>> {
     let mut files: BTreeMap<usize, String> = BTreeMap::new();
-    for (at, message) in session.messages().iter().enumerate() {
-        let read = message.tool_uses().flat_map(|(_, tool)| touched(tool));
-        let read: Vec<String> = read
-            .filter(|(verb, _)| *verb == ArtifactVerb::Read)
-            .map(|(_, path)| path)
-            .collect();
+    for (at, message) in texts.session.messages().iter().enumerate() {
+        let tools = message.tool_uses().map(|(_, tool)| tool);
+        let touched = tools.flat_map(texts.touched);
+        let mut read = touched.filter(|(verb, _)| *verb == ArtifactVerb::Read);
         // The result of a single read is the next message.
-        if let [path] = &read[..] {
-            files.insert(at + 1, path.clone());
+        if let (Some((_, path)), None) = (read.next(), read.next()) {
+            files.insert(at + 1, path);
         }
     }
     let mut found: BTreeMap<String, Vec<AssignedValue>> = BTreeMap::new();
     for (at, line) in texts.lines() {
         if let Some((key, value)) = assignment(line) {
-            found
-                .entry(key.to_owned())
-                .or_default()
-                .push(AssignedValue {
-                    message: at,
-                    value: value.to_owned(),
-                    path: files.get(&at).cloned(),
-                    is_unique: texts.is_unique(value),
-                });
+            let of_key = found.entry(key.to_owned()).or_default();
+            of_key.push(AssignedValue {
+                message: at,
+                value: value.to_owned(),
+                path: files.get(&at).cloned(),
+                is_unique: texts.is_unique(value),
+            });
         }
     }
     // After one assignment that looks like other text, the value in force is unknown.
@@ -121,21 +113,16 @@ fn assignments(
 
 /// The messages in which a tool that does more than look is given the
 /// key: its value may have changed there.
-fn changed(
-    session: &Session,
-    key: &str,
-    path: Option<&str>,
-    touched: FilesTouched<'_>,
-) -> Vec<usize> {
+fn changed(texts: &Texts<'_>, key: &str, path: Option<&str>) -> Vec<usize> {
     let may_change = |tool: &ToolUse| match tool.class {
         ToolClass::Read | ToolClass::Grep | ToolClass::Glob | ToolClass::Todo => false,
         ToolClass::Edit | ToolClass::Write => path.is_none_or(|path| {
-            let files = touched(tool);
+            let files = (texts.touched)(tool);
             files.is_empty() || files.iter().any(|(_, file)| file == path)
         }),
         _ => true,
     };
-    let messages = session.messages().iter().enumerate();
+    let messages = texts.session.messages().iter().enumerate();
     let changes = messages.filter(|(_, message)| {
         message.tool_uses().any(|(block, tool)| {
             let text = message.model_text().get(block);
@@ -149,14 +136,9 @@ fn changed(
 const NOT_SHOWN: &str = "not shown";
 
 /// Keys that were given several values, one after the other, in one file or in none.
-pub(super) fn revised(
-    session: &Session,
-    texts: &Texts,
-    touched: FilesTouched<'_>,
-) -> Vec<Proposal> {
-    let found = assignments(session, texts, touched);
+pub(super) fn revised(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
-    for (key, values) in found {
+    for (key, values) in assignments(texts) {
         let messages: BTreeSet<usize> = values.iter().map(|said| said.message).collect();
         let paths: BTreeSet<Option<&String>> =
             values.iter().map(|said| said.path.as_ref()).collect();
@@ -167,7 +149,7 @@ pub(super) fn revised(
             continue;
         }
         let first = values.first().map_or(0, |said| said.message);
-        let changes = changed(session, &key, path.map(String::as_str), touched);
+        let changes = changed(texts, &key, path.map(String::as_str));
         let ended = changes
             .into_iter()
             .filter(|at| *at > first && !messages.contains(at))
@@ -188,14 +170,9 @@ pub(super) fn revised(
 }
 
 /// The same key in several files, each with a value of its own that no tool changes later.
-pub(super) fn bindings(
-    session: &Session,
-    texts: &Texts,
-    touched: FilesTouched<'_>,
-) -> Vec<Proposal> {
-    let found = assignments(session, texts, touched);
+pub(super) fn bindings(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
-    for (key, values) in found {
+    for (key, values) in assignments(texts) {
         let paths: BTreeSet<&String> = values
             .iter()
             .filter_map(|said| said.path.as_ref())
@@ -206,7 +183,7 @@ pub(super) fn bindings(
         let Some(path) = &asked.path else {
             continue;
         };
-        let changes = changed(session, &key, Some(path), touched);
+        let changes = changed(texts, &key, Some(path));
         let is_changed = changes.last().is_some_and(|at| *at > asked.message);
         if paths.len() != values.len() || others.is_empty() || is_changed {
             continue;

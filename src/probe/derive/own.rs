@@ -6,7 +6,7 @@
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
 use crate::probe::{Pattern, holds};
-use crate::session::{ContentBlock, Session, Tag};
+use crate::session::{Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
 const OF_THE_USER: &str = "\
@@ -31,12 +31,9 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
         if !message.has_tag(Tag::TypedUser) {
             continue;
         }
-        for (place, block) in message.content().iter().enumerate() {
-            if let ContentBlock::Text(text) = block
-                && !message.details.injected.contains(&place)
-            {
-                all.extend(own(text).into_iter().map(|own| (at, own)));
-            }
+        let is_typed = |(place, _): &(usize, _)| !message.details.injected.contains(place);
+        for (_, text) in message.texts().filter(is_typed) {
+            all.extend(own(text).into_iter().map(|own| (at, own)));
         }
     }
     all

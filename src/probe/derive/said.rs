@@ -59,9 +59,9 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 /// Sentences in which the user demands something, each once.
 ///
 /// It is of high importance only if the user stressed it, by words or by saying it again.
-pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
+pub(super) fn rules(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals: Vec<Proposal> = Vec::new();
-    let typed = typed(session);
+    let typed = typed(texts.session);
     let mut known: BTreeSet<&str> = BTreeSet::new();
     for (_, text) in &typed {
         for sentence in sentences(text) {
@@ -77,7 +77,7 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
                 continue;
             }
             let topic = texts.key_of(sentence, "\u{0}", TOPIC_WORDS);
-            let messages = session.messages().iter().enumerate();
+            let messages = texts.session.messages().iter().enumerate();
             let holding = messages.filter(|(_, message)| {
                 let mut texts = message.model_text().iter();
                 texts.any(|text| text.contains(sentence))

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Proposal, SkipReason, Texts, own, proposal, tokens, weighed};
 use crate::probe::holds;
+use crate::session::Role;
 use crate::session::ground_truth::{Fact, Revision};
-use crate::session::{ContentBlock, Role, Session};
 
 /// The most words of a key.
 const KEY_WORDS: usize = 7;
@@ -73,10 +73,8 @@ struct StatedKey {
 }
 
 /// The facts that plain statements make, and why the others make none.
-pub(super) fn statements(
-    session: &Session,
-    texts: &Texts,
-) -> (Vec<Proposal>, BTreeMap<SkipReason, usize>) {
+pub(super) fn statements(texts: &Texts<'_>) -> (Vec<Proposal>, BTreeMap<SkipReason, usize>) {
+    let session = texts.session;
     let mut keys: BTreeMap<Vec<String>, StatedKey> = BTreeMap::new();
     let mut note = |at: usize, sentence: &str, is_users: bool| {
         let Some(said) = statement(sentence, texts) else {
@@ -106,11 +104,10 @@ pub(super) fn statements(
         }
     }
     for (at, message) in session.messages().iter().enumerate() {
-        let texts = message.content().iter().filter_map(|block| match block {
-            ContentBlock::Text(text) if message.role() == Role::Assistant => Some(text),
-            _ => None,
-        });
-        for sentence in texts.flat_map(|text| super::said::sentences(text)) {
+        let texts = message
+            .texts()
+            .filter(|_| message.role() == Role::Assistant);
+        for sentence in texts.flat_map(|(_, text)| super::said::sentences(text)) {
             note(at, sentence, false);
         }
     }
@@ -141,7 +138,7 @@ pub(super) fn statements(
 }
 
 impl StatedKey {
-    fn proposal(self, texts: &Texts) -> Result<Proposal, SkipReason> {
+    fn proposal(self, texts: &Texts<'_>) -> Result<Proposal, SkipReason> {
         let form = self.form.unwrap_or(Form::Sentence);
         let is_its_own = |(value, messages): &(String, BTreeSet<usize>)| {
             texts.frequency(value) == messages.len()
@@ -156,11 +153,8 @@ impl StatedKey {
             let proposal = proposal(question, evidence, Fact::Recall { key, value });
             return Ok(weighed(self.is_stressed, proposal));
         }
-        let firsts: Vec<usize> = self
-            .values
-            .iter()
-            .filter_map(|(_, messages)| messages.first().copied())
-            .collect();
+        let firsts = self.values.iter().map(|(_, messages)| messages);
+        let firsts: Vec<usize> = firsts.filter_map(|it| it.first().copied()).collect();
         if !firsts.is_sorted_by(|a, b| a < b) || self.values.iter().any(|(_, at)| at.len() > 1) {
             return Err(SkipReason::NoOrder);
         }
@@ -182,7 +176,7 @@ impl StatedKey {
 }
 
 /// The statement of a sentence, if it states one value of one key.
-fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
+fn statement<'a>(sentence: &'a str, texts: &Texts<'_>) -> Option<Statement<'a>> {
     if sentence.len() > SENTENCE_BYTES || sentence.contains('?') {
         return None;
     }
@@ -318,7 +312,7 @@ mod tests {
             ..Default::default()
         })
         .unwrap();
-        let texts = Texts::new(&session);
+        let texts = Texts::new(&session, &|_| Vec::new());
         for (sentence, expected) in [
             ("The port of svc7 is 4049.", Some(("port of svc7", "4049"))),
             ("As I said, our quota is now 7,340 a day.", None),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entities::class_of;
-use super::{FilesTouched, Proposal, Texts, messages_of, proposal, tokens};
+use super::{Proposal, Texts, messages_of, proposal, tokens};
 use crate::model::offline::bm25::tasks;
 use crate::probe::{Pattern, ask_points};
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
@@ -26,10 +26,10 @@ fn command_of(tool: &ToolUse) -> Option<String> {
     Some(command.to_owned())
 }
 
-fn results(session: &Session) -> Vec<Answered<'_>> {
+fn results<'s>(texts: &Texts<'s>) -> Vec<Answered<'s>> {
     let mut asked: BTreeMap<&str, (ToolClass, String)> = BTreeMap::new();
     let mut results = Vec::new();
-    for (at, message) in session.messages().iter().enumerate() {
+    for (at, message) in texts.session.messages().iter().enumerate() {
         for (_, tool) in message.tool_uses() {
             let command = command_of(tool).unwrap_or_default();
             asked.insert(&tool.id, (tool.class, command));
@@ -51,9 +51,9 @@ static CODE: Pattern =
     Pattern::new(r"^(?:[A-Z]{1,6}[0-9]{2,8}|[A-Za-z0-9]{3,}Error|[A-Za-z0-9]*Exception)$");
 
 /// Failing results whose first lines hold a code and a place that occur nowhere else.
-pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
+pub(super) fn errors(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
-    for (at, failed, _, text) in results(session) {
+    for (at, failed, _, text) in results(texts) {
         if !failed {
             continue;
         }
@@ -119,9 +119,9 @@ pub(super) fn counted(text: &str, unit: &str) -> Option<(String, bool)> {
 ///
 /// Every run supersedes the one before it, even with a count that cannot be asked for (it is guessed
 /// easily, occurs elsewhere too or is one of several), and with none at all.
-pub(super) fn numbers(session: &Session, texts: &Texts) -> Vec<Proposal> {
+pub(super) fn numbers(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut series: BTreeMap<&str, Vec<Revision>> = BTreeMap::new();
-    for (message, _, tool, text) in results(session) {
+    for (message, _, tool, text) in results(texts) {
         if tool.is_none_or(|(class, _)| class != ToolClass::Shell) {
             continue;
         }
@@ -162,8 +162,8 @@ pub(super) fn numbers(session: &Session, texts: &Texts) -> Vec<Proposal> {
 }
 
 /// A command that failed, and a later one of the same program that did not.
-pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
-    let results = results(session);
+pub(super) fn rejected(texts: &Texts<'_>) -> Vec<Proposal> {
+    let results = results(texts);
     let program = |command: &str| command.split_whitespace().next().map(str::to_owned);
     let mut proposals = Vec::new();
     for (index, (at, failed, tool, text)) in results.iter().enumerate() {
@@ -195,20 +195,19 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
 }
 
 /// The files that tool uses touched, and how; failed ones are left out.
-pub(super) fn artifacts(session: &Session, touched: FilesTouched<'_>) -> Vec<Proposal> {
+pub(super) fn artifacts(texts: &Texts<'_>) -> Vec<Proposal> {
     use ArtifactVerb::{Created, Deleted, Modified, Read};
 
+    let session = texts.session;
     let messages = session.messages().iter();
-    let failed: BTreeSet<&str> = messages
-        .flat_map(|message| message.tool_results())
-        .filter(|(_, result)| result.is_error)
-        .map(|(_, result)| &*result.tool_use_id)
-        .collect();
+    let results = messages.flat_map(|message| message.tool_results());
+    let failed = results.filter(|(_, result)| result.is_error);
+    let failed: BTreeSet<&str> = failed.map(|(_, result)| &*result.tool_use_id).collect();
     let mut log = FileLog::default();
     for (at, message) in session.messages().iter().enumerate() {
         let done = message.tool_uses().map(|(_, tool)| tool);
         let done: Vec<&ToolUse> = done.filter(|tool| !failed.contains(&*tool.id)).collect();
-        for (verb, path) in done.iter().copied().flat_map(touched) {
+        for (verb, path) in done.iter().copied().flat_map(texts.touched) {
             log.record(verb, &path, at);
         }
         let shell = done
@@ -251,10 +250,11 @@ pub(super) fn artifacts(session: &Session, touched: FilesTouched<'_>) -> Vec<Pro
 
 /// The order in which files were touched that are named at no other time. The question names
 /// them; so of each stretch between two points at which probes are asked there is one of its own.
-pub(super) fn order(session: &Session, texts: &Texts, touched: FilesTouched<'_>) -> Vec<Proposal> {
+pub(super) fn order(texts: &Texts<'_>) -> Vec<Proposal> {
+    let session = texts.session;
     let mut events: Vec<Revision> = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
-        let mut touches = said.tool_uses().flat_map(|(_, tool)| touched(tool));
+        let mut touches = said.tool_uses().flat_map(|(_, tool)| (texts.touched)(tool));
         // Several at once have no order.
         if let (Some((_, path)), None) = (touches.next(), touches.next())
             && texts.frequency(&path) == 1

@@ -41,12 +41,8 @@ impl Around {
         let is_turning = |word: &str| holds(TURNING, word) || word.ends_with("n't");
         let asked = words(question).into_iter();
         let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
-        allowed.extend(
-            AROUND
-                .split(' ')
-                .chain(more.iter().copied())
-                .map(str::to_owned),
-        );
+        let usual = AROUND.split(' ').chain(more.iter().copied());
+        allowed.extend(usual.map(str::to_owned));
         Self(allowed)
     }
 

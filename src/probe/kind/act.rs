@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    Answer, AnswerFormat, Answers, Call, KeyValue, Outcome, Part, ProbeKind, RIGHT, Reference,
-    Score, Spec, has_phrase, normalise, words, wrong,
-};
+use super::prelude::*;
 
 pub(super) fn spec(arguments: &[KeyValue]) -> Spec<'_> {
     let line = |pair: &KeyValue| format!("\n{}: {}", pair.key, pair.value);

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    AnswerFormat, Part, ProbeKind, Score, Search, Spec, TouchedFile, canonical_path, f1, listed,
-    outcome, trim_punctuation,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(files: &'a [TouchedFile], optional: &'a [TouchedFile]) -> Spec<'a> {
     let part = |file: &'a TouchedFile| Part {

@@ -1,6 +1,6 @@
 //! One value among others of its type, each of another key.
 
-use super::{AnswerFormat, KeyValue, Part, ProbeKind, Spec};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str, others: &'a [KeyValue]) -> Spec<'a> {
     let parts = vec![Part::value(key, value)];

@@ -1,10 +1,6 @@
 //! A rule the user set: asked for in words, against a foil, or by work that would break it.
 
-use super::{
-    AnswerFormat, Call, OTHER_ORDER, Outcome, Part, ProbeKind, Questions, RIGHT, Reference,
-    RuleForm, Score, Search, Spec, Wording, abstains_in_one_order, has_phrase, holds, normalise,
-    words, wrong,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -> Spec<'a> {
     let parts = vec![Part::new(Search::Rule, topic, statement)];
@@ -16,10 +12,10 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
         RuleForm::Open => rule,
         RuleForm::Choice { foil } => Spec {
             format: AnswerFormat::Letter,
-            asked: Questions::Ending([
-                format!("\nA: {statement}\nB: {foil}"),
-                format!("\nA: {foil}\nB: {statement}"),
-            ]),
+            asked: vec![
+                Question::Own(format!("\nA: {statement}\nB: {foil}")),
+                Question::Own(format!("\nA: {foil}\nB: {statement}")),
+            ],
             reference: Reference::Written(format!("A, and B in the other order: {statement}")),
             values: Some(Vec::new()),
             grade: Some(Box::new(|answer| letters(statement, foil, answer.text))),
@@ -37,10 +33,10 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
                 }
                 None => format!("Right is to ask, or any call but one on {forbidden}."),
             };
-            let second = allowed.iter().map(|allowed| allowed.task.as_str());
+            let tasks = [task].into_iter().chain(allowed.iter().map(|it| &it.task));
             Spec {
                 format: AnswerFormat::Call,
-                asked: Questions::Instead([task.as_str()].into_iter().chain(second).collect()),
+                asked: tasks.cloned().map(Question::Other).collect(),
                 reference: Reference::Written(format!("{statement} {right}")),
                 values: Some(Vec::new()),
                 grade: Some(Box::new(move |answer| match free {

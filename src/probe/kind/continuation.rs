@@ -1,6 +1,6 @@
 //! The items of a plan that are not done.
 
-use super::{AnswerFormat, Answers, Part, PlanItem, ProbeKind, Search, Spec, Wording, lists};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(items: &'a [PlanItem]) -> Spec<'a> {
     let part = |item: &'a PlanItem| Part {

@@ -1,9 +1,6 @@
 //! A choice between options, and its reason.
 
-use super::{
-    AnswerFormat, Around, BECAUSE, Outcome, Part, ProbeKind, RIGHT, Reference, Search, Spec,
-    Wording, words, wrong,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(
     key: &'a str,

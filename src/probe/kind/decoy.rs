@@ -1,9 +1,6 @@
 //! Something that was never said: every value in an answer is invented.
 
-use super::{
-    Answer, AnswerFormat, Answers, Around, NEVER_SAID, Outcome, Part, ProbeKind, RIGHT, Reference,
-    Score, Spec, abstention, words, wrong,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
     never_said(

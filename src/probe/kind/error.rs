@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    AnswerFormat, Around, Part, ProbeKind, RIGHT, Reference, Spec, Wording, normalise, words,
-};
+use super::prelude::*;
 
 /// Words around a code, a file and a line.
 const AROUND: &[&str] = &["code", "error", "file", "line"];

@@ -1,6 +1,6 @@
 //! A value that is asked for in other words than it was said in.
 
-use super::{AnswerFormat, Part, ProbeKind, Spec};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
     let parts = vec![Part::value(key, value)];

@@ -1,6 +1,6 @@
 //! The last request of the user, verbatim.
 
-use super::{AnswerFormat, Answers, Part, ProbeKind, Reference, Revision, Search, Spec, Wording};
+use super::prelude::*;
 
 pub(super) fn spec(requests: &[Revision]) -> Spec<'_> {
     let parts = Part::revisions(Search::Request, "", requests);

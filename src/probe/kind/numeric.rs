@@ -1,9 +1,6 @@
 //! The newest of counts that change.
 
-use super::{
-    AnswerFormat, Answers, Around, Part, Pattern, ProbeKind, Reference, Revision, Search, Spec,
-    normalise, words,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> Spec<'a> {
     let parts = Part::revisions(Search::Count, key, values);

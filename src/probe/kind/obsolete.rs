@@ -1,9 +1,6 @@
 //! An instruction that was taken back, asked for beside one that is in force.
 
-use super::{
-    AnswerFormat, Answers, KeyValue, OTHER_ORDER, Outcome, Part, ProbeKind, Questions, RIGHT,
-    Reference, Score, Search, Spec, abstention, words, wrong,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(
     withdrawn: &'a KeyValue,
@@ -18,7 +15,7 @@ pub(super) fn spec<'a>(
     let reference = "First no, because it was taken back; then yes.";
     Spec {
         answers: Answers::Together,
-        asked: Questions::Second(standing_question.to_owned()),
+        asked: own_and(standing_question),
         reference: Reference::Text(reference),
         values: Some(Vec::new()),
         grade: Some(Box::new(|answer| grade(answer.question(), answer.text))),

@@ -1,6 +1,6 @@
 //! A question whose answer has to be put together: only a judge can grade it.
 
-use super::{AnswerFormat, Answers, ProbeKind, Reference, Spec, Wording};
+use super::prelude::*;
 
 pub(super) fn spec(answer: &str) -> Spec<'_> {
     Spec {

@@ -1,6 +1,6 @@
 //! Handles that were opened and not yet closed.
 
-use super::{AnswerFormat, Answers, Handle, Part, ProbeKind, Spec, lists};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(owner: &'a str, handles: &'a [Handle]) -> Spec<'a> {
     let part = |handle: &'a Handle| Part {

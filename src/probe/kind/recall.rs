@@ -1,6 +1,6 @@
 //! A value that was said once.
 
-use super::{AnswerFormat, Part, ProbeKind, Spec};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
     let parts = vec![Part::value(key, value)];

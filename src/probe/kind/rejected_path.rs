@@ -1,15 +1,12 @@
 //! Something that was tried and failed, and why: asked once as tried and once as untried.
 
-use super::{
-    AnswerFormat, Around, BECAUSE, OTHER_ORDER, Part, ProbeKind, Questions, RIGHT, Reference, Spec,
-    Wording, words,
-};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
     let untried = format!("Is the {approach} still untried? If it is not, say how it ended.");
     let parts = vec![Part::value(approach, reason)];
     Spec {
-        asked: Questions::Second(untried),
+        asked: own_and(&untried),
         reference: Reference::Written(format!("Yes; it failed: {reason}")),
         wording: Wording::Copied,
         grade: Some(Box::new(|answer| {

@@ -1,6 +1,6 @@
 //! A value that is found by way of another.
 
-use super::{AnswerFormat, Answers, KeyValue, Part, ProbeKind, Reference, Spec};
+use super::prelude::*;
 
 pub(super) fn spec(steps: &[KeyValue]) -> Spec<'_> {
     Spec {

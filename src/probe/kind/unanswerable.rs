@@ -1,6 +1,7 @@
 //! A person's question that the conversation does not answer.
 
-use super::{AnswerFormat, ProbeKind, Spec, decoy};
+use super::decoy;
+use super::prelude::*;
 
 pub(super) fn spec<'a>() -> Spec<'a> {
     decoy::never_said(ProbeKind::Unanswerable, AnswerFormat::Sentence, Vec::new())

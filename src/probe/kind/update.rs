@@ -1,6 +1,6 @@
 //! The newest value of a key that was revised.
 
-use super::{AnswerFormat, Answers, Part, ProbeKind, Reference, Revision, Search, Spec};
+use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, values: &'a [Revision]) -> Spec<'a> {
     let parts = Part::revisions(Search::Version, key, values);

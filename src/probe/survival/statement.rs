@@ -109,11 +109,7 @@ impl Rules {
             let index = rules.known.len();
             let mut content = words::content_words(statement);
             content.truncate(64);
-            let topic_words = if topic.is_empty() {
-                Vec::new()
-            } else {
-                words::content_words(topic)
-            };
+            let topic_words = words::content_words(topic);
             let mut topic = 0_u64;
             for (bit, word) in (0_u32..).zip(&content) {
                 if topic_words.contains(word) {

@@ -164,11 +164,8 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
             all.push(word.to_owned());
         }
     });
-    let content: Vec<String> = all
-        .iter()
-        .filter(|word| !holds(STOP_WORDS, word))
-        .cloned()
-        .collect();
+    let content = all.iter().filter(|word| !holds(STOP_WORDS, word));
+    let content: Vec<String> = content.cloned().collect();
     if content.is_empty() { all } else { content }
 }
 

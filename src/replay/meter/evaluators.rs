@@ -44,10 +44,9 @@ impl Meter<'_> {
         let started = self.clock.now();
         let sendings: Vec<OutgoingRequest<'_>> = puts
             .iter()
-            .map(|put| OutgoingRequest {
-                put,
-                model: self.model_for(put.request.purpose, put.judge),
-                repeat: self.repeat_of(put.request.purpose, put.turn),
+            .map(|put| {
+                let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);
+                OutgoingRequest { put, model, repeat }
             })
             .collect();
         let is_over = AtomicBool::new(self.is_over());

@@ -4,6 +4,8 @@
 //! one: what a stage does a hundred times looks alike. They are cut and their secrets replaced when
 //! the cell is over.
 
+use std::cmp::Reverse;
+
 use super::messages::{beginning, kind, prompt_entry};
 use super::prelude::*;
 use crate::context::AppliedEdit;
@@ -67,14 +69,9 @@ fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKin
 
 /// The edits, without the entries that stand before and after each as they did.
 fn edits(applied: &Applied) -> Vec<EntryEdit> {
-    let mut removed = applied.change.removed.as_slice();
     let same = |(old, new): &(&Entry, &Entry)| Arc::ptr_eq(&old.message, &new.message);
     let mut edits = Vec::new();
-    for edit in &applied.change.edits {
-        let Some((own, rest)) = removed.split_at_checked(edit.entries.len()) else {
-            break;
-        };
-        removed = rest;
+    for (own, edit) in applied.edits() {
         let before = own.iter().zip(&edit.with).take_while(same).count();
         let (own, with) = (&own[before..], &edit.with[before..]);
         let pairs = own.iter().rev().zip(with.iter().rev());
@@ -97,18 +94,11 @@ fn edits(applied: &Applied) -> Vec<EntryEdit> {
 
 /// The place of a patch that freed most: the entries before, and the entries after.
 fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
-    let size = |entries: &[Entry]| entries.iter().map(|it| it.size().tokens).sum::<Tokens>().0;
-    let mut removed = applied.change.removed.as_slice();
-    let mut best: Option<(u64, &[Entry], &AppliedEdit)> = None;
-    for edit in &applied.change.edits {
-        let (own, rest) = removed.split_at_checked(edit.entries.len())?;
-        removed = rest;
-        let freed = size(own).saturating_sub(size(&edit.with));
-        if best.is_none_or(|(most, ..)| freed > most) {
-            best = Some((freed, own, edit));
-        }
-    }
-    best.map(|(_, own, edit)| (own, edit))
+    let size = |entries: &[Entry]| entries.iter().map(|it| it.size().tokens).sum::<Tokens>();
+    // Of equals the first.
+    let edits = applied.edits().enumerate();
+    let best = edits.max_by_key(|(at, (own, edit))| (size(own) - size(&edit.with), Reverse(*at)));
+    best.map(|(_, place)| place)
 }
 
 fn texts(event: usize, applied: &Applied) -> Option<Texts> {
@@ -116,11 +106,9 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
     let address = |entry: &Entry| Arc::as_ptr(&entry.message);
     let new: BTreeSet<_> = edit.with.iter().map(address).collect();
     let old: BTreeSet<_> = own.iter().map(address).collect();
-    let largest = own
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| !new.contains(&address(entry)))
-        .max_by_key(|(at, entry)| (entry.size().tokens, std::cmp::Reverse(*at)));
+    let gone = own.iter().enumerate();
+    let gone = gone.filter(|(_, entry)| !new.contains(&address(entry)));
+    let largest = gone.max_by_key(|(at, entry)| (entry.size().tokens, Reverse(*at)));
     let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let after = match edit.with.iter().find(is_summary) {

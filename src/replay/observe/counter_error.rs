@@ -45,11 +45,9 @@ impl Observer for CounterErrors {
         if self.pairs.is_empty() {
             return;
         }
-        let mut errors: Vec<f64> = self
-            .pairs
-            .iter()
-            .map(|(counted, billed)| counted.abs_diff(*billed) as f64 / *billed as f64)
-            .collect();
+        let error =
+            |(counted, billed): &(u64, u64)| counted.abs_diff(*billed) as f64 / *billed as f64;
+        let mut errors: Vec<f64> = self.pairs.iter().map(error).collect();
         errors.sort_unstable_by(f64::total_cmp);
         // A recording may claim any number of tokens: their sum need not fit one.
         let counted: f64 = self.pairs.iter().map(|(counted, _)| *counted as f64).sum();

@@ -71,10 +71,8 @@ impl Observer for Health {
 pub fn letters_of(session: &Session) -> Letters {
     let mut letters = Letters::default();
     let messages = session.messages().iter();
-    for block in messages.flat_map(|message| message.content()) {
-        if let ContentBlock::Text(text) = block {
-            letters.add(text);
-        }
+    for (_, text) in messages.flat_map(|message| message.texts()) {
+        letters.add(text);
     }
     letters
 }

@@ -8,7 +8,7 @@ use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
-    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
+    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache,
 };
 use crate::units::Usage;
 
@@ -193,7 +193,15 @@ impl PromptCaches {
     }
 }
 
-/// Notes what a cache did at a call. A series begins with its first number above 0: some have none.
+/// Adds to a series the tokens at a place. It begins with its first number above 0: some have none.
+fn put(series: &mut Vec<Tokens>, at: usize, tokens: Tokens) {
+    if tokens > Tokens::ZERO {
+        series.resize(at, Tokens::ZERO);
+        series.push(tokens);
+    }
+}
+
+/// Notes what a cache did at a call.
 fn note(
     record: &mut CacheRecord,
     call: usize,
@@ -201,13 +209,8 @@ fn note(
     step: Tokens,
     stage: Option<&str>,
 ) {
-    let Split { read, written } = served.split;
-    for (series, tokens) in [(&mut record.read, read), (&mut record.written, written)] {
-        if tokens > Tokens::ZERO {
-            series.resize(call, Tokens::ZERO);
-            series.push(tokens);
-        }
-    }
+    put(&mut record.read, call, served.split.read);
+    put(&mut record.written, call, served.split.written);
     record.resent += served.resent;
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
@@ -219,14 +222,6 @@ fn note(
         let total = record.breaks.entry(cause.to_owned()).or_default();
         total.calls += 1;
         total.tokens += served.broken;
-    }
-}
-
-/// Notes the tokens that a model call of the strategy reads.
-fn note_read(record: &mut CacheRecord, number: usize, read: Tokens) {
-    if read > Tokens::ZERO {
-        record.strategy_read.resize(number, Tokens::ZERO);
-        record.strategy_read.push(read);
     }
 }
 
@@ -244,7 +239,8 @@ fn ideal_record(own: &CacheRecord, ideal: IdealCache, calls: &[ModelCall]) -> Ca
     };
     for (number, read) in asked {
         let prompt = calls.get(number).map(|call| call.usage.prompt());
-        note_read(&mut record, number, read.min(prompt.unwrap_or_default()));
+        let read = read.min(prompt.unwrap_or_default());
+        put(&mut record.strategy_read, number, read);
     }
     record
 }
@@ -284,7 +280,8 @@ impl Observer for PromptCaches {
         let shared = self.line.shared_with(&request);
         for (cache, record) in &mut self.caches {
             let read = cache.side_request(&self.line, &request, shared, now);
-            note_read(record, asked.number, read.min(asked.usage.prompt()));
+            let read = read.min(asked.usage.prompt());
+            put(&mut record.strategy_read, asked.number, read);
         }
         if let Some(ideal) = &mut self.ideal {
             ideal.side_request(&self.line, shared, asked.number, now);
@@ -361,9 +358,8 @@ impl Observer for PromptCaches {
             }
         }
         // Only the first scheme has more than one placement.
-        let shown = records
-            .iter()
-            .position(|record| record.placement == self.plan.shown);
+        let is_shown = |record: &CacheRecord| record.placement == self.plan.shown;
+        let shown = records.iter().position(is_shown);
         if let Some(shown) = shown {
             records[..=shown].rotate_right(1);
         }

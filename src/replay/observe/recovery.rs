@@ -9,7 +9,6 @@ use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
 use crate::model::offline::bm25::search::Snippets;
 use crate::probe::recovery::Recovery;
-use crate::probe::survival::{MatchStrength, WrittenBy};
 use crate::record::{RecoveredItem, RecoveryRecord};
 
 /// The snippets of one session: made once, searched by all its cells.
@@ -94,11 +93,8 @@ impl Observer for RecoveryArm {
             let mut missing = survival.asked_slots(index, view.before);
             for snippet in best.into_iter().filter_map(|at| plan.snippets.get(at)) {
                 tokens += plan.counts.size(&snippet.text).tokens;
-                for finding in survival.survival.find(&snippet.text).iter() {
-                    if finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong) {
-                        missing.retain(|slot| *slot != finding.slot);
-                    }
-                }
+                let held = survival.survival.held(&snippet.text);
+                missing.retain(|slot| !held.contains(slot));
             }
             self.found[index] = Some(RecoveredItem {
                 probe: probe.id.clone(),

@@ -1,7 +1,5 @@
 //! A snapshot of one call: the prompt, and the fate of every message before it.
 
-use std::ops::Range;
-
 use super::prelude::*;
 use super::{CallView, Observer};
 use crate::bill::Scale;
@@ -68,7 +66,6 @@ pub struct SnapshotObserver<'s> {
     call: usize,
     now: usize,
     snapshot: &'s mut Option<Snapshot>,
-    is_over: bool,
     entries: Vec<Entry>,
     fates: Vec<MessageFate>,
     /// Since the last call.
@@ -83,7 +80,6 @@ impl<'s> SnapshotObserver<'s> {
             call,
             now: 0,
             snapshot,
-            is_over: false,
             entries: Vec::new(),
             fates: Vec::new(),
             patches: Vec::new(),
@@ -99,18 +95,17 @@ fn representations(
     let gone = messages.iter().map(|at| (*at, Representation::Gone));
     let mut nearest: BTreeMap<usize, Representation> = gone.collect();
     for entry in entries {
-        for message in messages_of(entry).into_iter().flatten() {
-            let Some(known) = nearest.get_mut(&message) else {
-                continue;
-            };
-            let found = match &entry.origin {
-                Origin::Verbatim(_) => Representation::Verbatim,
-                Origin::Edited { blocks, .. } => Representation::Edited(blocks.to_vec()),
-                Origin::Restored(_) => Representation::Restored,
-                Origin::Derived(_) | Origin::Authored => Representation::Derived,
-            };
-            if found.rank() < known.rank() {
-                *known = found;
+        let found = match &entry.origin {
+            Origin::Verbatim(_) => Representation::Verbatim,
+            Origin::Edited { blocks, .. } => Representation::Edited(blocks.to_vec()),
+            Origin::Restored(_) => Representation::Restored,
+            Origin::Derived(_) | Origin::Authored => Representation::Derived,
+        };
+        for message in messages_of(entry) {
+            if let Some(known) = nearest.get_mut(&message)
+                && found.rank() < known.rank()
+            {
+                known.clone_from(&found);
             }
         }
     }
@@ -140,16 +135,14 @@ impl Representation {
 }
 
 /// The messages that an entry represents.
-fn messages_of(entry: &Entry) -> Vec<Range<usize>> {
-    match &entry.origin {
-        Origin::Derived(ranges) => ranges.to_vec(),
-        origin => origin.message().map(|at| at..at + 1).into_iter().collect(),
-    }
+fn messages_of(entry: &Entry) -> impl Iterator<Item = usize> {
+    let replaced = entry.origin.replaced().iter().cloned();
+    entry.origin.message().into_iter().chain(replaced.flatten())
 }
 
 impl Observer for SnapshotObserver<'_> {
     fn appended(&mut self, entry: &Entry) {
-        if self.is_over {
+        if self.snapshot.is_some() {
             return;
         }
         self.entries.push(entry.clone());
@@ -171,19 +164,18 @@ impl Observer for SnapshotObserver<'_> {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        if self.is_over {
+        if self.snapshot.is_some() {
             return;
         }
         self.patches.push(applied.clone());
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         // From the back: indices count in the context before the whole patch.
         for edit in applied.change.edits.iter().rev() {
-            let removed: Vec<Entry> = self
-                .entries
-                .splice(edit.entries.clone(), edit.with.iter().cloned())
-                .collect();
+            let written = edit.with.iter().cloned();
+            let removed = self.entries.splice(edit.entries.clone(), written);
+            let removed: Vec<Entry> = removed.collect();
             let messages = removed.iter().chain(&edit.with).flat_map(messages_of);
-            touched.extend(messages.flatten());
+            touched.extend(messages);
         }
         for (message, fate) in representations(&self.entries, &touched) {
             if let Some(known) = self.fates.get_mut(message)
@@ -202,7 +194,7 @@ impl Observer for SnapshotObserver<'_> {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        if self.is_over {
+        if self.snapshot.is_some() {
             return;
         }
         self.now = view.call + 1;
@@ -210,7 +202,6 @@ impl Observer for SnapshotObserver<'_> {
             self.patches.clear();
             return;
         }
-        self.is_over = true;
         *self.snapshot = Some(Snapshot {
             call: view.call,
             before: view.before,

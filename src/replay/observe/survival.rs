@@ -204,10 +204,8 @@ impl SurvivalObserver {
     pub fn new(plan: Arc<SurvivalPlan>) -> Self {
         let slots = plan.survival.slot_count() + plan.messages;
         let mut counts = vec![0; slots];
-        let strong = plan
-            .pinned
-            .iter()
-            .filter(|(_, it)| *it == MatchStrength::Strong);
+        let is_strong = |(_, strength): &&(usize, _)| *strength == MatchStrength::Strong;
+        let strong = plan.pinned.iter().filter(is_strong);
         strong.for_each(|(slot, _)| counts[*slot] += 1);
         Self {
             counts,
@@ -460,11 +458,8 @@ impl Observer for SurvivalObserver {
             if found.fate == Fate::Lost && probe.kind() != ProbeKind::Unanswerable {
                 let evidence = probe.evidence_before(view.before);
                 let pointers = pointers.get_or_insert_with(|| Pointers::of(view.context));
-                if self
-                    .plan
-                    .sources
-                    .is_recoverable(at, &evidence, view.before, pointers)
-                {
+                let sources = &self.plan.sources;
+                if sources.is_recoverable(at, &evidence, view.before, pointers) {
                     found.fate = Fate::Reachable;
                 }
             }

@@ -262,12 +262,9 @@ impl ToolCalls {
 
 /// The session's message that an entry is made of, if it is one.
 fn only_message(entry: &Entry) -> Option<usize> {
-    match &entry.origin {
-        Origin::Derived(ranges) => match &ranges[..] {
-            [range] if range.len() == 1 => Some(range.start),
-            _ => None,
-        },
-        other => other.message(),
+    match entry.origin.replaced() {
+        [range] if range.len() == 1 => Some(range.start),
+        _ => entry.origin.message(),
     }
 }
 
@@ -293,12 +290,10 @@ fn is_said_by_user(message: &Message) -> bool {
         Tag::CompactSummary,
         Tag::CompactBoundary,
     ];
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     message.role() == Role::User
         && !injected.iter().any(|tag| message.has_tag(*tag))
-        && message
-            .content()
-            .iter()
-            .any(|block| !matches!(block, ContentBlock::ToolResult(_)))
+        && !message.content().iter().all(is_result)
 }
 
 /// Whether the prompt holds a message of the session word for word, tool results apart. What was put

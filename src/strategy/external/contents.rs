@@ -1,6 +1,6 @@
 //! A context as lines of the protocol, and an answer as entries of a context.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,9 +25,8 @@ impl Contents {
         } else {
             entries.iter().map(message_line).collect()
         };
-        self.sent.truncate(0);
-        self.sent
-            .extend(entries.iter().map(|entry| entry.message.clone()));
+        let messages = entries.iter().map(|entry| entry.message.clone());
+        self.sent = messages.collect();
         pieces
     }
 
@@ -36,11 +35,7 @@ impl Contents {
         let same = pairs
             .take_while(|(old, new)| Arc::ptr_eq(old, &new.message))
             .count();
-        let rest = &self.sent[same..];
-        let places: HashMap<*const Message, usize> = (same..)
-            .zip(rest)
-            .map(|(at, it)| (Arc::as_ptr(it), at))
-            .collect();
+        let places = places((same..).zip(&self.sent[same..]));
         let mut pieces = Vec::new();
         let mut open: Option<Range<usize>> = (same > 0).then_some(0..same);
         for entry in &entries[same..] {
@@ -59,6 +54,13 @@ impl Contents {
         pieces.extend(open.map(range_line));
         pieces
     }
+}
+
+/// The place of each message by its address.
+fn places<'m>(
+    messages: impl Iterator<Item = (usize, &'m Arc<Message>)>,
+) -> HashMap<*const Message, usize> {
+    messages.map(|(at, it)| (Arc::as_ptr(it), at)).collect()
 }
 
 fn range_line(range: Range<usize>) -> Box<RawValue> {
@@ -241,27 +243,19 @@ impl<'a> Reading<'a> {
         let known = self.known.get_or_insert_with(|| {
             let mut known: BTreeMap<Beginning, Vec<usize>> = BTreeMap::new();
             for (at, entry) in base.iter().enumerate() {
-                known
-                    .entry(Beginning::of(&entry.message))
-                    .or_default()
-                    .push(at);
+                let beginning = Beginning::of(&entry.message);
+                known.entry(beginning).or_default().push(at);
             }
             known
         });
         let beginning = Beginning::of(message);
-        let alike = known
-            .get(&beginning)?
-            .iter()
-            .filter(|at| !self.is_used[**at]);
-        let is_same = |at: &&usize| is_same(&base[**at].message, message);
-        alike
+        let alike = known.get(&beginning)?.iter();
+        let mut alike = alike.copied().filter(|at| !self.is_used[*at]);
+        let same = alike
             .clone()
-            .find(is_same)
-            .or_else(|| {
-                let has_tools = !beginning.ids.is_empty();
-                alike.clone().next().filter(|_| has_tools)
-            })
-            .copied()
+            .find(|at| is_same(&base[*at].message, message));
+        let has_tools = !beginning.ids.is_empty();
+        same.or_else(|| alike.next().filter(|_| has_tools))
     }
 
     /// The entry with the blocks of another version of its message; itself where they say the same.
@@ -269,42 +263,27 @@ impl<'a> Reading<'a> {
         if is_same(&entry.message, new) {
             return entry.clone();
         }
-        let blocks: Vec<ContentBlock> = new
-            .content()
-            .iter()
-            .map(|block| {
-                let mut old = entry.message.content().iter();
-                old.find(|old| is_same_block(old, block))
-                    .unwrap_or(block)
-                    .clone()
-            })
-            .collect();
-        let mut message =
-            Message::new(entry.message.role(), blocks).with_tags(entry.message.tags.iter());
-        message.details.timestamp = entry.message.details.timestamp;
-        message
-            .details
-            .api_call
-            .clone_from(&entry.message.details.api_call);
         let old = entry.message.content();
+        let blocks = new.content().iter().map(|block| {
+            let same = old.iter().find(|old| is_same_block(old, block));
+            same.unwrap_or(block).clone()
+        });
+        let message = entry.message.with_content(blocks.collect());
         let origin = match entry.origin.message() {
             Some(at) if old.len() == message.content().len() => {
                 let pairs = old.iter().zip(message.content()).enumerate();
                 let edited = pairs.filter(|(_, (old, new))| old != new);
-                let mut blocks: Vec<u32> = edited
-                    .filter_map(|(at, _)| u32::try_from(at).ok())
-                    .collect();
+                let edited = edited.filter_map(|(at, _)| u32::try_from(at).ok());
+                let mut blocks: BTreeSet<u32> = edited.collect();
                 if let Origin::Edited {
                     blocks: earlier, ..
                 } = &entry.origin
                 {
                     blocks.extend(earlier.iter());
-                    blocks.sort_unstable();
-                    blocks.dedup();
                 }
                 Origin::Edited {
                     message: at,
-                    blocks: Arc::new(blocks),
+                    blocks: Arc::new(blocks.into_iter().collect()),
                 }
             }
             _ => Origin::derived_from([entry]),
@@ -324,10 +303,8 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
             "`{piece}` is neither a message nor a range `[from,to]`"
         ));
     };
-    if let Some(key) = keys
-        .keys()
-        .find(|key| !matches!(&***key, "role" | "content" | "of" | "tokens"))
-    {
+    let is_known = |key: &str| matches!(key, "role" | "content" | "of" | "tokens");
+    if let Some(key) = keys.keys().find(|key| !is_known(key)) {
         return Err(format!("a message has no key `{key}`"));
     }
     let role = match keys.get("role").and_then(Value::as_str) {
@@ -364,13 +341,12 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
 
 /// Whether the model would read the same.
 fn is_same(old: &Message, new: &Message) -> bool {
-    let (own, other) = (old.content(), new.content());
-    old.role() == new.role()
-        && own.len() == other.len()
-        && own
-            .iter()
-            .zip(other)
-            .all(|(old, new)| is_same_block(old, new))
+    old.role() == new.role() && are_same(old.content(), new.content())
+}
+
+fn are_same(old: &[ContentBlock], new: &[ContentBlock]) -> bool {
+    let mut pairs = old.iter().zip(new);
+    old.len() == new.len() && pairs.all(|(old, new)| is_same_block(old, new))
 }
 
 /// Whether two blocks are the same: JSON may be written in other words.
@@ -381,11 +357,9 @@ fn is_same_block(old: &ContentBlock, new: &ContentBlock) -> bool {
             old.id == new.id && old.name == new.name && same(&old.input, &new.input)
         }
         (ContentBlock::ToolResult(old), ContentBlock::ToolResult(new)) => {
-            let pairs = || old.content.iter().zip(&new.content);
             old.tool_use_id == new.tool_use_id
                 && old.is_error == new.is_error
-                && old.content.len() == new.content.len()
-                && pairs().all(|(old, new)| is_same_block(old, new))
+                && are_same(&old.content, &new.content)
         }
         (ContentBlock::Image(old), ContentBlock::Image(new)) => same(&old.source, &new.source),
         (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => same(&old.json, &new.json),
@@ -395,11 +369,8 @@ fn is_same_block(old: &ContentBlock, new: &ContentBlock) -> bool {
 
 /// The edits that make `target` of `entries`. What is in both stays, as far as the order is the same.
 pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
-    let places: HashMap<*const Message, usize> = entries
-        .iter()
-        .enumerate()
-        .map(|(at, it)| (Arc::as_ptr(&it.message), at))
-        .collect();
+    let messages = entries.iter().map(|entry| &entry.message);
+    let places = places(messages.enumerate());
     let mut edits = Vec::new();
     let (mut next, mut with) = (0, Vec::new());
     let mut close = |range: Range<usize>, with: &mut Vec<Entry>| {

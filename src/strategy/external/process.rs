@@ -1,12 +1,15 @@
 //! One process: started, written to, read from within limits, and ended with all that it started.
 
+use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use tempfile::TempDir;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
@@ -41,7 +44,7 @@ pub(crate) struct Process {
     listener: Option<JoinHandle<()>>,
     /// Whether it has ended and was waited for.
     is_over: bool,
-    _folder: Folder,
+    _folder: TempDir,
 }
 
 /// A piece of standard output.
@@ -60,23 +63,24 @@ impl Process {
             program: program.clone(),
             why,
         };
-        let folder = Folder::new(&host.folder).map_err(|error| failed(error.to_string()))?;
+        let folder = empty_folder(&host.folder).map_err(|error| {
+            // Which name was tried does not matter.
+            let source = error.source().map(ToString::to_string);
+            failed(source.unwrap_or_else(|| error.to_string()))
+        })?;
         let mut words = launch.command.iter().map(|word| {
             let file = host.files.get(word);
             file.map_or_else(|| word.into(), |path| path.clone().into_os_string())
         });
         let mut command = Command::new(words.next().unwrap_or_default());
+        let passed = host.environment.iter();
         command
             .args(words)
             .env_clear()
-            .envs(
-                host.environment
-                    .iter()
-                    .filter(|(name, _)| is_let_in(name, &launch.env)),
-            )
+            .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
             .envs(FIXED)
-            .env("TMPDIR", &folder.0)
-            .current_dir(&folder.0)
+            .env("TMPDIR", folder.path())
+            .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -87,7 +91,6 @@ impl Process {
         let (input, lines) = channel();
         let (found, output) = sync_channel(4);
         let stderr = Arc::default();
-        let mut listener = None;
         if let Some(pipe) = child.stdin.take() {
             spawn(move || write_lines(pipe, &lines));
         }
@@ -95,19 +98,13 @@ impl Process {
             let longest = launch.line;
             spawn(move || read_lines(pipe, longest, &found));
         }
-        if let Some(pipe) = child.stderr.take() {
+        let listener = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&stderr);
-            listener = Some(std::thread::spawn(move || keep_end(pipe, &kept)));
-        }
+            std::thread::spawn(move || keep_end(pipe, &kept))
+        });
         let mut process = Self {
             launch: launch.clone(),
-            hello: Hello {
-                protocol: PROTOCOL,
-                name: None,
-                history: super::protocol::History::default(),
-                context: super::protocol::Wording::default(),
-                moments: Vec::new(),
-            },
+            hello: Hello::default(),
             child,
             input: Some(input),
             output,
@@ -125,20 +122,17 @@ impl Process {
             protocol: PROTOCOL,
             proctor: env!("CARGO_PKG_VERSION"),
         });
-        match self.read()? {
-            (FromProgram::Hello(hello), _) if hello.protocol == PROTOCOL => {
-                self.hello = hello;
-                Ok(())
-            }
-            (FromProgram::Hello(hello), line) => {
-                let own = hello.protocol;
-                Err(self.wrong(
-                    format!("the program speaks version {own}, and this build {PROTOCOL}"),
-                    &line,
-                ))
-            }
-            (_, line) => Err(self.wrong("the first line must be `hello`".to_owned(), &line)),
+        let (answer, line) = self.read()?;
+        let FromProgram::Hello(hello) = answer else {
+            return Err(self.wrong("the first line must be `hello`".to_owned(), &line));
+        };
+        if hello.protocol != PROTOCOL {
+            let own = hello.protocol;
+            let problem = format!("the program speaks version {own}, and this build {PROTOCOL}");
+            return Err(self.wrong(problem, &line));
         }
+        self.hello = hello;
+        Ok(())
     }
 
     /// Sends a line. That nobody reads it shows when an answer is due.
@@ -156,24 +150,15 @@ impl Process {
             Ok(Output::Line(line)) => line,
             Ok(Output::TooLong) => {
                 let mb = self.launch.line >> 20;
-                return Err(ProgramError::LongLine {
-                    mb,
-                    stderr: self.said(),
-                });
+                return Err(self.failed(format!("a line of more than {mb} MB")));
             }
             Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
-                return Err(ProgramError::Ended {
-                    how,
-                    stderr: self.said(),
-                });
+                return Err(self.failed(format!("the program {how} where an answer was due")));
             }
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.launch.timeout.as_secs();
-                return Err(ProgramError::Timeout {
-                    seconds,
-                    stderr: self.said(),
-                });
+                return Err(self.failed(format!("no answer within {seconds} s")));
             }
         };
         let shown = String::from_utf8_lossy(&line).into_owned();
@@ -190,20 +175,18 @@ impl Process {
 
     /// An answer that does not fit.
     pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
-        let mut shown: String = line.chars().take(SHOWN).collect();
-        if shown.len() < line.len() {
-            shown.push('…');
-        }
-        ProgramError::Answer {
-            problem,
-            line: shown,
-            stderr: self.said(),
-        }
+        let shown: String = line.chars().take(SHOWN).collect();
+        let more = if shown.len() < line.len() { "…" } else { "" };
+        self.failed(match line {
+            "" => problem,
+            _ => format!("{problem}, in `{shown}{more}`"),
+        })
     }
 
-    fn said(&self) -> String {
+    fn failed(&self, problem: String) -> ProgramError {
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let stderr = String::from_utf8_lossy(&kept).into_owned();
+        ProgramError::Output { problem, stderr }
     }
 
     fn how_it_ended(&mut self) -> String {
@@ -353,29 +336,10 @@ fn cpu(_: &Child) -> Option<Duration> {
 }
 
 /// An empty folder, deleted with all that was put into it.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(parent: &std::path::Path) -> std::io::Result<Self> {
-        for number in 0_u64.. {
-            let path = parent.join(format!("proctor-{}-{number}", std::process::id()));
-            #[cfg_attr(not(unix), expect(unused_mut, reason = "only the mode is set"))]
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            match builder.create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(std::io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn empty_folder(parent: &Path) -> std::io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("proctor-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(parent)
 }

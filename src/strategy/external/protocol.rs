@@ -152,7 +152,7 @@ pub enum FromProgram {
 }
 
 /// A program says what it wants.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// The version that it speaks.

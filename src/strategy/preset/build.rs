@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{OVERFLOW, StrategySpec, name_of};
-use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::settings::{Reader, Setting, SettingError, Table, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::Knobs;
@@ -88,14 +88,15 @@ impl StrategySpec {
 
     /// The stage of a control that follows another strategy.
     fn follower(&self, method: &str, guards: Guards) -> Result<Slot, SettingError> {
-        let kind = if method == DIGEST { DIGEST } else { "extract" };
+        let (kind, keys) = match method {
+            DIGEST => (DIGEST, &[][..]),
+            _ => ("extract", &["method", "seed"][..]),
+        };
         let mut table = Table::new(self.table.place().clone());
         table.put("kind", kind, self.table.place());
-        if method != DIGEST {
-            for key in ["method", "seed"] {
-                if let Some(setting) = self.table.get(key) {
-                    table.set(key, setting.clone());
-                }
+        for key in keys {
+            if let Some(setting) = self.table.get(key) {
+                table.set(key, setting.clone());
             }
         }
         self.slot(&table, guards, Some(&self.sizes))
@@ -147,16 +148,14 @@ impl StrategySpec {
             let problem = format!("a stage cannot be called `{name}`");
             return Err(SettingError::new(table.place(), problem));
         }
-        let when = match reader.setting("when") {
+        let mut when = match reader.setting("when") {
             None => Trigger::always(),
             Some(_) if table.text("when") == Some("scenario") => self.trigger.clone(),
             Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
         };
-        let when = if self.is_matched {
-            when.matched_to(&self.trigger)
-        } else {
-            when
-        };
+        if self.is_matched {
+            when = when.matched_to(&self.trigger);
+        }
         let own = kind.guards(guards);
         let guards = own.read(reader.table("guards")?)?;
         let mut knobs = Knobs::new(table, name, kind)?;
@@ -193,15 +192,10 @@ impl StrategySpec {
             (*stage).clone()
         } else {
             let mut table = Table::new(place.clone());
-            let value = Value::Text(wanted.to_owned());
-            table.set("kind", Setting { value, place });
+            table.put("kind", wanted, &place);
             table
         };
-        let Some(Setting {
-            value: Value::Table(overrides),
-            ..
-        }) = self.table.get("overflow")
-        else {
+        let Some(overrides) = self.table.get("overflow").and_then(Setting::as_table) else {
             return Ok(Retries::default());
         };
         for (key, setting) in overrides.entries() {

@@ -16,8 +16,6 @@ pub(super) struct ClearInputs {
 /// is needed: other blocks of the message may be taken away.
 #[derive(Debug, Default)]
 struct ToolUseQueue {
-    /// Entries of the context that were searched for tool uses.
-    searched: usize,
     /// Those that are kept as they are.
     newest: VecDeque<(usize, usize)>,
     /// Older ones that may have to be shortened: new ones, and what a guard refused.
@@ -26,15 +24,12 @@ struct ToolUseQueue {
 
 impl Stage for ClearInputs {
     fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
-        let uses = self.notes.up_to_date(context);
-        for (at, entry) in context.entries().iter().enumerate().skip(uses.searched) {
-            for (index, (_, tool)) in entry.message.tool_uses().enumerate() {
-                if self.tools.allow(Some(tool)) {
-                    uses.newest.push_back((at, index));
-                }
-            }
+        let (uses, new, _) = self.notes.with_new(context);
+        for at in new {
+            let tools = context.entries()[at].message.tool_uses().enumerate();
+            let counted = tools.filter(|(_, (_, tool))| self.tools.allow(Some(tool)));
+            uses.newest.extend(counted.map(|(index, _)| (at, index)));
         }
-        uses.searched = context.entries().len();
         let count = uses.newest.len().saturating_sub(self.keep_last);
         // Without anything new, what a guard refused would be refused again.
         if count == 0 {
@@ -49,11 +44,8 @@ impl Stage for ClearInputs {
             edit.is_some()
         });
         self.notes.up_to_date(context).old = old;
-        let reason = format!(
-            "arguments of {} tool uses older than the last {}",
-            edits.len(),
-            self.keep_last
-        );
+        let (cut, kept) = (edits.len(), self.keep_last);
+        let reason = format!("arguments of {cut} tool uses older than the last {kept}");
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 

@@ -48,8 +48,6 @@ struct Progress {
     cleared: usize,
     /// Sizes of the others together.
     left: Tokens,
-    /// Entries of the context that were searched for what a user typed.
-    searched: usize,
     /// The entries that a user typed.
     typed: Vec<usize>,
     /// Those of them that were counted.
@@ -60,8 +58,8 @@ struct Progress {
 impl Stage for ClearResults {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
-        let progress = notes.up_to_date(context);
-        self.count_new(progress, context, cx);
+        let (progress, new, _) = notes.with_new(context);
+        self.count_new(progress, new, context, cx);
         let boundary = self.boundary(progress);
         while progress.cleared < boundary {
             let index = progress.cleared;
@@ -102,21 +100,23 @@ impl Stage for ClearResults {
         let kept = kept.map(|(at, _)| at).next();
         let new = || context.results().get(progress.seen);
         let first = kept.or_else(new).map(|at| at.entry);
-        first
-            .into_iter()
-            .chain(progress.pending.first(context))
-            .min()
+        let pending = progress.pending.first(context);
+        first.into_iter().chain(pending).min()
     }
 }
 
 impl ClearResults {
     /// Counts the results that are new, up to where the protected turns begin.
-    fn count_new(&self, progress: &mut Progress, context: &Context, cx: &Situation) {
+    fn count_new(
+        &self,
+        progress: &mut Progress,
+        new: Range<usize>,
+        context: &Context,
+        cx: &Situation,
+    ) {
         let entries = context.entries();
-        let new = entries.iter().enumerate().skip(progress.searched);
-        let typed = new.filter(|(_, entry)| entry.message.has_tag(Tag::TypedUser));
-        progress.typed.extend(typed.map(|(at, _)| at));
-        progress.searched = entries.len();
+        let is_typed = |at: &usize| entries[*at].message.has_tag(Tag::TypedUser);
+        progress.typed.extend(new.filter(is_typed));
         let end = match self.protect_turns {
             0 => entries.len(),
             turns => {
@@ -182,14 +182,13 @@ impl ClearResults {
         {
             return None;
         }
-        let placeholder = self
-            .placeholder
-            .replace("{tool}", tool.map_or("unknown", |tool| &tool.name))
-            .replace("{lines}", &old.lines().count().to_string());
+        let name = tool.map_or("unknown", |tool| &tool.name);
+        let lines = old.lines().count().to_string();
+        let placeholder = self.placeholder.replace("{tool}", name);
+        let placeholder = placeholder.replace("{lines}", &lines);
         let begin = &old[..after_chars(old, head)];
-        let end = usize::try_from(chars)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(tail);
+        let chars = usize::try_from(chars).unwrap_or(usize::MAX);
+        let end = chars.saturating_sub(tail);
         let parts = [begin, &placeholder, &old[after_chars(old, end)..]];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         Some(parts.collect::<Vec<_>>().join("\n").into())

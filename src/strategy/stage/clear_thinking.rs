@@ -5,25 +5,17 @@ use super::prelude::*;
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearThinking {
     keep_turns: usize,
-    #[serde(skip)]
-    notes: PositionNotes<ThinkingEntries>,
-}
-
-#[derive(Debug, Default)]
-struct ThinkingEntries {
-    /// Entries of the context that were searched.
-    searched: usize,
     /// Entries that hold thinking: those that keep it, and those whose time has come.
-    newest: VecDeque<usize>,
+    #[serde(skip)]
+    newest: PositionNotes<VecDeque<usize>>,
 }
 
 impl Stage for ClearThinking {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
-        let ThinkingEntries { searched, newest } = self.notes.up_to_date(context);
-        let has_new = *searched < entries.len();
-        newest.extend((*searched..entries.len()).filter(|at| thinks(&entries[*at])));
-        *searched = entries.len();
+        let (newest, new, _) = self.newest.with_new(context);
+        let has_new = !new.is_empty();
+        newest.extend(new.filter(|at| thinks(&entries[*at])));
         // Entries that were dropped for good are forgotten. Entries that a guard refused stay,
         // until there are new ones.
         while newest.front().is_some_and(|at| !thinks(&entries[*at])) {
@@ -38,20 +30,14 @@ impl Stage for ClearThinking {
                 with: without_thinking(&entries[*at], cx).into_iter().collect(),
             })
             .collect();
-        let reason = format!(
-            "thinking of {} messages older than the last {}",
-            edits.len(),
-            self.keep_turns
-        );
+        let (gone, kept) = (edits.len(), self.keep_turns);
+        let reason = format!("thinking of {gone} messages older than the last {kept}");
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let mut newest = self.notes.current(context)?.newest.iter();
-        let entries = context.entries();
-        newest
-            .find(|at| entries.get(**at).is_some_and(thinks))
-            .copied()
+        let mut newest = self.newest.current(context)?.iter().copied();
+        newest.find(|at| context.entries().get(*at).is_some_and(thinks))
     }
 }
 
@@ -73,18 +59,13 @@ fn is_blank(block: &ContentBlock) -> bool {
 /// refuses blank texts too; where the message holds one, it goes with the thinking.
 fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
     let message = &entry.message;
-    let content: Vec<ContentBlock> = message
-        .content()
-        .iter()
-        .filter(|block| !is_thinking(block) && !is_blank(block))
-        .cloned()
-        .collect();
+    let content = message.content().iter();
+    let content = content.filter(|block| !is_thinking(block) && !is_blank(block));
+    let content: Vec<ContentBlock> = content.cloned().collect();
     if content.is_empty() {
         return None;
     }
-    let mut left = Message::new(message.role(), content).with_tags(message.tags.iter());
-    left.details.timestamp = message.details.timestamp;
-    left.details.api_call.clone_from(&message.details.api_call);
+    let mut left = message.with_content(content);
     left.details.usage = message.details.usage;
     let origin = Origin::derived_from([entry]);
     Some(Entry::new(origin, Arc::new(left), &cx.counts))

@@ -67,13 +67,10 @@ impl Stage for CollapseGroups {
     }
 
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
+        let prompt = |response: &Entry| cx.prompt(context) - cx.scale.text(response.size());
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
-            && reaches(
-                cx.prompt(context) - cx.scale.text(response.size()),
-                self.block_at,
-                cx,
-            )
+            && reaches(prompt(response), self.block_at, cx)
         {
             let uses = response.message.tool_uses();
             let agents = uses.filter(|(_, tool)| tool.class == ToolClass::Agent);
@@ -142,18 +139,11 @@ impl CollapseGroups {
 
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
         let json = json_of(entries);
-        let text = match &self.own {
-            None => format!("{}\n\n{json}", INSTRUCTIONS.trim_end()),
-            Some(own) => own.request(&PromptValues {
-                conversation: &json,
-                previous: "",
-                focus: "",
-                max_output: self.max_output_tokens,
-                window: cx.window.effective(),
-            }),
+        let given = PromptValues::new(&json, self.max_output_tokens, cx);
+        let (text, sections) = match &self.own {
+            None => (format!("{}\n\n{json}", INSTRUCTIONS.trim_end()), Vec::new()),
+            Some(own) => own.request(&given),
         };
-        let sections = self.own.as_ref().map(|own| own.sections().to_vec());
-        let sections = sections.unwrap_or_default();
         Request::summary(cx.purpose(), sections, text, self.max_output_tokens)
     }
 

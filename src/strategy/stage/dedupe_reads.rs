@@ -20,8 +20,6 @@ pub(super) struct DedupeReads {
 /// The views in the results so far: each result is read once.
 #[derive(Debug, Default)]
 struct Views {
-    /// Results of the context that were looked at.
-    seen: usize,
     /// By path and range, the newest view; those of a file that was changed since are out of date.
     newest: BTreeMap<View, ShownView>,
     /// Older views that are to be cleared.
@@ -72,17 +70,12 @@ impl Stage for DedupeReads {
         }
         let newest = &self.notes.up_to_date(context).newest;
         let entries = context.entries().iter();
-        let response = entries
-            .rev()
-            .take_while(|entry| entry.message.role() == Role::Assistant);
-        let uses: Vec<&ToolUse> = response
-            .flat_map(|entry| entry.message.tool_uses())
-            .map(|(_, tool)| tool)
-            .collect();
-        let changed: Vec<String> = uses
-            .iter()
-            .flat_map(|tool| files::changed_by(tool))
-            .collect();
+        let is_of_model = |entry: &&Entry| entry.message.role() == Role::Assistant;
+        let response = entries.rev().take_while(is_of_model);
+        let uses = response.flat_map(|entry| entry.message.tool_uses());
+        let uses: Vec<&ToolUse> = uses.map(|(_, tool)| tool).collect();
+        let changed = uses.iter().flat_map(|tool| files::changed_by(tool));
+        let changed: Vec<String> = changed.collect();
         for tool in uses {
             let shown = view(tool, &self.tools)
                 .filter(|view| !changed.contains(&view.path))
@@ -99,9 +92,9 @@ impl Stage for DedupeReads {
 impl DedupeReads {
     /// Takes note of the results that are new.
     fn look(&mut self, context: &Context, cx: &Situation) -> &mut Views {
-        let views = self.notes.up_to_date(context);
+        let (views, _, new) = self.notes.with_new(context);
         let superseded = self.supersede.then_some(&self.superseded);
-        for at in context.results().iter().skip(views.seen) {
+        for at in new {
             let message = &context.entries()[at.entry].message;
             let failed = match &message.content()[at.block] {
                 ContentBlock::ToolResult(result) => result.is_error,
@@ -120,17 +113,10 @@ impl DedupeReads {
                 && let Some(view) = view(tool, &self.tools)
             {
                 views.supersede(superseded, context, &view, *at, cx);
-                let is_current = true;
-                views.newest.insert(
-                    view,
-                    ShownView {
-                        at: *at,
-                        is_current,
-                    },
-                );
+                let (at, is_current) = (*at, true);
+                views.newest.insert(view, ShownView { at, is_current });
             }
         }
-        views.seen = context.results().len();
         views
     }
 }

@@ -45,7 +45,6 @@ struct Fact {
     text: String,
 }
 
-/// In the order in which a digest says them, and the reverse of that in which they go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Prompt,
@@ -55,25 +54,14 @@ enum Kind {
     Command,
 }
 
-impl Kind {
-    const ALL: [Self; 5] = [
-        Self::Prompt,
-        Self::Changed,
-        Self::Answer,
-        Self::Read,
-        Self::Command,
-    ];
-
-    fn heading(self) -> &'static str {
-        match self {
-            Self::Prompt => "The user said:",
-            Self::Changed => "Files changed:",
-            Self::Answer => "The agent answered:",
-            Self::Read => "Files read:",
-            Self::Command => "Commands run:",
-        }
-    }
-}
+/// With their headings, in the order in which a digest says them, and the reverse of that in which they go.
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Prompt, "The user said:"),
+    (Kind::Changed, "Files changed:"),
+    (Kind::Answer, "The agent answered:"),
+    (Kind::Read, "Files read:"),
+    (Kind::Command, "Commands run:"),
+];
 
 impl Stage for Digest {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
@@ -157,12 +145,11 @@ impl Digest {
     }
 
     fn note(&mut self, message: usize, kind: Kind, text: String) {
-        let fact = Fact {
+        self.facts.push(Fact {
             message,
             kind,
             text,
-        };
-        self.facts.push(fact);
+        });
     }
 
     /// Takes note of a tool use once it is answered.
@@ -190,13 +177,10 @@ impl Digest {
     /// The digest of the messages of an origin, within the target.
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
-        let ranges = match origin {
-            Origin::Derived(ranges) => &ranges[..],
-            _ => &[],
-        };
+        let ranges = origin.replaced();
         let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
         let facts: Vec<&Fact> = self.facts.iter().filter(is_in).collect();
-        let mut kinds = &Kind::ALL[..];
+        let mut kinds = &KINDS[..];
         loop {
             let text = self.written(&facts, kinds);
             if target == Tokens::ZERO || counter.count(&text) <= target {
@@ -210,9 +194,9 @@ impl Digest {
         }
     }
 
-    fn written(&self, facts: &[&Fact], kinds: &[Kind]) -> String {
+    fn written(&self, facts: &[&Fact], kinds: &[(Kind, &str)]) -> String {
         let mut text = TITLE.to_owned();
-        for kind in kinds {
+        for (kind, heading) in kinds {
             let is_said = matches!(kind, Kind::Prompt | Kind::Answer);
             let limit = match kind {
                 Kind::Prompt | Kind::Answer => usize::MAX,
@@ -228,7 +212,7 @@ impl Digest {
             }
             if !lines.is_empty() {
                 text.push_str("\n\n");
-                text.push_str(kind.heading());
+                text.push_str(heading);
                 for line in lines.iter().rev() {
                     text.push_str("\n- ");
                     text.push_str(line);
@@ -248,10 +232,7 @@ fn is_digest(entry: &Entry) -> bool {
 
 /// The text blocks of a message, line by line.
 fn text_of(message: &Message) -> String {
-    let texts = message.content().iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.trim()),
-        _ => None,
-    });
+    let texts = message.texts().map(|(_, text)| text.trim());
     let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }
@@ -260,14 +241,11 @@ fn text_of(message: &Message) -> String {
 fn command_of(tool: &ToolUse) -> Option<String> {
     let input = tool.input.value();
     let command = ["command", "cmd"].iter().find_map(|key| input.get(key))?;
-    match command {
-        Value::String(text) => Some(text.trim().to_owned()),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" "))
-        }
-        _ => None,
+    if let Some(words) = command.as_array() {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        return Some(words.join(" "));
     }
+    Some(command.as_str()?.trim().to_owned())
 }
 
 /// The beginning of a text, and a mark where there is more.

@@ -33,10 +33,7 @@ impl Stage for DropMiddle {
             return Step::Done(Ok(Patch::default()));
         }
         let origin = Origin::derived_from(dropped);
-        let total: usize = match &origin {
-            Origin::Derived(ranges) => ranges.iter().map(ExactSizeIterator::len).sum(),
-            _ => 0,
-        };
+        let total: usize = origin.replaced().iter().map(Range::len).sum();
         let text = self
             .placeholder
             .replace("{n}", &dropped.len().to_string())

@@ -82,7 +82,7 @@ impl Stage for External {
 
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
         self.remember(std::slice::from_ref(entry), false);
-        if !self.wants(Moment::Append, cx)? {
+        if self.wants(Moment::Append, cx)?.is_none() {
             return Ok(Patch::default());
         }
         let line = ToProgram::Append {
@@ -105,11 +105,10 @@ impl Stage for External {
                 let read = read.map_err(|problem| self.wrong(problem, &line))?;
                 Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, read)))
             }
-            FromProgram::Error { message } => Err(self.failed(ProgramError::GaveUp(message))),
-            _ => Err(self.wrong(
-                "`append` is answered by `unchanged` or `message`".to_owned(),
-                &line,
-            )),
+            _ => {
+                let problem = "`append` is answered by `unchanged` or `message`".to_owned();
+                Err(self.wrong(problem, &line))
+            }
         }
     }
 
@@ -134,19 +133,16 @@ impl External {
         let entries = context.entries();
         let has_looked = std::mem::replace(&mut self.has_looked, true);
         self.remember(entries, !has_looked);
-        match self.wants(moment, cx) {
+        let (history, wording) = match self.wants(moment, cx) {
             Err(error) => return Step::Done(Err(error)),
-            Ok(false) => return Step::Done(Ok(Patch::default())),
-            Ok(true) => {}
-        }
-        let base: Cow<'_, [Entry]> = match self.hello_history() {
+            Ok(None) => return Step::Done(Ok(Patch::default())),
+            Ok(Some(wanted)) => wanted,
+        };
+        let base: Cow<'_, [Entry]> = match history {
             History::Kept => Cow::Borrowed(entries),
             History::Full => self.history.values().cloned().collect(),
         };
-        let by_changes = self
-            .process
-            .as_ref()
-            .is_some_and(|it| it.hello.context == Wording::Changes);
+        let by_changes = wording == Wording::Changes;
         let fixed = cx.scale.prompt(cx.fixed);
         let turn = Turn {
             call: cx.call,
@@ -179,10 +175,7 @@ impl External {
         let FromProgram::Ask(ask) = answer else {
             self.is_at_rest = true;
             let patch = patch(answer, &base, entries, cx);
-            return Step::Done(patch.map_err(|error| match error {
-                Refused::Wrong(problem) => self.wrong(problem, &line),
-                Refused::GaveUp(why) => self.failed(ProgramError::GaveUp(why)),
-            }));
+            return Step::Done(patch.map_err(|problem| self.wrong(problem, &line)));
         };
         self.asks += 1;
         let request = match request(ask, &base, cx) {
@@ -200,28 +193,26 @@ impl External {
         })
     }
 
-    /// Starts the program where it does not run yet; whether it wants this line.
-    fn wants(&mut self, moment: Moment, cx: &Situation) -> Result<bool, StageError> {
-        if self.process.is_none() {
-            let mut process = self
-                .programs
-                .take(&self.launch)
-                .map_err(|error| self.failed(error))?;
+    /// Starts the program where it does not run yet; in which form it wants this line, if it does.
+    fn wants(
+        &mut self,
+        moment: Moment,
+        cx: &Situation,
+    ) -> Result<Option<(History, Wording)>, StageError> {
+        let process = if let Some(process) = self.process.take() {
+            process
+        } else {
+            let started = self.programs.take(&self.launch);
+            let mut process = started.map_err(|error| self.failed(error))?;
             self.cpu_before = process.cpu();
             process.send(&session(cx));
-            self.process = Some(process);
-        }
-        let hello = self.process.as_ref().map(|process| &process.hello);
-        Ok(hello.is_some_and(|hello| {
-            let is_of_kept = matches!(moment, Moment::Append | Moment::AfterCall);
-            hello.moments.contains(&moment) && !(is_of_kept && hello.history == History::Full)
-        }))
-    }
-
-    fn hello_history(&self) -> History {
-        self.process
-            .as_ref()
-            .map_or(History::Kept, |process| process.hello.history)
+            process
+        };
+        let hello = &self.process.insert(process).hello;
+        let is_of_kept = matches!(moment, Moment::Append | Moment::AfterCall);
+        let is_wanted =
+            hello.moments.contains(&moment) && !(is_of_kept && hello.history == History::Full);
+        Ok(is_wanted.then_some((hello.history, hello.context)))
     }
 
     /// Keeps the messages that came since it last looked: they stand at the end. The first time it looks at all of them,
@@ -257,6 +248,10 @@ impl External {
             Some(process) => process.read(),
             None => Err(ProgramError::NotLocated),
         };
+        let read = read.and_then(|(answer, line)| match answer {
+            FromProgram::Error { message } => Err(ProgramError::GaveUp(message)),
+            answer => Ok((answer, line)),
+        });
         read.map_err(|error| self.failed(error))
     }
 
@@ -284,13 +279,11 @@ impl Drop for External {
 }
 
 fn session(cx: &Situation) -> ToProgram {
+    let tools = cx.tools.iter();
+    let tools = tools.map(|tool| raw(tool.definition.as_str().to_owned()));
     ToProgram::Session {
         system: cx.system.as_deref().map(str::to_owned),
-        tools: cx
-            .tools
-            .iter()
-            .map(|tool| raw(tool.definition.as_str().to_owned()))
-            .collect(),
+        tools: tools.collect(),
         window: WindowLine {
             tokens: cx.window.tokens.0,
             effective_tokens: cx.window.effective().0,
@@ -340,19 +333,13 @@ fn answer_line(answer: Answer) -> ToProgram {
     ToProgram::Answer { text, stop, error }
 }
 
-/// Why an answer makes no patch.
-enum Refused {
-    Wrong(String),
-    GaveUp(String),
-}
-
-/// The patch that makes the answer's context of the one that stands.
+/// The patch that makes the answer's context of the one that stands; or why there is none.
 fn patch(
     answer: FromProgram,
     base: &[Entry],
     entries: &[Entry],
     cx: &Situation,
-) -> Result<Patch, Refused> {
+) -> Result<Patch, String> {
     let mut reading = Reading::of(base, &cx.counts);
     let (target, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
@@ -375,26 +362,18 @@ fn patch(
             let edit = (from, to, &[message][..]);
             (spliced(&mut reading, base, [edit].into_iter()), reason)
         }
-        FromProgram::Error { message } => return Err(Refused::GaveUp(message)),
-        FromProgram::Hello(_) | FromProgram::Message { .. } | FromProgram::Ask(_) => {
-            let problem = "this is no answer to what was asked";
-            return Err(Refused::Wrong(problem.to_owned()));
-        }
+        FromProgram::Hello(_)
+        | FromProgram::Message { .. }
+        | FromProgram::Ask(_)
+        | FromProgram::Error { .. } => return Err("this is no answer to what was asked".to_owned()),
     };
-    let target = target.map_err(Refused::Wrong)?;
+    let target = target?;
     if target.is_empty() {
-        return Err(Refused::Wrong(
-            "a context of no messages cannot be sent".to_owned(),
-        ));
+        return Err("a context of no messages cannot be sent".to_owned());
     }
-    let target = target
-        .into_iter()
-        .map(|entry| standing(entry, entries))
-        .collect();
-    Ok(Patch::new(
-        reason.unwrap_or_default(),
-        edits_to(entries, target),
-    ))
+    let target = target.into_iter().map(|entry| standing(entry, entries));
+    let edits = edits_to(entries, target.collect());
+    Ok(Patch::new(reason.unwrap_or_default(), edits))
 }
 
 /// The entries of `base` with these edits made.

@@ -94,7 +94,7 @@ impl Stage for Extract {
             let order = rank::order(entries, &rounds, except, score);
             (order, Until::NoneIsLeft, "rounds chosen by score")
         };
-        let (order, until, what) = match self.method {
+        let order = match self.method {
             Method::Tail => {
                 let order = (0..others).rev().collect();
                 (order, Until::OneIsTooLarge, "the newest rounds")
@@ -129,13 +129,7 @@ impl Stage for Extract {
                 });
             }
         };
-        Step::Done(Ok(self.cut(
-            entries,
-            (head, rounds),
-            budget,
-            (order, until, what),
-            cx,
-        )))
+        Step::Done(Ok(self.cut(entries, (head, rounds), budget, order, cx)))
     }
 }
 
@@ -151,11 +145,11 @@ impl Extract {
     ) -> Patch {
         let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts);
         let room = budget - placeholder.size().tokens;
-        let sizes: Vec<Tokens> = rounds
-            .iter()
-            .map(|round| entries[round.clone()].iter().map(Entry::size).sum())
-            .map(|size: Size| size.tokens)
-            .collect();
+        let size = |round: &Range<usize>| {
+            let entries = entries[round.clone()].iter();
+            entries.map(|entry| entry.size().tokens).sum()
+        };
+        let sizes: Vec<Tokens> = rounds.iter().map(size).collect();
         let kept = kept(&sizes, self.keep_newest, room, order, until);
         let gaps = gaps(&head, &rounds, &kept);
         let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
@@ -165,14 +159,12 @@ impl Extract {
         }
         placeholder.origin = Origin::derived_from(cut());
         let mut with = Some(placeholder);
-        let edits = gaps
-            .into_iter()
-            .map(|entries| Edit::Replace {
-                entries,
-                with: with.take().into_iter().collect(),
-            })
-            .collect();
-        Patch::new(format!("{what} within {budget} tokens are kept"), edits)
+        let edits = gaps.into_iter().map(|entries| Edit::Replace {
+            entries,
+            with: with.take().into_iter().collect(),
+        });
+        let reason = format!("{what} within {budget} tokens are kept");
+        Patch::new(reason, edits.collect())
     }
 
     /// Asks which of these rounds should stay.
@@ -192,11 +184,8 @@ impl Extract {
         for (at, round) in rounds.iter().enumerate() {
             let whole = rank::text_of(&entries[round.clone()]);
             let end = after_chars(&whole, self.input_head_chars);
-            let line = whole[..end]
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
-            let _ = write!(text, "\n[{at}] {line}");
+            let words: Vec<&str> = whole[..end].split_whitespace().collect();
+            let _ = write!(text, "\n[{at}] {}", words.join(" "));
         }
         Request {
             task: Task::Select,

@@ -1,7 +1,7 @@
 //! Repairs what a provider would refuse: tool uses without results, results without tool uses.
 
 use super::prelude::*;
-use crate::strategy::stage::answered;
+use crate::strategy::cut::answered;
 
 /// In place of a text for missing results: the call is dropped.
 const DROP_CALL: &str = "drop_call";
@@ -69,9 +69,7 @@ impl Stage for Normalize {
                 });
             }
         }
-        let Repair {
-            missing, orphans, ..
-        } = repair;
+        let (missing, orphans) = (repair.missing, repair.orphans);
         let reason = format!("{missing} missing results, {orphans} orphans repaired");
         Step::Done(Ok(Patch::new(reason, repair.edits)))
     }
@@ -154,10 +152,9 @@ impl Normalize {
             let orphans: Vec<_> = orphans.filter(|(block, _)| is_orphan(block)).collect();
             repair.orphans += orphans.len();
             if self.orphan_result == Orphans::ToText {
-                let said = orphans
-                    .iter()
-                    .filter(|(_, text)| !text.trim().is_empty())
-                    .map(|(_, text)| ContentBlock::Text((*text).clone()));
+                let said = orphans.iter().map(|(_, text)| *text);
+                let said = said.filter(|text| !text.trim().is_empty()).cloned();
+                let said = said.map(ContentBlock::Text);
                 texts.extend(rewritten(entry, said.collect(), cx));
             }
         }
@@ -204,12 +201,7 @@ fn rewritten(entry: &Entry, content: Vec<ContentBlock>, cx: &Situation) -> Optio
         return None;
     }
     let tags = entry.message.tags.iter().chain([Tag::Meta]);
-    let mut message = Message::new(role(entry), content).with_tags(tags);
-    message.details.timestamp = entry.message.details.timestamp;
-    message
-        .details
-        .api_call
-        .clone_from(&entry.message.details.api_call);
+    let message = entry.message.with_content(content).with_tags(tags);
     let origin = Origin::derived_from([entry]);
     Some(Entry::new(origin, Arc::new(message), &cx.counts))
 }
@@ -227,9 +219,8 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
     let tags = entries.iter().flat_map(|entry| entry.message.tags.iter());
     let role = entries.first().map_or(Role::User, role);
     let mut message = Message::new(role, content).with_tags(tags.chain([Tag::Meta]));
-    message.details.timestamp = entries
-        .last()
-        .and_then(|entry| entry.message.details.timestamp);
+    let last = entries.last();
+    message.details.timestamp = last.and_then(|entry| entry.message.details.timestamp);
     let origin = Origin::derived_from(&entries);
     pieces.push(Entry::new(origin, Arc::new(message), &cx.counts));
 }

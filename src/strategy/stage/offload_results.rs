@@ -10,9 +10,10 @@ pub(super) struct OffloadResults {
     preview_chars: usize,
     preview_tail_chars: usize,
     folder: String,
-    /// With [`Scope::Each`].
+    /// With [`Scope::Each`]: the last plan, and the text that was to remain of each result. If a
+    /// guard refused it, it is planned again with the next results.
     #[serde(skip)]
-    notes: PositionNotes<Progress>,
+    planned: PositionNotes<Vec<(BlockAt, Arc<str>)>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -20,15 +21,6 @@ pub(super) struct OffloadResults {
 enum Scope {
     LastMessage,
     Each,
-}
-
-#[derive(Debug, Default)]
-struct Progress {
-    /// Results of the context that were looked at.
-    seen: usize,
-    /// The last plan, and the text that was to remain of each result. If a guard refused it, it is
-    /// planned again with the next results.
-    planned: Vec<(BlockAt, Arc<str>)>,
 }
 
 /// A result that may be offloaded.
@@ -43,11 +35,9 @@ const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
     fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
-        let mut candidates: Vec<Candidate> = self
-            .due(context)
-            .into_iter()
-            .filter_map(|at| candidate(context, at))
-            .collect();
+        let due = self.due(context).into_iter();
+        let candidates = due.filter_map(|at| candidate(context, at));
+        let mut candidates: Vec<Candidate> = candidates.collect();
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
         // The largest first; of equals the oldest.
         candidates.sort_by_key(|one| std::cmp::Reverse(one.chars));
@@ -73,13 +63,10 @@ impl Stage for OffloadResults {
         }
         left.sort_by_key(|(at, _)| *at);
         if self.scope == Scope::Each && !left.is_empty() {
-            self.notes.up_to_date(context).planned.clone_from(&left);
+            self.planned.up_to_date(context).clone_from(&left);
         }
-        let reason = format!(
-            "{} results put aside: over {} characters",
-            left.len(),
-            self.max_total_chars
-        );
+        let (count, limit) = (left.len(), self.max_total_chars);
+        let reason = format!("{count} results put aside: over {limit} characters");
         let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
         Step::Done(Ok(Patch {
             edits: left.into_iter().map(edit).collect(),
@@ -97,21 +84,16 @@ impl OffloadResults {
             let start = context.answered();
             return results[results.partition_point(|at| at.entry < start)..].to_vec();
         }
-        let progress = self.notes.up_to_date(context);
-        let new = &results[progress.seen..];
-        progress.seen = results.len();
+        let (planned, _, new) = self.planned.with_new(context);
         if new.is_empty() {
             return Vec::new();
         }
         let is_done = |(at, left): &(BlockAt, Arc<str>)| {
             context.entries()[at.entry].message.model_text()[at.block] == *left
         };
-        let planned = std::mem::take(&mut progress.planned);
-        let refused = planned.into_iter().filter(|one| !is_done(one));
-        refused
-            .map(|(at, _)| at)
-            .chain(new.iter().copied())
-            .collect()
+        let planned = std::mem::take(planned).into_iter();
+        let refused = planned.filter(|one| !is_done(one)).map(|(at, _)| at);
+        refused.chain(new.iter().copied()).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

@@ -29,15 +29,15 @@ impl Stage for Replay {
             return Step::Done(Ok(Patch::default()));
         }
         let pieces = match &recorded.after {
-            CompactedTo::Replaced(pieces) => pieces,
-            CompactedTo::Encrypted => {
-                let why = "the product's own compaction is encrypted";
-                return Step::Done(Err(StageError::NotMeasurable { why }));
-            }
+            CompactedTo::Replaced(pieces) => Ok(pieces),
+            CompactedTo::Encrypted => Err("the product's own compaction is encrypted"),
             CompactedTo::Missing => {
-                let why = "the recording does not say what the product's own compaction left";
-                return Step::Done(Err(StageError::NotMeasurable { why }));
+                Err("the recording does not say what the product's own compaction left")
             }
+        };
+        let pieces = match pieces {
+            Ok(pieces) => pieces,
+            Err(why) => return Step::Done(Err(StageError::NotMeasurable { why })),
         };
         let entries = context.entries();
         // The messages that a resumed session was loaded with were never appended.
@@ -144,19 +144,11 @@ fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Opt
     if summaries.is_empty() {
         return None;
     }
-    let texts = summaries.iter().flat_map(|message| message.content());
-    let texts: Vec<&str> = texts
-        .filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(&**text),
-            _ => None,
-        })
-        .collect();
-    let mut messages: Vec<Arc<Message>> =
-        before.iter().map(|entry| entry.message.clone()).collect();
-    messages.push(Arc::new(Message::text(
-        Role::User,
-        "Summarise the conversation.",
-    )));
+    let texts = summaries.iter().flat_map(|message| message.texts());
+    let texts: Vec<&str> = texts.map(|(_, text)| &**text).collect();
+    let asked = Arc::new(Message::text(Role::User, "Summarise the conversation."));
+    let messages = before.iter().map(|entry| entry.message.clone());
+    let messages = messages.chain([asked]).collect();
     Some(Request {
         purpose: Purpose::Compaction,
         task: Task::Recorded {

@@ -14,7 +14,7 @@ const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Restore {
-    sources: Vec<String>,
+    sources: Vec<Kind>,
     max_files: usize,
     max_tokens_per_file: Tokens,
     total_tokens: Tokens,
@@ -25,7 +25,7 @@ pub(super) struct Restore {
     skill_tools: Vec<String>,
     /// The ranges of messages behind the summaries that the hook has reported.
     #[serde(skip)]
-    reported: Vec<Arc<[Range<usize>]>>,
+    reported: Vec<Vec<Range<usize>>>,
     /// Tool uses without an answer so far, and where they are.
     #[serde(skip)]
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
@@ -40,26 +40,20 @@ pub(super) struct Restore {
     replacements: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 enum Kind {
+    #[serde(rename = "files")]
     File,
+    #[serde(rename = "plans")]
     Plan,
+    #[serde(rename = "todo")]
     Todo,
+    #[serde(rename = "skills")]
     Skill,
 }
 
 impl Kind {
     const ALL: [Self; 4] = [Self::File, Self::Plan, Self::Todo, Self::Skill];
-
-    /// The word in `sources`.
-    fn source(self) -> &'static str {
-        match self {
-            Self::File => "files",
-            Self::Plan => "plans",
-            Self::Todo => "todo",
-            Self::Skill => "skills",
-        }
-    }
 }
 
 /// Something that can be put back: a file by its path, a skill by the tool's arguments; of plans
@@ -189,14 +183,12 @@ impl Restore {
         if self.hook_results.is_empty() {
             return None;
         }
-        let derived = |entry: &Entry| match &entry.origin {
-            Origin::Derived(ranges) => Some(ranges.clone()),
-            _ => None,
-        };
-        let now: Vec<_> = context.entries().iter().filter_map(derived).collect();
+        let entries = context.entries().iter();
+        let now = entries.map(|entry| entry.origin.replaced().to_vec());
+        let now = now.filter(|ranges| !ranges.is_empty()).collect();
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
-        let messages: usize = new.flat_map(|ranges| ranges.iter()).map(Range::len).sum();
+        let messages: usize = new.flatten().map(Range::len).sum();
         let added: Size = restored.iter().map(Entry::size).sum();
         let tokens = cx.prompt(context) + cx.scale.text(added);
         let text = self
@@ -220,7 +212,7 @@ impl Restore {
         room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
-        if !self.sources.is_empty() && !self.sources.iter().any(|it| it == kind.source()) {
+        if !self.sources.is_empty() && !self.sources.contains(&kind) {
             return Vec::new();
         }
         let per_file = self.max_tokens_per_file;
@@ -261,14 +253,11 @@ impl Restore {
 
 /// Whether a tool has one of these names; of the usual ones, where none is given.
 fn is_named(tool: &ToolUse, names: &[String], usual: [&str; 3]) -> bool {
+    let is_its = |name: &str| tool.name.eq_ignore_ascii_case(name);
     if names.is_empty() {
-        return usual
-            .iter()
-            .any(|name| tool.name.eq_ignore_ascii_case(name));
+        return usual.into_iter().any(is_its);
     }
-    names
-        .iter()
-        .any(|name| tool.name.eq_ignore_ascii_case(name))
+    names.iter().any(|name| is_its(name))
 }
 
 /// Whether a task-list tool sets the list; one without arguments asks for it.

@@ -53,16 +53,9 @@ struct SessionMemory {
 #[derive(Debug)]
 struct Notes {
     text: Arc<str>,
-    covers: Coverage,
-}
-
-/// The messages that the notes cover.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coverage {
-    /// The session's messages up to this one.
-    UpTo(usize),
-    /// Unknown, as in a session that was resumed: the notes then count as covering all messages.
-    Unknown,
+    /// The last of the session's messages that they cover. `None` if that is unknown, as in a session
+    /// that was resumed: the notes then count as covering all messages.
+    covers: Option<usize>,
 }
 
 impl Stage for SessionMemory {
@@ -123,7 +116,7 @@ impl Stage for SessionMemory {
         let request = self.request(entries, cx);
         Step::ask(request, move |answer| {
             Step::Done(model_text::text_of(answer).map(|text| {
-                let covers = Coverage::UpTo(newest);
+                let covers = Some(newest);
                 self.notes = Some(Notes { text, covers });
                 self.appended = Tokens::ZERO;
                 Patch::default()
@@ -136,10 +129,7 @@ impl SessionMemory {
     /// Notes of the session that this one goes on from: what they cover is not known.
     fn take_over(&mut self, cx: &Situation) {
         if self.notes.is_none() {
-            self.notes = cx.notes.clone().map(|text| Notes {
-                text,
-                covers: Coverage::Unknown,
-            });
+            self.notes = cx.notes.clone().map(|text| Notes { text, covers: None });
         }
     }
 
@@ -154,19 +144,16 @@ impl SessionMemory {
         if self.planned.take_if(|planned| is_used(planned)).is_some()
             && let Some(notes) = &mut self.notes
         {
-            notes.covers = Coverage::Unknown;
+            notes.covers = None;
         }
     }
 
     /// Where what is kept begins.
-    fn kept_from(&self, entries: &[Entry], covers: Coverage) -> usize {
+    fn kept_from(&self, entries: &[Entry], covers: Option<usize>) -> usize {
         // Nothing is kept of the messages of an earlier summary, nor the summary itself.
-        let floor = entries.iter().rposition(is_boundary).map_or(0, |at| at + 1);
-        let mut start = match covers {
-            Coverage::UpTo(last) => not_covered_from(entries, last),
-            Coverage::Unknown => entries.len(),
-        }
-        .max(floor);
+        let floor = behind_boundary(entries);
+        let start = covers.map_or(entries.len(), |last| not_covered_from(entries, last));
+        let mut start = start.max(floor);
         let (mut tokens, mut texts) = (Tokens::ZERO, 0);
         for entry in &entries[start..] {
             tokens += entry.size().tokens;
@@ -197,23 +184,17 @@ impl SessionMemory {
             text.push_str(notes);
             text.push_str("\n</notes>");
             start = match covers {
-                Coverage::UpTo(last) => not_covered_from(entries, *last),
-                Coverage::Unknown => entries.iter().rposition(is_boundary).map_or(0, |at| at + 1),
+                Some(last) => not_covered_from(entries, *last),
+                None => behind_boundary(entries),
             };
         }
         let json = json_of(&entries[start..]);
         let (text, sections) = match &self.own {
             None => (format!("{text}\n\n{json}"), NOTES.sections(Span::Full)),
-            Some(own) => {
-                let text = own.request(&PromptValues {
-                    conversation: &json,
-                    previous,
-                    focus: "",
-                    max_output: self.max_output_tokens,
-                    window: cx.window.effective(),
-                });
-                (text, own.sections().to_vec())
-            }
+            Some(own) => own.request(&PromptValues {
+                previous,
+                ..PromptValues::new(&json, self.max_output_tokens, cx)
+            }),
         };
         Request::summary(Purpose::Background, sections, text, self.max_output_tokens)
     }
@@ -221,12 +202,9 @@ impl SessionMemory {
 
 /// The newest of the session's messages that the entry represents.
 fn newest_message(entry: &Entry) -> Option<usize> {
-    match &entry.origin {
-        Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Some(*at),
-        Origin::Derived(ranges) => ranges.last().map(|range| range.end - 1),
-        // A restored entry is where it was restored, not where it was said.
-        Origin::Restored(_) | Origin::Authored => None,
-    }
+    // A restored entry is where it was restored, not where it was said.
+    let is_in_place = !matches!(entry.origin, Origin::Restored(_));
+    entry.origin.newest().filter(|_| is_in_place)
 }
 
 /// The first entry after all those that represent messages up to `last`.
@@ -235,15 +213,18 @@ fn not_covered_from(entries: &[Entry], last: usize) -> usize {
     entries.iter().rposition(is_covered).map_or(0, |at| at + 1)
 }
 
+fn behind_boundary(entries: &[Entry]) -> usize {
+    entries.iter().rposition(is_boundary).map_or(0, |at| at + 1)
+}
+
 fn is_boundary(entry: &Entry) -> bool {
     let message = &entry.message;
     message.has_tag(Tag::CompactSummary) || message.has_tag(Tag::CompactBoundary)
 }
 
 fn has_text(entry: &Entry) -> bool {
-    let content = entry.message.content();
-    let mut content = content.iter();
-    content.any(|block| matches!(block, ContentBlock::Text(text) if !text.trim().is_empty()))
+    let mut texts = entry.message.texts();
+    texts.any(|(_, text)| !text.trim().is_empty())
 }
 
 /// The nearest place at `start` or before it that separates no result from its call and no two

@@ -14,8 +14,6 @@ pub(super) struct Snip {
 /// The results so far: each is read once.
 #[derive(Debug, Default)]
 struct Results {
-    /// Results of the context that were looked at.
-    seen: usize,
     /// Where the result of a call is.
     at: BTreeMap<Arc<str>, BlockAt>,
     /// The reads of a file since it was changed last.
@@ -29,11 +27,10 @@ struct Results {
 impl Stage for Snip {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
-        let results = notes.up_to_date(context);
-        for at in context.results().iter().skip(results.seen) {
+        let (results, _, new) = notes.with_new(context);
+        for at in new {
             self.look(results, context, *at);
         }
-        results.seen = context.results().len();
         // A result that the model has not read yet cannot count as unneeded.
         let entry = context.answered();
         let later = results.waiting.split_off(&BlockAt { entry, block: 0 });

@@ -29,10 +29,8 @@ struct Summarize {
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let tail: Tail = knobs.read()?;
-    if tail
-        .keep_max_tokens
-        .is_some_and(|max| tail.keep_min_tokens > max)
-    {
+    let is_exceeded = |max| tail.keep_min_tokens > max;
+    if tail.keep_max_tokens.is_some_and(is_exceeded) {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
     let mut prompt: Prompt = knobs.read()?;
@@ -93,9 +91,8 @@ impl Stage for Summarize {
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));
         };
-        let shown = stage
-            .prompt
-            .shown(context.entries(), &selected, &stage.overlap);
+        let entries = context.entries();
+        let shown = stage.prompt.shown(entries, &selected, &stage.overlap);
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
         let summary = Attempt::new(stage, cx, shown, span).ask();

@@ -119,36 +119,39 @@ impl Condition {
         }
     }
 
-    pub(crate) fn is_manual(&self, cx: &Situation) -> bool {
+    /// The conditions that it combines; itself if it combines none.
+    fn simple(&self) -> Vec<&Self> {
         match self {
+            Self::All(inner) | Self::Any(inner) => inner.iter().flat_map(Self::simple).collect(),
+            _ => vec![self],
+        }
+    }
+
+    pub(crate) fn is_manual(&self, cx: &Situation) -> bool {
+        self.simple().into_iter().any(|one| match one {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::Marker => cx.phase_ended || cx.was_asked,
             Self::Manual => cx.was_asked,
-            Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_manual(cx)),
             _ => false,
-        }
+        })
     }
 
     /// Whether it can hold when a prompt was refused. A stage that follows another does so then too.
     pub(crate) fn answers_overflow(&self) -> bool {
-        match self {
-            Self::Overflow | Self::After(_) => true,
-            Self::All(conditions) | Self::Any(conditions) => {
-                conditions.iter().any(Self::answers_overflow)
-            }
-            _ => false,
-        }
+        let mut simple = self.simple().into_iter();
+        simple.any(|one| matches!(one, Self::Overflow | Self::After(_)))
     }
 
     /// Whether one of the sizes in it is exceeded.
     pub(super) fn is_over(&self, present: &Present<'_>) -> bool {
-        match self {
-            Self::TokensOver(_) | Self::WindowFraction(_) | Self::ReserveTokens(_) => {
-                self.holds(present)
-            }
-            Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_over(present)),
-            _ => false,
-        }
+        let is_size = |one: &Self| {
+            matches!(
+                one,
+                Self::TokensOver(_) | Self::WindowFraction(_) | Self::ReserveTokens(_)
+            )
+        };
+        let mut simple = self.simple().into_iter();
+        simple.any(|one| is_size(one) && one.holds(present))
     }
 
     /// The reserve in it that is no smaller than the effective window, so that it would hold before every call.
@@ -173,11 +176,11 @@ impl Condition {
 
     /// The stages it names.
     pub(crate) fn stages(&self) -> Vec<&str> {
-        match self {
-            Self::After(stage) | Self::Unless(stage) => vec![stage],
-            Self::All(inner) | Self::Any(inner) => inner.iter().flat_map(Self::stages).collect(),
-            _ => Vec::new(),
-        }
+        let named = self.simple().into_iter().filter_map(|one| match one {
+            Self::After(stage) | Self::Unless(stage) => Some(stage.as_str()),
+            _ => None,
+        });
+        named.collect()
     }
 
     /// The conditions on other stages that must hold whenever this one does, and depend on nothing

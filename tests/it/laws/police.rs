@@ -16,7 +16,7 @@ use proctor::session::{Role, Session, Tag};
 use proctor::step::{Answer, Caller, Step, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::Situation;
-use proctor::strategy::{Compaction, Pipeline, Recovery, Strategy, StrategySpec};
+use proctor::strategy::{Compaction, Pipeline, Strategy, StrategySpec};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -282,13 +282,12 @@ impl Strategy for Twice {
         Step::Done(first)
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let answer = self.answer.clone();
         let mut caller = Fixed::new(&answer);
         let before = context.size().tokens;
         let recovery = drive(self.inner.on_overflow(context, cx), &mut caller);
-        let (Recovery::Retry(compacted) | Recovery::GiveUp(compacted)) = &recovery;
-        self.compare(before, compacted, caller.asked);
+        self.compare(before, &recovery, caller.asked);
         Step::Done(recovery)
     }
 

@@ -1,8 +1,7 @@
 //! Which of several values comes last in a prompt.
 
-use std::cmp::Ordering;
-
 use super::Position;
+use crate::probe::kendall;
 use crate::record::Fate;
 
 /// Where something is last, and in which place.
@@ -35,23 +34,12 @@ pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     OrderFate { fate, score, place }
 }
 
-/// The fate of these events, given in their order. The score is Kendall's `max(0, (C − D) / (n(n −
-/// 1)/2))`, C and D counted over the pairs of which both events are in the prompt: a pair that lost
-/// one of its events does not count.
+/// The fate of these events, given in their order. The score is Kendall's, counted over the pairs of
+/// which both events are in the prompt: a pair that lost one of its events does not count.
 pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     let present: Vec<Rank> = ranks.iter().copied().flatten().collect();
-    let mut balance = 0_i64;
-    for (at, earlier) in present.iter().enumerate() {
-        for later in &present[at + 1..] {
-            balance += match earlier.0.cmp(&later.0) {
-                Ordering::Less => 1,
-                Ordering::Equal => 0,
-                Ordering::Greater => -1,
-            };
-        }
-    }
-    let pairs = ranks.len() * ranks.len().saturating_sub(1) / 2;
-    let score = balance.max(0) as f64 / pairs.max(1) as f64;
+    let positions: Vec<Position> = present.iter().map(|rank| rank.0).collect();
+    let (balance, score) = kendall(&positions, ranks.len());
     let fate = match present.len() {
         0 => Fate::Lost,
         whole if whole == ranks.len() && score >= 1.0 => Fate::Survived,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::StrategyRequest;
 use crate::context::{Applied, Origin};
 use crate::model::Purpose;
-use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
+use crate::probe::survival::Survival;
 
 /// The values that stood in requests for summaries.
 #[derive(Debug, Default)]
@@ -28,17 +28,12 @@ impl SummaryRequests {
             self.now.clear();
         }
         let texts = asked.request.messages.iter();
-        for text in texts.flat_map(|message| message.model_text()) {
-            for finding in survival.find(text).iter() {
-                if finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong) {
-                    let held = if is_background {
-                        &mut self.noted
-                    } else {
-                        &mut self.now
-                    };
-                    held.insert(finding.slot);
-                }
-            }
+        let texts = texts.flat_map(|message| message.model_text());
+        let held = texts.flat_map(|text| survival.held(text));
+        if is_background {
+            self.noted.extend(held);
+        } else {
+            self.now.extend(held);
         }
     }
 

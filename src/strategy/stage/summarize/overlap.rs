@@ -1,9 +1,6 @@
 //! Turns that an earlier summary replaced and the next one reads again.
 
-use serde::Deserialize;
-
-use crate::context::Entry;
-use crate::session::Tag;
+use crate::strategy::stage::prelude::*;
 
 /// The turns in front of those that a summary replaces. The summariser reads them too, so that two summaries
 /// overlap; they are replaced only once.

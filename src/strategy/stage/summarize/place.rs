@@ -1,13 +1,9 @@
 //! Puts the summary in the place of the messages that it summarises.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
 use super::select::Selection;
-use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::strategy::{Situation, Trigger};
+use crate::session::wire;
+use crate::strategy::Trigger;
+use crate::strategy::stage::prelude::*;
 use crate::units::ContentHash;
 
 /// The place of a summary, and the text around it.
@@ -36,20 +32,12 @@ impl Placement {
         if !self.continue_with.contains("_request}") || !entry.message.has_tag(Tag::TypedUser) {
             return;
         }
-        let blocks = entry
-            .message
-            .content()
-            .iter()
-            .zip(entry.message.model_text());
-        let mut texts = blocks.filter(|(block, _)| matches!(block, ContentBlock::Text(_)));
+        let mut texts = entry.message.texts();
         let Some((_, text)) = texts.next() else {
             return;
         };
-        let first = self
-            .requests
-            .take()
-            .map_or_else(|| text.clone(), |[first, _]| first);
-        self.requests = Some([first, text.clone()]);
+        let first = self.requests.take().map(|[first, _]| first);
+        self.requests = Some([first.unwrap_or_else(|| text.clone()), text.clone()]);
     }
 
     /// The same for messages that were there before the first call.
@@ -104,16 +92,17 @@ impl Placement {
         let boundary = || boundary(&self.when, context, replaced, cx);
         let boundary = self.boundary.then(boundary).into_iter();
         let mut with: Vec<Entry> = boundary.chain(selected.user_messages).collect();
-        let mut after = Vec::new();
-        if !self.acknowledgement.is_empty() {
-            let message = Message::text(Role::Assistant, self.acknowledgement.as_str());
-            after.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
-        }
-        if let Some(text) = self.continuation(&context.entries()[entries.end..]) {
-            let message = Message::text(Role::User, text);
-            after.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
-        }
-        after.extend(selected.protected);
+        let acknowledgement = Some(self.acknowledgement.clone()).filter(|text| !text.is_empty());
+        let continuation = self.continuation(&context.entries()[entries.end..]);
+        let said = [
+            (Role::Assistant, acknowledgement),
+            (Role::User, continuation),
+        ];
+        let said = said.into_iter().filter_map(|(role, text)| {
+            let message = Arc::new(Message::text(role, text?));
+            Some(Entry::new(Origin::Authored, message, &cx.counts))
+        });
+        let mut after: Vec<Entry> = said.chain(selected.protected).collect();
         let origin = Origin::derived_from(replaced);
         let saved = self.transcript.then(|| transcript(&self.folder, context));
         let saved = saved.into_iter().collect();
@@ -169,10 +158,7 @@ pub(crate) fn boundary(
         "auto"
     };
     let mut newest_first = context.entries().iter().rev();
-    let last = newest_first.find_map(|entry| match &entry.origin {
-        Origin::Derived(ranges) => ranges.last().map(|range| range.end - 1),
-        other => other.message(),
-    });
+    let last = newest_first.find_map(|entry| entry.origin.newest());
     let link = last.map_or_else(String::new, |last| format!("; after message {last}"));
     let (tokens, messages) = (cx.prompt(context), replaced.len());
     let text = format!(

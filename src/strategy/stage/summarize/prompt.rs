@@ -1,18 +1,12 @@
 //! Makes the request to the summariser.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
 use super::overlap::Overlap;
 use super::select::Selection;
-use crate::context::Entry;
-use crate::model::Request;
-use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::strategy::own_prompt::{OwnPrompt, PromptValues, add};
+use crate::session::wire;
+use crate::strategy::Trigger;
+use crate::strategy::own_prompt::{PromptValues, add};
+use crate::strategy::stage::prelude::*;
 use crate::strategy::template::{self, Span, Template, UPDATE};
-use crate::strategy::{Situation, Trigger, cut};
-use crate::units::Tokens;
 
 /// How a summary is asked for.
 #[derive(Debug, Deserialize)]
@@ -93,15 +87,12 @@ impl Prompt {
     /// The knob of a limit on the conversation's JSON that is set, if one is.
     pub(super) fn limit(&self) -> Option<&'static str> {
         let limits = [
-            ("input_first_chars", self.input_first_chars),
-            ("input_last_chars", self.input_last_chars),
-            ("input_result_chars", self.input_result_chars),
-            (
-                "input_last_tokens",
-                usize::try_from(self.input_last_tokens.0).unwrap_or(usize::MAX),
-            ),
+            ("input_first_chars", self.input_first_chars > 0),
+            ("input_last_chars", self.input_last_chars > 0),
+            ("input_result_chars", self.input_result_chars > 0),
+            ("input_last_tokens", self.input_last_tokens > Tokens::ZERO),
         ];
-        let set = limits.into_iter().find(|(_, limit)| *limit > 0);
+        let set = limits.into_iter().find(|(_, is_set)| *is_set);
         set.map(|(name, _)| name)
     }
 
@@ -147,16 +138,17 @@ impl Prompt {
             Mode::Append | Mode::AppendWithoutTools => String::new(),
         };
         let (text, sections) = if let Some(own) = &self.own {
-            (
-                self.own_words(own, &earlier, &json, cx),
-                own.sections().to_vec(),
-            )
+            own.request(&PromptValues {
+                previous: &in_one(&earlier),
+                focus: &self.focus(cx),
+                ..PromptValues::new(&json, self.max_output_tokens, cx)
+            })
         } else {
             let mut text = self.words(&earlier, span, cx);
             if self.mode == Mode::Fresh {
                 text = format!("{text}\n\n{json}");
             }
-            add(&mut text, self.template().closing());
+            add(&mut text, self.template().around()[1]);
             (text, self.template().sections(span))
         };
         let mut request = Request::summary(cx.purpose(), sections, text, self.max_output_tokens);
@@ -195,7 +187,7 @@ impl Prompt {
             }
         };
         let template = self.template();
-        let mut text = template.opening().trim_end().to_owned();
+        let mut text = template.around()[0].trim_end().to_owned();
         add(&mut text, &format!("{place} {}", template.body(span)));
         add(&mut text, &self.focus(cx));
         if !earlier.is_empty() {
@@ -217,31 +209,12 @@ impl Prompt {
         text
     }
 
-    /// The request in the user's own words; without JSON, the conversation comes before it.
-    fn own_words(
-        &self,
-        own: &OwnPrompt,
-        earlier: &[Arc<Message>],
-        json: &str,
-        cx: &Situation,
-    ) -> String {
-        own.request(&PromptValues {
-            conversation: json,
-            previous: &in_one(earlier),
-            focus: &self.focus(cx),
-            max_output: self.max_output_tokens,
-            window: cx.window.effective(),
-        })
-    }
-
     fn json(&self, shown: &[Arc<Message>]) -> String {
         let limit = self.input_result_chars;
         let is_cut =
             |block: &ContentBlock| limit > 0 && matches!(block, ContentBlock::ToolResult(_));
-        let lines: Vec<String> = shown
-            .iter()
-            .map(|message| wire::anthropic_json(&with_short_texts(message, limit, is_cut)))
-            .collect();
+        let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
+        let lines: Vec<String> = shown.iter().map(line).collect();
         let mut json = format!("[{}]", lines.join(", "));
         if self.input_first_chars > 0
             && let Some((end, _)) = json.char_indices().nth(self.input_first_chars)
@@ -291,11 +264,11 @@ fn with_short_texts(
 /// The messages, some of the tool results in the middle left out.
 fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Message>> {
     let mut messages: Vec<Arc<Message>> = shown.iter().map(|entry| entry.message.clone()).collect();
-    let mut results: Vec<(usize, usize)> = messages
-        .iter()
-        .enumerate()
-        .flat_map(|(at, message)| message.tool_results().map(move |(block, _)| (at, block)))
-        .collect();
+    let results = messages.iter().enumerate().flat_map(|(at, message)| {
+        let results = message.tool_results();
+        results.map(move |(block, _)| (at, block))
+    });
+    let results: Vec<(usize, usize)> = results.collect();
     let total = results.len();
     let gone = (total as u64 * less.results_percent).div_ceil(100);
     let mut ranked: Vec<usize> = (0..total).collect();
@@ -303,7 +276,7 @@ fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Mess
     ranked.truncate(usize::try_from(gone).unwrap_or(total));
     ranked.sort_unstable();
     for at in ranked {
-        let (message, block) = std::mem::take(&mut results[at]);
+        let (message, block) = results[at];
         messages[message] = Arc::new(messages[message].with_block_text(block, &NO_RESULT.into()));
     }
     if let Some(chars) = less.longest_chars {

@@ -1,18 +1,14 @@
 //! How a summary is got from a model that fails: again, or with less to read.
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-
 use super::Summarize;
 use super::prompt::{Prompt, RequestReduction, has_results, longest_text};
-use crate::context::Entry;
 use crate::context::validity::summary::{missing_identifiers, reads_as_summary};
-use crate::model::{CallFailure, Request};
-use crate::step::{Answer, Step};
+use crate::model::CallFailure;
+use crate::step::Answer;
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
+use crate::strategy::model_text;
+use crate::strategy::stage::prelude::*;
 use crate::strategy::template::{self, Span, VERIFY};
-use crate::strategy::{Situation, StageError, cut, model_text};
 
 /// The retries before an attempt fails.
 #[derive(Debug, Deserialize)]
@@ -70,10 +66,8 @@ impl<'a> Attempt<'a> {
 
     /// Asks until there is a summary, or nothing left to try.
     pub(super) fn ask(mut self) -> Step<'a, Result<Arc<str>, StageError>> {
-        let request = self
-            .stage
-            .prompt
-            .request(&self.shown, self.span, self.less, self.cx);
+        let prompt = &self.stage.prompt;
+        let request = prompt.request(&self.shown, self.span, self.less, self.cx);
         let checked = (self.stage.retry.verify != Verify::None).then(|| request.clone());
         Step::ask(request, move |answer| {
             let error = match self.summary_of(&answer) {
@@ -95,10 +89,8 @@ impl<'a> Attempt<'a> {
         if summary.trim().is_empty() {
             return Err(StageError::EmptySummary);
         }
-        let read = self
-            .shown
-            .iter()
-            .flat_map(|entry| entry.message.model_text());
+        let shown = self.shown.iter();
+        let read = shown.flat_map(|entry| entry.message.model_text());
         if self.stage.retry.guards.on_chat != OnNoSummary::Apply
             && !reads_as_summary(std::slice::from_ref(&summary), read)
         {
@@ -119,11 +111,8 @@ impl<'a> Attempt<'a> {
         };
         let words = match self.stage.retry.verify {
             Verify::Identifiers => {
-                let texts = self
-                    .shown
-                    .iter()
-                    .rev()
-                    .flat_map(|entry| entry.message.model_text());
+                let shown = self.shown.iter().rev();
+                let texts = shown.flat_map(|entry| entry.message.model_text());
                 let missing = missing_identifiers(&summary, texts);
                 if missing.is_empty() {
                     return Step::Done(Ok(summary));
@@ -132,10 +121,10 @@ impl<'a> Attempt<'a> {
             }
             Verify::None | Verify::SecondPass => VERIFY.trim_end().to_owned(),
         };
-        Step::ask(
-            Prompt::verification(request, &answer.text, words),
-            move |answer| Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary))),
-        )
+        let request = Prompt::verification(request, &answer.text, words);
+        Step::ask(request, move |answer| {
+            Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary)))
+        })
     }
 
     /// Whether another request is left to try, and makes it the next one.
@@ -182,19 +171,15 @@ impl<'a> Attempt<'a> {
             }
             OnSummaryOverflow::ShrinkEach => {
                 // OpenHands: hard_context_reset_context_scaling.
-                let longest = self
-                    .less
-                    .longest_chars
-                    .or_else(|| longest_text(&self.shown));
+                let longest = self.less.longest_chars;
+                let longest = longest.or_else(|| longest_text(&self.shown));
                 self.less.longest_chars = longest.map(|chars| chars * 4 / 5);
                 return longest.is_some_and(|chars| chars > 1);
             }
         };
         // The entries before the first round go with it; the newest round stays.
-        match rounds.get(gone) {
-            Some(first) if gone > 0 => self.less.from += first.start,
-            _ => return false,
-        }
-        true
+        let first = rounds.get(gone).filter(|_| gone > 0);
+        self.less.from += first.map_or(0, |first| first.start);
+        first.is_some()
     }
 }

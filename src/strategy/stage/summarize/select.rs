@@ -1,19 +1,10 @@
 //! Selects the messages that a summary replaces, and those that stay.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
-use std::sync::Arc;
-
-use serde::Deserialize;
-
 use super::prompt::Previous;
-use crate::context::{Context, Entry, Origin};
-use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
-use crate::strategy::stage::answered;
+use crate::strategy::cut::answered;
+use crate::strategy::stage::prelude::*;
 use crate::strategy::stage::truncate_output::without_middle;
 use crate::strategy::template::Span;
-use crate::strategy::{Cut, Situation, Tools, cut};
-use crate::units::Tokens;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
@@ -188,11 +179,7 @@ impl Select {
             return false;
         }
         let is_marked = |text: &str| self.keep_markers.iter().any(|marker| text.contains(marker));
-        message.has_tag(Tag::TypedUser)
-            || message.content().iter().any(|block| match block {
-                ContentBlock::Text(text) => is_marked(text),
-                _ => false,
-            })
+        message.has_tag(Tag::TypedUser) || message.texts().any(|(_, text)| is_marked(text))
     }
 
     /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
@@ -201,11 +188,9 @@ impl Select {
         if self.protected_tools.is_empty() && !self.protect_tagged && !self.keep_unanswered {
             return Vec::new();
         }
-        let is_tagged = |entry: &&Entry| entry.message.has_tag(Tag::Protected);
-        let tagged = gone
-            .iter()
-            .filter(|entry| self.protect_tagged && is_tagged(entry));
-        let tagged = answered(tagged);
+        let is_tagged =
+            |entry: &&Entry| self.protect_tagged && entry.message.has_tag(Tag::Protected);
+        let tagged = answered(gone.iter().filter(is_tagged));
         let answered_here = answered(gone);
         let answered = answered(entries);
         let is_wanted = |tool: &ToolUse| {
@@ -232,22 +217,16 @@ impl Tail {
     /// Where what stays behind begins.
     fn start(&self, cut: Cut, context: &Context, cx: &Situation) -> usize {
         let entries = context.entries();
-        let mut start = cut.snap_back(
-            entries,
-            entries.len().saturating_sub(self.keep_last_messages),
-        );
+        let newest = entries.len().saturating_sub(self.keep_last_messages);
+        let mut start = cut.snap_back(entries, newest);
         if self.keep_last_rounds > 0 {
             let (_, rounds) = cut::rounds(entries);
             let first = rounds.len().saturating_sub(self.keep_last_rounds);
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budgets = [
-            self.keep_last_tokens,
-            self.share(context, cx),
-            self.room(cx),
-        ];
-        let budget = budgets.into_iter().max().unwrap_or_default();
+        let budget = self.keep_last_tokens.max(self.share(context, cx));
+        let budget = budget.max(self.room(cx));
         if budget > Tokens::ZERO {
             let within = cut::newest_within(entries, budget);
             start = start.min(cut.snap_forward(entries, within));
@@ -290,11 +269,8 @@ fn without_results(entry: &Entry, cx: &Situation) -> Entry {
 /// The entry with only some of its blocks, or nothing if none of them is wanted.
 fn only(entry: &Entry, cx: &Situation, is_wanted: impl Fn(&ContentBlock) -> bool) -> Option<Entry> {
     let blocks = entry.message.content();
-    let kept: Vec<ContentBlock> = blocks
-        .iter()
-        .filter(|block| is_wanted(block))
-        .cloned()
-        .collect();
+    let kept = blocks.iter().filter(|block| is_wanted(block));
+    let kept: Vec<ContentBlock> = kept.cloned().collect();
     if kept.is_empty() || kept.len() == blocks.len() {
         return (!kept.is_empty()).then(|| entry.clone());
     }
@@ -312,11 +288,7 @@ fn shortened(entry: &Entry, budget: Tokens, cx: &Situation) -> Option<Entry> {
     if budget == Tokens::ZERO {
         return None;
     }
-    let blocks = entry.message.content().iter().enumerate();
-    let texts = blocks.filter_map(|(at, block)| match block {
-        ContentBlock::Text(text) => Some((at, text)),
-        _ => None,
-    });
+    let texts = entry.message.texts();
     let (block, text) = texts.max_by_key(|(_, text)| text.len())?;
     let others = entry.size().tokens - cx.counts.size(text).tokens;
     if others >= budget {
