@@ -33,10 +33,8 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         messages,
     } = conversation;
     around.header(assembler);
-    if let Some(system) = around.take("system") {
-        let blocks = content::blocks(Some(system), Speaker::User, &mut assembler.source);
-        assembler.header.system = system_text(&blocks, assembler);
-    }
+    let system = around.take_blocks("system", Speaker::User, assembler);
+    assembler.header.system = system_text(&system, assembler);
     let asked = ContextEdits::of(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
@@ -72,10 +70,9 @@ fn message(
     match role.as_deref() {
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
-            let content = object.take("content");
-            let blocks = content::blocks(content, Speaker::User, &mut assembler.source);
+            let blocks = object.take_blocks("content", Speaker::User, assembler);
             let tags = if role == "system" {
-                assembler.warn("a system message within the conversation is kept as the user's");
+                assembler.warn(LATE_SYSTEM);
                 Some(Tag::Meta)
             } else {
                 speaker_of(&blocks)
@@ -97,8 +94,7 @@ fn assistant(
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
-    let content = object.take("content");
-    let mut blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+    let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
     let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));

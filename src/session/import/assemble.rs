@@ -94,7 +94,7 @@ pub(super) struct Header {
     /// The tools the agent was given.
     pub(super) tools: Vec<ToolSchema>,
     /// The model; without it, that of most calls.
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Arc<str>>,
     /// The model's context window.
     pub(super) context_window: Option<Tokens>,
 }
@@ -297,7 +297,7 @@ impl Assembler {
             .models
             .iter()
             .find(|(_, calls)| Some(**calls) == most)
-            .map(|(model, _)| model.to_string());
+            .map(|(model, _)| model.clone());
         let model = self.header.model.or(model);
         let always = self.always;
         let messages = self.drafts.into_iter().map(|draft| {
@@ -306,7 +306,7 @@ impl Assembler {
             let mut message = Message::new(role, draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
             let injected = draft.injected.into_iter().filter(|_| is_typed);
-            let own_model = draft.model.filter(|own| Some(&**own) != model.as_deref());
+            let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {
                 timestamp: draft.timestamp,
                 api_call: draft.call,
@@ -321,7 +321,7 @@ impl Assembler {
             id,
             messages: messages.collect(),
             compactions: self.compactions,
-            model: model.clone(),
+            model: model.as_deref().map(str::to_owned),
             system: self.header.system,
             tools: self.header.tools,
             context_window: self.header.context_window,

@@ -171,9 +171,27 @@ impl Assembler {
         self.user(record, part);
     }
 
-    /// Adds a record that is not known, if it says something.
-    pub(super) fn hear_unknown(&mut self, what: &str, raw: &RawValue, time: Option<Timestamp>) {
-        if let Some(kept) = unknown_record(what, raw, &mut self.source) {
+    /// Adds the result of a tool use.
+    pub(super) fn hear_result(
+        &mut self,
+        id: Arc<str>,
+        content: Vec<ContentBlock>,
+        is_error: bool,
+        time: Option<Timestamp>,
+    ) {
+        let result = ContentBlock::tool_result(id, content, is_error);
+        self.hear(None, vec![result], time, None);
+    }
+
+    /// Adds a record of a kind that is not known, if it says something; `what` names it in the count.
+    pub(super) fn hear_unknown(
+        &mut self,
+        what: &str,
+        kind: &str,
+        raw: &RawValue,
+        time: Option<Timestamp>,
+    ) {
+        if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
             self.hear(None, vec![kept], time, [Tag::Meta]);
         }
     }

@@ -41,9 +41,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     if text::detect(&file.head()) {
         text::read(file.plain(source), &mut reading);
     } else {
-        let mut lines = file.lines(source);
-        while let Some(line) = lines.next()? {
-            reading.record(line.parse()?);
+        for raw in file.raw_lines(source)? {
+            reading.record(raw);
         }
     }
     reading.assembler.session(file.id.clone(), &file.path)
@@ -80,8 +79,8 @@ impl Reading {
             }
             (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),
             (role, kind, _) => {
-                let what = format!("record {}", kind.or(role).unwrap_or("without type"));
-                self.assembler.hear_unknown(&what, raw, None);
+                let kind = kind.or(role).unwrap_or("without type");
+                self.assembler.hear_unknown("record", kind, raw, None);
             }
         }
     }

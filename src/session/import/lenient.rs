@@ -7,13 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde::de::value::MapDeserializer;
 use serde_json::value::RawValue;
 
-use super::ImportError;
-use super::assemble::{Assembler, count};
-use super::file::Line;
+use super::assemble::Assembler;
+use super::file::NO_RECORD;
 use crate::session::Source;
 
 /// Reads an object whose keys are all optional; none if it is not an object.
@@ -37,8 +35,9 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
             MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
         let fits = T::deserialize(alone).is_ok();
         if !fits {
-            let what = format!("the key `{key}` is of an odd type and is left out");
-            count(&mut source.warnings, &what);
+            source.warn(&format!(
+                "the key `{key}` is of an odd type and is left out"
+            ));
         }
         fits
     });
@@ -48,19 +47,15 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
     .ok()
 }
 
-/// Reads a line that is an object whose keys are all optional; one that is other JSON is counted as
-/// unknown. The error of a line that is not JSON says where.
-pub(super) fn line<'a, T: Deserialize<'a>>(
-    line: &Line<'a>,
-    source: &mut Source,
-) -> Result<Option<T>, ImportError> {
-    let is_object = line.text.trim_start().starts_with('{');
-    let read = is_object.then(|| object_in(line.text, source)).flatten();
+/// Reads a record that is an object whose keys are all optional; one that is other JSON is counted as
+/// unknown.
+pub(super) fn record<'a, T: Deserialize<'a>>(raw: &'a RawValue, source: &mut Source) -> Option<T> {
+    let is_object = raw.get().starts_with('{');
+    let read = is_object.then(|| object_in(raw.get(), source)).flatten();
     if read.is_none() {
-        line.parse::<IgnoredAny>()?;
-        count(&mut source.unknown, "record that is no object");
+        source.not_understood(NO_RECORD);
     }
-    Ok(read)
+    read
 }
 
 #[cfg(test)]

@@ -56,8 +56,6 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
         conversation.around.take("trajectory_format");
         openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
-        if let Some(name) = name {
-            assembler.header.model = Some(name.to_string());
-        }
+        assembler.header.model = name.or(assembler.header.model.take());
     })
 }

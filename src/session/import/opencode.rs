@@ -36,9 +36,8 @@ const FOLDERS: FolderFormat = FolderFormat {
 };
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
-    has("/info/directory") && has("/info/title")
-        || has("/messages/0/parts") && has("/messages/0/info/role")
+    head.has("/info/directory") && head.has("/info/title")
+        || head.has("/messages/0/parts") && head.has("/messages/0/info/role")
         || head.first().is_some_and(storage::is_session)
 }
 

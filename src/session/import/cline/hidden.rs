@@ -93,9 +93,11 @@ impl HiddenMessages {
 
     /// Keeps a summary or marker until it takes effect.
     pub(super) fn write(&mut self, at: usize, object: &mut Object<'_>, assembler: &mut Assembler) {
-        let role = match self.marks[at].role.as_deref() {
-            Some("assistant") => Role::Assistant,
-            _ => Role::User,
+        let is_model = self.marks[at].role.as_deref() == Some("assistant");
+        let role = if is_model {
+            Role::Assistant
+        } else {
+            Role::User
         };
         let blocks = blocks_of(object.take("content"), role, assembler);
         let tag = match self.marks[at].is_summary {

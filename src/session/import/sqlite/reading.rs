@@ -9,25 +9,21 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::session::Session;
 use crate::session::import::assemble::Assembler;
 use crate::session::import::file::{MAX_FILE, MAX_TEXT};
 use crate::session::import::{ImportError, crush, goose, opencode};
+use crate::session::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let database = Database::open(path)?;
+    let has_messages = database.has(&["sessions", "messages"]);
     let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"]) {
-        (
-            "opencode",
-            opencode::database::list,
-            opencode::database::read,
-        )
-    } else if database.has(&["sessions", "messages"])
-        && database.column("messages", "parts")? == "parts"
-    {
+        use opencode::database::{list, read};
+        ("opencode", list, read)
+    } else if has_messages && database.column("messages", "parts")? == "parts" {
         ("crush", crush::list, crush::read)
-    } else if database.has(&["sessions", "messages"]) {
+    } else if has_messages {
         ("goose", goose::database::list, goose::database::read)
     } else {
         return Err(ImportError::UnknownFormat(path.to_owned()));
@@ -58,15 +54,7 @@ pub(crate) struct Listed {
     /// Whether a tool started it.
     pub(crate) is_child: bool,
     /// The model it was given, where that is listed.
-    pub(crate) model: Option<String>,
-}
-
-/// Counts the log beside a database that cannot be read with it.
-pub(crate) fn unread_log(database: &Database, assembler: &mut Assembler) {
-    if database.has_log {
-        let what = "what the product has not yet moved from its log into the database is left out";
-        assembler.warn(what);
-    }
+    pub(crate) model: Option<Arc<str>>,
 }
 
 /// A database, open for reading.
@@ -134,6 +122,29 @@ impl Database {
     /// Whether there are tables of all these names.
     pub(crate) fn has(&self, tables: &[&str]) -> bool {
         tables.iter().all(|name| self.tables.contains(*name))
+    }
+
+    /// The sessions that a query lists by their names, each with two other columns.
+    pub(crate) fn listed(
+        &self,
+        query: &str,
+        listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
+    ) -> Result<Vec<Listed>, ImportError> {
+        let rows = self.rows(query, &[])?.into_iter();
+        let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
+        Ok(sessions.collect())
+    }
+
+    /// The beginning of a session. A log beside the database that cannot be read with it is counted.
+    pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
+        let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
+        assembler.header.model.clone_from(&one.model);
+        if self.has_log {
+            let what =
+                "what the product has not yet moved from its log into the database is left out";
+            assembler.warn(what);
+        }
+        assembler
     }
 
     /// The name of a column, or `NULL` where the table has none: columns came with versions.
