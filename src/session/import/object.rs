@@ -94,6 +94,11 @@ impl<'a> Object<'a> {
         keys.iter().find_map(|key| self.take(key))
     }
 
+    /// Takes a value out, parsed; `null` where there is none.
+    pub(super) fn value(&mut self, key: &str) -> Value {
+        self.take_as(key).unwrap_or_default()
+    }
+
     /// Takes a content out, and reads it.
     pub(super) fn take_blocks(
         &mut self,
