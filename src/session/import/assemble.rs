@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{ImportError, missing_prompt};
+use super::{ImportError, checked, missing_prompt};
 use crate::session::{
     CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
     Role, Session, SessionParts, Source, Tag, ToolSchema,
@@ -293,12 +293,9 @@ impl Assembler {
         self.pair();
         // The model of most calls; of several, the first by name.
         let most = self.models.values().copied().max();
-        let model = self
-            .models
-            .iter()
-            .find(|(_, calls)| Some(**calls) == most)
-            .map(|(model, _)| model.clone());
-        let model = self.header.model.or(model);
+        let mut models = self.models.into_iter();
+        let model = models.find(|(_, calls)| Some(*calls) == most);
+        let model = self.header.model.or(model.map(|(model, _)| model));
         let always = self.always;
         let messages = self.drafts.into_iter().map(|draft| {
             let role = draft.role();
@@ -329,10 +326,7 @@ impl Assembler {
             resumed: None,
         };
         parts.source.missing = missing_prompt::missing(&parts);
-        match Session::new(parts) {
-            Ok(session) => Ok(Some(session)),
-            Err(source) => Err(ImportError::Session(path.to_owned(), source)),
-        }
+        checked(parts, path).map(Some)
     }
 
     /// Pairs results with earlier uses: tags orphans, drops repetitions, counts second answers.

@@ -22,11 +22,9 @@ pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
 fn detect(head: &Head) -> bool {
     let mapping = head.first_item().and_then(|it| it["mapping"].as_object());
     let mut nodes = mapping.into_iter().flat_map(|it| it.values());
-    nodes.next().is_some_and(|node| {
-        ["parent", "children", "message"]
-            .iter()
-            .any(|key| node.get(key).is_some())
-    })
+    let mut keys = ["parent", "children", "message"].iter();
+    let first = nodes.next();
+    first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -250,8 +248,7 @@ impl Reading {
                 let size = json!({
                     "type": "image-size", "width": width, "height": height, "bytes": bytes,
                 });
-                let source = JsonText::of(&size);
-                Some(ContentBlock::Image(crate::session::Image { source }))
+                Some(super::images::image(&size))
             }
             (_, _, Some(text)) => Some(ContentBlock::Text(text)),
             (kind, ..) => {

@@ -257,7 +257,7 @@ impl Recording {
     /// Old results that are cleared before the next call.
     fn cleared(&mut self, record: &Record<'_>) -> ClearedContent {
         let metadata = record.microcompact_metadata;
-        let metadata = metadata.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
+        let metadata = metadata.and_then(|raw| lenient::object(raw.get(), &mut self.source));
         let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
         let results = metadata.compacted_tool_ids.into_iter();
         ClearedContent {
@@ -316,7 +316,7 @@ impl Recording {
         record: &Record<'a>,
         speaker: Speaker,
     ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
-        let message: ApiMessage<'_> = lenient::object_in(record.message?.get(), &mut self.source)?;
+        let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
         let blocks = content::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
     }

@@ -108,10 +108,8 @@ impl<'a> Reading<'a> {
             self.request(request, metadata);
         }
         let left = std::mem::take(&mut self.results).into_iter();
-        let left: Vec<ContentBlock> = left.map(|(id, raw)| self.result(id, raw)).collect();
-        if !left.is_empty() {
-            self.assembler.hear(None, left, None, None);
-        }
+        let left = left.map(|(id, raw)| self.result(id, raw)).collect();
+        self.assembler.hear_results(left, None);
         self.compacts();
     }
 
@@ -161,9 +159,8 @@ impl<'a> Reading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
-            return self
-                .assembler
-                .assistant(None, AssistantRecord::of(vec![kept], None));
+            let part = AssistantRecord::of(vec![kept], None);
+            return self.assembler.assistant(None, part);
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
@@ -192,9 +189,7 @@ impl<'a> Reading<'a> {
         let summary = named.or(round.take_text("summary"));
         let part = AssistantRecord::of(blocks, time).by(id, model, usage);
         self.assembler.assistant(None, part);
-        if !results.is_empty() {
-            self.assembler.hear(None, results, None, None);
-        }
+        self.assembler.hear_results(results, None);
         if let Some(summary) = summary {
             self.compacts();
             let kept = self.assembler.flush();

@@ -105,13 +105,8 @@ impl Reading {
 
     /// Adds what the user said, or results.
     fn hears(&mut self, blocks: Vec<ContentBlock>) {
-        let answered: BTreeSet<&Arc<str>> = blocks
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
-                _ => None,
-            })
-            .collect();
+        let results = blocks.iter().filter_map(ContentBlock::as_result);
+        let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
         let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
         let tag = speaker(&blocks, injected);
@@ -131,9 +126,7 @@ impl Reading {
             self.assembler
                 .warn("the result of a tool use is not recorded; it is read as empty");
         }
-        if !results.is_empty() {
-            self.assembler.hear(None, results, None, None);
-        }
+        self.assembler.hear_results(results, None);
     }
 }
 

@@ -415,11 +415,6 @@ impl<'t> Lines<'t, '_> {
 }
 
 impl<'t> Line<'t> {
-    /// The file's path.
-    pub(super) fn path(&self) -> &'t Path {
-        self.path
-    }
-
     /// Parses the line.
     pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
         self.parse_part(self.text)

@@ -192,7 +192,7 @@ impl<'a> Chat<'a> {
 
     /// A record in a list of them.
     fn record(&mut self, raw: &'a RawValue) -> Option<Record<'a>> {
-        let record = lenient::object(raw.get(), &mut self.assembler);
+        let record = lenient::object(raw.get(), &mut self.assembler.source);
         if record.is_none() {
             self.assembler.unknown("malformed record");
         }
@@ -301,7 +301,8 @@ impl<'a> Chat<'a> {
         said.extend(parts(content, &mut self.assembler));
         let mut results = Vec::new();
         for raw in calls.into_iter().flatten() {
-            let Some(call) = lenient::object::<Call<'_>>(raw.get(), &mut self.assembler) else {
+            let source = &mut self.assembler.source;
+            let Some(call) = lenient::object::<Call<'_>>(raw.get(), source) else {
                 said.push(counted("malformed tool call", raw, &mut self.assembler));
                 continue;
             };

@@ -10,21 +10,12 @@ use serde::Deserialize;
 use serde::de::value::MapDeserializer;
 use serde_json::value::RawValue;
 
-use super::assemble::Assembler;
 use super::file::NO_RECORD;
 use crate::session::Source;
 
-/// Reads an object whose keys are all optional; none if it is not an object.
-pub(super) fn object<'a, T: Deserialize<'a>>(
-    text: &'a str,
-    assembler: &mut Assembler,
-) -> Option<T> {
-    object_in(text, &mut assembler.source)
-}
-
 /// Reads an object whose keys are all optional, and counts what is left out in `source`; none if it
 /// is not an object.
-pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
     if let Ok(read) = serde_json::from_str(text) {
         return Some(read);
     }
@@ -51,7 +42,7 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
 /// unknown.
 pub(super) fn record<'a, T: Deserialize<'a>>(raw: &'a RawValue, source: &mut Source) -> Option<T> {
     let is_object = raw.get().starts_with('{');
-    let read = is_object.then(|| object_in(raw.get(), source)).flatten();
+    let read = is_object.then(|| object(raw.get(), source)).flatten();
     if read.is_none() {
         source.not_understood(NO_RECORD);
     }
@@ -74,14 +65,14 @@ mod tests {
     /// out.
     #[track_caller]
     fn check(text: &str, expected: &str, odd: usize) {
-        let mut assembler = Assembler::new([]);
-        let read: Option<Record<'_>> = object(text, &mut assembler);
+        let mut source = Source::default();
+        let read: Option<Record<'_>> = object(text, &mut source);
         let read = read.map(|it| {
             let rest = it.rest.map(RawValue::get);
             format!("{:?} {:?} {rest:?}", it.name, it.size)
         });
         assert_eq!(read.as_deref().unwrap_or("nothing"), expected, "{text}");
-        assert_eq!(assembler.source.warnings.len(), odd, "{text}");
+        assert_eq!(source.warnings.len(), odd, "{text}");
     }
 
     #[test]

@@ -87,18 +87,12 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     fn read(mut self, conversation: Conversation<'_>) {
-        let Conversation {
-            mut around,
-            messages,
-        } = conversation;
+        let (mut around, messages) = (conversation.around, conversation.messages);
         around.header(self.assembler);
         let time = around.take_time("timestamp", self.assembler);
         let response = around.take_object("response");
         // Counters beside messages without a response are those of the last message.
-        let usage = match &response {
-            Some(_) => None,
-            None => around.take("usage"),
-        };
+        let usage = response.is_none().then(|| around.take("usage")).flatten();
         let last = messages.len().saturating_sub(1);
         for (at, raw) in messages.into_iter().enumerate() {
             let call = Call {
@@ -131,10 +125,8 @@ impl Reading<'_> {
             self.assembler
                 .warn("a response has a second choice, which is left out");
         }
-        let message = choices
-            .first()
-            .and_then(|choice| Object::read(choice)?.take_object("message"));
-        match message {
+        let first = choices.first().copied().and_then(Object::read);
+        match first.and_then(|mut it| it.take_object("message")) {
             Some(message) => self.assistant(message, call),
             None => self.assembler.skip("response without a message"),
         }

@@ -67,15 +67,12 @@ impl<'r> Reading<'r> {
 
     /// Reads a request, with its response where there is one.
     pub(super) fn conversation(&mut self, conversation: Conversation<'_>) {
-        let Conversation {
-            mut around,
-            messages,
-        } = conversation;
+        let mut around = conversation.around;
         around.header(self.assembler);
         if let Some(raw) = around.take("instructions") {
             self.prompt(raw);
         }
-        for raw in messages {
+        for raw in conversation.messages {
             self.item(raw, None);
         }
         let time = around.take_time("timestamp", self.assembler);

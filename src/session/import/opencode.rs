@@ -264,9 +264,7 @@ impl Reading {
         let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
         let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
-        if !step.results.is_empty() {
-            self.assembler.hear(None, step.results, step.ended, []);
-        }
+        self.assembler.hear_results(step.results, step.ended);
     }
 
     /// A name for a tool use that no other has.

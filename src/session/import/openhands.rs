@@ -238,17 +238,6 @@ struct Event<'a> {
     raw: &'a RawValue,
 }
 
-impl<'a> Event<'a> {
-    fn new(name: Arc<str>, raw: &'a RawValue) -> Self {
-        Self {
-            name,
-            time: None,
-            keys: Object::default(),
-            raw,
-        }
-    }
-}
-
 /// The call in which the model said something.
 #[derive(Default)]
 struct Call {
@@ -308,8 +297,14 @@ impl Reading {
         let Some(mut keys) = Object::read(raw) else {
             let source = &mut self.assembler.source;
             if let Some(kept) = unknown_record("event", "malformed", raw, source) {
-                let name = format!("event {number}").into();
-                let event = Event::new(name, raw);
+                let (name, keys) = (format!("event {number}").into(), Object::default());
+                let time = None;
+                let event = Event {
+                    name,
+                    time,
+                    keys,
+                    raw,
+                };
                 self.hear(&event, vec![kept], Some(Tag::Meta));
             }
             return;
@@ -323,9 +318,13 @@ impl Reading {
             Some(_) => format!("event {number}").into(),
             None => number.to_string().into(),
         });
-        let mut event = Event::new(name, raw);
-        event.time = self.time(&mut keys);
-        event.keys = keys;
+        let time = self.time(&mut keys);
+        let event = Event {
+            name,
+            time,
+            keys,
+            raw,
+        };
         match kind {
             Some(kind) => self.newer_event(&kind, event),
             None => self.older_event(event),
@@ -463,10 +462,8 @@ struct Node {
 /// The indices of the events between the root and `leaf`, by default the last event; none where no
 /// event names its parent, and all are in one line.
 fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
-    let nodes: Vec<Node> = events
-        .iter()
-        .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
-        .collect();
+    let nodes = events.iter().map(|raw| serde_json::from_str(raw.get()));
+    let nodes: Vec<Node> = nodes.map(Result::unwrap_or_default).collect();
     if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }

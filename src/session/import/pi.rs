@@ -171,8 +171,8 @@ impl Reading {
     }
 
     fn message(&mut self, at: usize, raw: &RawValue, time: Option<Timestamp>) {
-        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), &mut self.assembler)
-        else {
+        let source = &mut self.assembler.source;
+        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
             let block = counted("malformed message", raw, &mut self.assembler);
             return self.user(at, vec![block], time, [Tag::Meta]);
         };
@@ -184,10 +184,8 @@ impl Reading {
             Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
             Some("assistant") => {
                 let blocks = blocks(Speaker::Assistant);
-                let source = &mut assembler.source;
-                let usage = said
-                    .usage
-                    .and_then(|raw| usage(raw, CachedTokens::Apart, source));
+                let (billed, source) = (said.usage, &mut assembler.source);
+                let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
                 let usage = usage.and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());

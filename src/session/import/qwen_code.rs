@@ -26,11 +26,9 @@ pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import)
 fn detect(head: &Head) -> bool {
     let is_record = |record: &Value| {
         let mut keys = ["uuid", "parentUuid", "sessionId"].iter();
+        let parts = record.pointer("/message/parts");
         keys.all(|key| record.get(key).is_some())
-            && (record
-                .pointer("/message/parts")
-                .is_some_and(Value::is_array)
-                || record.get("systemPayload").is_some_and(Value::is_object))
+            && (parts.is_some_and(Value::is_array) || record["systemPayload"].is_object())
     };
     head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
 }
@@ -115,12 +113,7 @@ impl Chat {
         time: Option<Timestamp>,
         is_typed: bool,
     ) {
-        let mut said = blocks(
-            Speaker::User,
-            message.items("parts"),
-            &mut self.unnamed,
-            &mut self.assembler,
-        );
+        let mut said = self.said(Speaker::User, &mut message);
         let status = record.inner("toolCallResult").take_text("status");
         let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
         for block in &mut said {
@@ -134,19 +127,17 @@ impl Chat {
         self.assembler.hear(None, said, time, tag);
     }
 
+    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Vec<ContentBlock> {
+        let parts = message.items("parts");
+        blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
+    }
+
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
-        let said = blocks(
-            Speaker::Assistant,
-            message.items("parts"),
-            &mut self.unnamed,
-            &mut self.assembler,
-        );
+        let said = self.said(Speaker::Assistant, &mut message);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
-        let usage = record.take("usageMetadata");
-        let usage = usage
-            .and_then(|raw| usage_metadata(raw, source))
-            .and_then(unless_zero);
+        let billed = record.take("usageMetadata");
+        let usage = billed.and_then(|raw| unless_zero(usage_metadata(raw, source)?));
         if let Some(window) = record.take_as("contextWindowSize") {
             self.assembler.header.context_window = Some(Tokens(window));
         }
@@ -242,10 +233,8 @@ fn is_same(one: &[ContentBlock], other: &[ContentBlock]) -> bool {
 fn written(context: &[Said]) -> Vec<Recorded> {
     let is_ack =
         |said: &Said| said.0 == Role::Assistant && ACKS.contains(&joined_texts(&said.1).trim());
-    let summary = context
-        .iter()
-        .rposition(is_ack)
-        .and_then(|ack| ack.checked_sub(1));
+    let ack = context.iter().rposition(is_ack);
+    let summary = ack.and_then(|ack| ack.checked_sub(1));
     let summary = summary.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
     let pieces = context.iter().enumerate().map(|(at, said)| {
         let tag = match said.0 {

@@ -65,7 +65,7 @@ impl<'a> Sample<'a> {
         }
         let system = std::mem::take(&mut sample.system);
         sample.assembler.header.system = system_text(&system, &mut sample.assembler);
-        let session = sample.assembler.finish("sample".to_owned(), line.path())?;
+        let session = sample.assembler.finish("sample".to_owned(), line.path)?;
         let is_read = session.is_some();
         sessions.extend(session);
         Ok(is_read)
@@ -188,12 +188,11 @@ impl<'a> Sample<'a> {
             self.assembler.unknown("input of a call");
             return Some(());
         };
-        let sent: Vec<Shown> = sent
-            .into_iter()
-            .map(|raw| said(raw, &mut self.assembler))
-            .filter(|one| !one.is_system)
-            .map(|one| one.record)
-            .collect();
+        let sent = sent.into_iter().filter_map(|raw| {
+            let one = said(raw, &mut self.assembler);
+            (!one.is_system).then_some(one.record)
+        });
+        let sent: Vec<Shown> = sent.collect();
         let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
         let last = self.assembler.compactions().last();
         if last.is_some_and(|last| last.at > at) {

@@ -61,8 +61,9 @@ pub(super) fn sessions(
                 break;
             };
             agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
+                let assembler = Assembler::new([Tag::Sidechain]);
                 agents.push(Agent {
-                    assembler: Assembler::new([Tag::Sidechain]),
+                    assembler,
                     ..Agent::default()
                 });
                 agents.len() - 1
@@ -222,10 +223,7 @@ impl Agent {
             let part = AssistantRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
             self.assembler.assistant(None, part);
         }
-        if !step.results.is_empty() {
-            let time = step.result_time;
-            self.assembler.hear(None, step.results, time, None);
-        }
+        self.assembler.hear_results(step.results, step.result_time);
     }
 
     fn ends_turn(&mut self) {

@@ -51,7 +51,7 @@ struct Raw<'a> {
 
 /// Reads one item.
 pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
-    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), assembler) else {
+    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), &mut assembler.source) else {
         return Item::Product(vec![unknown("malformed item", raw, assembler)]);
     };
     // A message may leave out what it is.

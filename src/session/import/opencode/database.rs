@@ -1,7 +1,5 @@
 //! opencode's database: the same messages and parts as in an export, one row each.
 
-use std::sync::Arc;
-
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;

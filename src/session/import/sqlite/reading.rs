@@ -74,9 +74,8 @@ impl Database {
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
         let has_log = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
-        let whole = has_log
-            .then(|| with_log(path, Path::new(&log_path)))
-            .flatten();
+        let log = has_log.then(|| Path::new(&log_path));
+        let whole = log.and_then(|log| with_log(path, log));
         let has_log = has_log && whole.is_none();
         let connection = if let Some(bytes) = whole {
             let mut connection = Connection::open_in_memory().map_err(failed)?;
@@ -105,12 +104,8 @@ impl Database {
         };
         // Views and virtual tables could run anything.
         let plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
-        database.tables = database
-            .rows::<1>(plain, &[])?
-            .into_iter()
-            .flatten()
-            .flatten()
-            .collect();
+        let tables = database.rows::<1>(plain, &[])?.into_iter();
+        database.tables = tables.flatten().flatten().collect();
         Ok(database)
     }
 
