@@ -109,6 +109,16 @@ pub enum Role {
     Assistant,
 }
 
+impl Role {
+    /// The name of the role, as in the APIs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
 /// One message of a conversation. Immutable; shared between the session and every context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -158,11 +168,10 @@ impl Message {
     pub fn model_text(&self) -> &[Arc<str>] {
         match &self.rendering {
             Some(rendering) => &rendering.texts,
-            None => self
-                .content
-                .first()
-                .and_then(ContentBlock::own_text)
-                .map_or(&[], slice::from_ref),
+            None => {
+                let text = self.content.first().and_then(ContentBlock::own_text);
+                text.map_or(&[], slice::from_ref)
+            }
         }
     }
 
@@ -209,19 +218,13 @@ impl Message {
     /// The tool uses, with the index of their block.
     pub fn tool_uses(&self) -> impl Iterator<Item = (usize, &ToolUse)> {
         let blocks = self.content.iter().enumerate();
-        blocks.filter_map(|(at, block)| match block {
-            ContentBlock::ToolUse(tool_use) => Some((at, &**tool_use)),
-            _ => None,
-        })
+        blocks.filter_map(|(at, block)| Some((at, block.as_use()?)))
     }
 
     /// The tool results, with the index of their block.
     pub fn tool_results(&self) -> impl Iterator<Item = (usize, &ToolResult)> {
         let blocks = self.content.iter().enumerate();
-        blocks.filter_map(|(at, block)| match block {
-            ContentBlock::ToolResult(result) => Some((at, &**result)),
-            _ => None,
-        })
+        blocks.filter_map(|(at, block)| Some((at, block.as_result()?)))
     }
 
     /// The same message with the text of one block replaced.
@@ -364,11 +367,9 @@ impl Session {
             let inside = after.iter().all(|piece| match piece {
                 Recorded::Kept(range) => range.start <= range.end && range.end <= compaction.at,
                 Recorded::Edited { message, block, .. } => {
-                    let edited = parts
-                        .messages
-                        .get(*message)
-                        .map(|message| message.content());
-                    *message < compaction.at && edited.is_some_and(|blocks| *block < blocks.len())
+                    let edited = parts.messages.get(*message);
+                    *message < compaction.at
+                        && edited.is_some_and(|message| *block < message.content().len())
                 }
                 Recorded::Written(_) => true,
             });
@@ -472,15 +473,9 @@ impl Session {
 
     /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.
     pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
-        let fixed = self
-            .system()
-            .into_iter()
-            .chain(self.tools().iter().map(|t| &t.definition.0));
-        fixed.chain(
-            self.messages()
-                .iter()
-                .flat_map(|message| message.model_text()),
-        )
+        let fixed = self.system().into_iter();
+        let fixed = fixed.chain(self.tools().iter().map(ToolSchema::text));
+        fixed.chain(self.messages().iter().flat_map(|it| it.model_text()))
     }
 }
 

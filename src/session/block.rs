@@ -39,6 +39,30 @@ impl ContentBlock {
         }
     }
 
+    /// The text of a block that is plain text.
+    pub(super) fn as_text(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The tool use that the block is.
+    pub(super) fn as_use(&self) -> Option<&ToolUse> {
+        match self {
+            Self::ToolUse(tool_use) => Some(tool_use),
+            _ => None,
+        }
+    }
+
+    /// The result that the block is.
+    pub(super) fn as_result(&self) -> Option<&ToolResult> {
+        match self {
+            Self::ToolResult(result) => Some(result),
+            _ => None,
+        }
+    }
+
     pub(super) fn render(&self) -> Arc<str> {
         if let Some(text) = self.own_text() {
             return text.clone();
@@ -49,12 +73,7 @@ impl ContentBlock {
             }
             Self::ToolResult(result) => {
                 let parts: Vec<Arc<str>> = result.content.iter().map(Self::render).collect();
-                parts
-                    .iter()
-                    .map(AsRef::as_ref)
-                    .collect::<Vec<_>>()
-                    .join("\n")
-                    .into()
+                parts.join("\n").into()
             }
             Self::Image(_) | Self::Text(_) | Self::Thinking(_) | Self::Opaque(_) => Arc::default(),
         }

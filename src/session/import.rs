@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::{ContentBlock, Session, SessionError, Source, native};
+use super::{ContentBlock, Session, SessionError, SessionParts, Source, native};
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head, READ};
 
@@ -377,6 +377,11 @@ fn load_any(
         truth::add_from_file(path, recording)?;
     }
     Ok((recordings, importer.format))
+}
+
+/// The session of these parts.
+pub(super) fn checked(parts: SessionParts, path: &Path) -> Result<Session, ImportError> {
+    Session::new(parts).map_err(|source| ImportError::Session(path.to_owned(), source))
 }
 
 fn recordings(sessions: Vec<Session>) -> Vec<Recording> {

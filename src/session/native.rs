@@ -23,8 +23,8 @@
 
 use super::import::file::SourceFile;
 use super::import::head::Head;
-use super::import::{ImportError, Importer, Recording};
-use super::{Session, SessionParts, Source};
+use super::import::{ImportError, Importer, Recording, checked};
+use super::{SessionParts, Source};
 
 mod lines;
 
@@ -60,9 +60,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
     let Some(parts) = parts else {
         return Err(ImportError::Empty(file.path.clone()));
     };
-    let session = Session::new(parts);
-    let session = session.map_err(|source| ImportError::Session(file.path.clone(), source))?;
-    Ok(vec![session.into()])
+    Ok(vec![checked(parts, &file.path)?.into()])
 }
 
 /// A JSON Schema (draft 2020-12) of one line of a session file.

@@ -60,6 +60,12 @@ impl Tags {
         self.0 & tag.bit() != 0
     }
 
+    /// Adds or removes a tag.
+    pub(crate) fn set(&mut self, tag: Tag, is_there: bool) {
+        self.0 &= !tag.bit();
+        self.0 |= u16::from(is_there) * tag.bit();
+    }
+
     /// The tags, in the order of [`Tag`].
     pub fn iter(self) -> impl Iterator<Item = Tag> {
         Tag::ALL.into_iter().filter(move |tag| self.contains(*tag))

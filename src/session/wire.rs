@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{ContentBlock, Message, Role};
+use super::{ContentBlock, Message};
 
 pub mod api;
 pub mod openai;
@@ -109,21 +109,14 @@ pub(crate) fn anthropic_message(
     message: &Message,
     edit: impl Fn(usize, String) -> String,
 ) -> String {
-    let role = match message.role() {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
+    let role = string(message.role().name());
     let blocks = message.content().iter().enumerate();
     let content = list(blocks.map(|(at, block)| edit(at, anthropic_block(block))));
-    object(vec![("role", string(role)), ("content", content)])
+    object(vec![("role", role), ("content", content)])
 }
 
 /// One block as compact JSON.
 pub fn anthropic_block(block: &ContentBlock) -> String {
-    let typed = |kind, mut entries: Vec<(&str, String)>| {
-        entries.insert(0, ("type", string(kind)));
-        object(entries)
-    };
     match block {
         ContentBlock::Text(text) => typed("text", vec![("text", string(text))]),
         ContentBlock::Thinking(thinking) => {
@@ -157,12 +150,16 @@ pub fn anthropic_block(block: &ContentBlock) -> String {
     }
 }
 
+/// A JSON object of that type, with these values, which are JSON.
+fn typed(kind: &str, mut entries: Vec<(&str, String)>) -> String {
+    entries.insert(0, ("type", string(kind)));
+    object(entries)
+}
+
 /// A JSON object of these values, which are JSON.
 pub(super) fn object(entries: Vec<(&str, String)>) -> String {
-    let entries = entries.into_iter();
-    let entries: Vec<String> = entries
-        .map(|(key, value)| format!("\"{key}\":{value}"))
-        .collect();
+    let entry = |(key, value)| format!("\"{key}\":{value}");
+    let entries: Vec<String> = entries.into_iter().map(entry).collect();
     format!("{{{}}}", entries.join(","))
 }
 
@@ -179,7 +176,7 @@ pub(super) fn string(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{JsonText, ToolClass, ToolResult, ToolUse};
+    use crate::session::{JsonText, Role, ToolClass, ToolResult, ToolUse};
 
     #[test]
     fn writes_what_the_api_takes_and_keeps_arguments_as_recorded() {

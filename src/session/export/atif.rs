@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Counts, Exported};
 use crate::session::{ContentBlock, Message, Role, Session, Tag};
@@ -17,7 +17,7 @@ const VERSION: &str = "ATIF-v1.6";
 pub fn atif(session: &Session) -> Exported {
     let mut left_out = Counts::default();
     left_out.add("compaction", session.compactions().len());
-    let mut steps: Vec<Map<String, Value>> = Vec::new();
+    let mut steps: Vec<Value> = Vec::new();
     if let Some(system) = session.system() {
         steps.push(step("system", system, None));
     }
@@ -61,7 +61,7 @@ pub fn atif(session: &Session) -> Exported {
         }
     }
     for (at, step) in steps.iter_mut().enumerate() {
-        step.insert("step_id".to_owned(), json!(at + 1));
+        step["step_id"] = json!(at + 1);
     }
     let tools = session.tools().iter();
     let tools: Vec<Value> = tools.map(|tool| tool.definition.value()).collect();
@@ -85,19 +85,17 @@ pub fn atif(session: &Session) -> Exported {
     }
 }
 
-fn step(who: &str, text: &str, time: Option<Timestamp>) -> Map<String, Value> {
-    let mut step = Map::new();
-    step.insert("source".to_owned(), json!(who));
-    step.insert("message".to_owned(), json!(text));
+fn step(who: &str, text: &str, time: Option<Timestamp>) -> Value {
+    let mut step = json!({"source": who, "message": text});
     let time = time.and_then(|it| jiff::Timestamp::from_millisecond(it.0).ok());
     if let Some(time) = time {
-        step.insert("timestamp".to_owned(), json!(time.to_string()));
+        step["timestamp"] = json!(time.to_string());
     }
     step
 }
 
 /// Adds what the model thought, the tools it asked for, and what the call cost.
-fn add_answer(step: &mut Map<String, Value>, message: &Message, left_out: &mut Counts) {
+fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
     let thinking = message.content().iter().filter_map(|block| match block {
         ContentBlock::Thinking(it) => Some(it),
         _ => None,
@@ -107,17 +105,17 @@ fn add_answer(step: &mut Map<String, Value>, message: &Message, left_out: &mut C
     left_out.add("signature of thinking", signed.count());
     if !thinking.is_empty() {
         let thinking: Vec<&str> = thinking.iter().map(|it| &*it.text).collect();
-        step.insert("reasoning_content".to_owned(), json!(thinking.join("\n")));
+        step["reasoning_content"] = json!(thinking.join("\n"));
     }
     let calls = message.tool_uses().map(|(_, it)| {
         json!({"tool_call_id": &*it.id, "function_name": &*it.name, "arguments": it.input.value()})
     });
     let calls: Vec<Value> = calls.collect();
     if !calls.is_empty() {
-        step.insert("tool_calls".to_owned(), json!(calls));
+        step["tool_calls"] = json!(calls);
     }
     if let Some(usage) = message.details.usage {
-        step.insert("metrics".to_owned(), metrics(&usage));
+        step["metrics"] = metrics(&usage);
     }
 }
 
@@ -132,11 +130,10 @@ fn metrics(usage: &Usage) -> Value {
     })
 }
 
-fn observe(step: &mut Map<String, Value>, told: Value) {
-    let none = || json!({"results": []});
-    let observation = step.entry("observation").or_insert_with(none);
-    if let Some(results) = observation["results"].as_array_mut() {
-        results.push(told);
+fn observe(step: &mut Value, told: Value) {
+    match step["observation"]["results"].as_array_mut() {
+        Some(results) => results.push(told),
+        None => step["observation"]["results"] = json!([told]),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Counts, Exported, definition, for_provider};
 use crate::session::wire::Provider;
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag};
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, Session, Tag};
 use crate::units::ContentHash;
 
 /// The largest trace that is written, in bytes: no importer reads a larger file.
@@ -61,13 +61,10 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
             });
         }
         let answer = &messages[at];
-        let before = messages[..at]
-            .iter()
-            .rev()
-            .find_map(|it| it.details.timestamp);
-        start = before
-            .or(answer.details.timestamp)
-            .map_or(start, |it| it.0.max(start));
+        let mut before = messages[..at].iter().rev();
+        let before = before.find_map(|it| it.details.timestamp);
+        let began = before.or(answer.details.timestamp);
+        start = began.map_or(start, |it| it.0.max(start));
         let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
         let asked = format!("[{}]", context.join(","));
@@ -103,6 +100,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
 
 /// The messages that a compaction left.
 fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> Vec<String> {
+    let sent = |message: &Arc<Message>| chat(message, &mut Counts::default());
     let mut left: Vec<String> = Vec::new();
     let mut edited: Option<(usize, Arc<Message>)> = None;
     for piece in pieces {
@@ -110,15 +108,11 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
         if let Some((message, _)) = &edited
             && !matches!(piece, Recorded::Edited { message: at, .. } if at == message)
         {
-            left.extend(
-                edited
-                    .take()
-                    .map(|(_, it)| chat(&it, &mut Counts::default())),
-            );
+            left.extend(edited.take().map(|(_, it)| sent(&it)));
         }
         match piece {
             Recorded::Kept(range) => left.extend_from_slice(&told[range.clone()]),
-            Recorded::Written(message) => left.push(chat(message, &mut Counts::default())),
+            Recorded::Written(message) => left.push(sent(message)),
             Recorded::Edited {
                 message,
                 block,
@@ -130,7 +124,7 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
             }
         }
     }
-    left.extend(edited.map(|(_, it)| chat(&it, &mut Counts::default())));
+    left.extend(edited.map(|(_, it)| sent(&it)));
     left
 }
 
@@ -229,11 +223,7 @@ fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
             block => parts.push(part(block)),
         }
     }
-    let role = match message.role() {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
-    let messages = [("tool", results), (role, parts)];
+    let messages = [("tool", results), (message.role().name(), parts)];
     let messages = messages.into_iter().filter(|(_, parts)| !parts.is_empty());
     let messages = messages.map(|(role, parts)| json!({"role": role, "parts": parts}).to_string());
     messages.collect::<Vec<_>>().join(",")

@@ -13,6 +13,7 @@
 //! Source: Aider-AI/aider, `aider/utils.py` (`split_chat_history_markdown`) at 01592afac3.
 
 use super::prelude::*;
+use super::product::sessions_of;
 
 const BEGINS: &str = "# aider chat started at ";
 
@@ -34,18 +35,15 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             chat.line(line);
         }
     }
-    let mut sessions = Vec::new();
-    for mut chat in chats {
+    let chats = chats.into_iter().map(|mut chat| {
         chat.ends();
-        if chat.assembler.is_empty() {
-            add_counts(source, chat.assembler.source);
-        } else {
+        if !chat.assembler.is_empty() {
             let what = "the files and the system prompt of a chat are not recorded";
             chat.assembler.warn(what);
-            sessions.extend(chat.assembler.finish(file.id.clone(), &file.path)?);
         }
-    }
-    Ok(sessions)
+        chat.assembler
+    });
+    sessions_of(chats, source, file)
 }
 
 #[derive(Default)]
@@ -76,7 +74,7 @@ impl Chat {
             self.ends_answer();
             for mark in MODEL {
                 let named = line.strip_prefix(mark).and_then(|it| it.split(' ').next());
-                let model = named.map(str::to_owned);
+                let model = named.map(Arc::from);
                 self.assembler.header.model = model.or(self.assembler.header.model.take());
             }
             self.assembler.skip("line of the product's");

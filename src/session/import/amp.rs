@@ -20,12 +20,9 @@ use super::product::with_side_chains;
 pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|thread| {
-        let id = thread.get("id").and_then(Value::as_str);
-        let marks = ["/created", "/nextMessageId", "/messages/0/messageId"];
-        id.is_some_and(|id| id.starts_with("T-"))
-            && marks.iter().any(|at| thread.pointer(at).is_some())
-    })
+    let mut marks = ["/created", "/nextMessageId", "/messages/0/messageId"].iter();
+    let id = head.text_at("/id");
+    id.is_some_and(|id| id.starts_with("T-")) && marks.any(|at| head.has(at))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -58,10 +55,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 
 fn message(mut said: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
     let role = said.take_text("role");
-    let content = said.take("content");
     match role.as_deref() {
         Some("assistant") => {
-            let blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+            let blocks = said.take_blocks("content", Speaker::Assistant, assembler);
             let billed = said.take("usage");
             let mut about = billed.and_then(Object::read).unwrap_or_default();
             let window = about.take_as("maxInputTokens").map(Tokens);
@@ -74,6 +70,7 @@ fn message(mut said: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
             assembler.assistant(None, part);
         }
         Some(role @ ("user" | "info")) => {
+            let content = said.take("content");
             let parts = content.and_then(items).unwrap_or_default();
             let is_summary = |raw: &&RawValue| {
                 let kind = Object::read(raw).and_then(|it| it.text("type"));
@@ -94,8 +91,8 @@ fn message(mut said: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
             assembler.hear(None, blocks, time, tag);
         }
         role => {
-            let what = format!("message of {}", role.unwrap_or("no role"));
-            return assembler.hear_unknown(&what, raw, None);
+            let kind = format!("of {}", role.unwrap_or("no role"));
+            return assembler.hear_unknown("message", &kind, raw, None);
         }
     }
     for known in ["messageId", "state"] {

@@ -28,23 +28,15 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
-    let Conversation {
-        mut around,
-        messages,
-    } = conversation;
+    let (mut around, messages) = (conversation.around, conversation.messages);
     around.header(assembler);
-    if let Some(system) = around.take("system") {
-        let blocks = content::blocks(Some(system), Speaker::User, &mut assembler.source);
-        assembler.header.system = system_text(&blocks, assembler);
-    }
+    let system = around.take_blocks("system", Speaker::User, assembler);
+    assembler.header.system = system_text(&system, assembler);
     let asked = ContextEdits::of(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
-    let mut usage = match &response {
-        Some(_) => None,
-        None => around.take("usage"),
-    };
+    let mut usage = response.is_none().then(|| around.take("usage")).flatten();
     let last = messages.len().saturating_sub(1);
     for (at, raw) in messages.into_iter().enumerate() {
         let usage = if at == last { &mut usage } else { &mut None };
@@ -72,10 +64,9 @@ fn message(
     match role.as_deref() {
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
-            let content = object.take("content");
-            let blocks = content::blocks(content, Speaker::User, &mut assembler.source);
+            let blocks = object.take_blocks("content", Speaker::User, assembler);
             let tags = if role == "system" {
-                assembler.warn("a system message within the conversation is kept as the user's");
+                assembler.warn(LATE_SYSTEM);
                 Some(Tag::Meta)
             } else {
                 speaker_of(&blocks)
@@ -97,18 +88,14 @@ fn assistant(
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
-    let content = object.take("content");
-    let mut blocks = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+    let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
     let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
-    let record = AssistantRecord::of(blocks, timestamp).by(
-        object.take_text("id"),
-        object.take_text("model"),
-        usage,
-    );
+    let (id, model) = (object.take_text("id"), object.take_text("model"));
+    let record = AssistantRecord::of(blocks, timestamp).by(id, model, usage);
     for known in ["role", "type"] {
         object.take(known);
     }
@@ -187,13 +174,9 @@ fn left(block: &Value) -> Option<CompactedTo> {
 /// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
 /// `iterations` show it.
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
-    let iterations = usage["iterations"].as_array()?.iter();
-    let mut own = iterations.filter(|it| it["type"] == "compaction");
-    let one = usage_in(
-        own.next_back()?,
-        CachedTokens::Apart,
-        &mut Source::default(),
-    );
+    let mut iterations = usage["iterations"].as_array()?.iter();
+    let own = iterations.rfind(|it| it["type"] == "compaction")?;
+    let one = usage_in(own, CachedTokens::Apart, &mut Source::default());
     Some(Tokens(one.prompt().0))
 }
 
@@ -231,15 +214,12 @@ fn clear(
     let at = assembler.flush();
     let results = usize::try_from(results).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
-    let oldest = assembler
-        .answered()
-        .filter(|(name, _)| !asked.excluded.contains(*name));
+    let answered = assembler.answered();
+    let oldest = answered.filter(|(name, _)| !asked.excluded.contains(*name));
     let mut cleared = 0;
     for (_, (message, block)) in oldest.take(results) {
-        edits
-            .entry(message)
-            .or_default()
-            .insert(block, CLEARED.into());
+        let edits = edits.entry(message).or_default();
+        edits.insert(block, CLEARED.into());
         cleared += 1;
     }
     let context = kept_context::context(assembler.compactions(), at);

@@ -82,20 +82,18 @@ fn is_message(message: &Value) -> bool {
         return false;
     };
     let has_role = match object.get("role") {
-        Some(role) => role
-            .as_str()
-            .is_some_and(|role| matches!(role, "user" | "assistant") || is_one_of(TYPES[1], role)),
+        Some(Value::String(role)) => {
+            matches!(&**role, "user" | "assistant") || is_one_of(TYPES[1], role)
+        }
+        Some(_) => false,
         // The head was cut before it.
         None => object.keys().all(|key| key == "content"),
     };
     // A message says something, unless the head was cut behind its first key.
     let says = ["content", "tool_calls", "function_call"];
     let says = object.len() <= 1 || says.iter().any(|key| object.contains_key(*key));
-    let mut calls = object
-        .get("tool_calls")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let calls = object.get("tool_calls").and_then(Value::as_array);
+    let mut calls = calls.into_iter().flatten();
     // Other products have the calls flat.
     let is_flat = |call: &Value| call.get("name").is_some() || call.get("args").is_some();
     has_role
@@ -120,9 +118,8 @@ fn vote(value: &Value, votes: &mut [usize; 2]) {
         Value::Object(entries) => entries,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
     };
-    let is_request = ["max_tokens", "messages", "model"]
-        .iter()
-        .any(|key| entries.contains_key(*key));
+    let mut keys = ["max_tokens", "messages", "model"].iter();
+    let is_request = keys.any(|key| entries.contains_key(*key));
     votes[0] += usize::from(is_request && entries.contains_key("system"));
     votes[1] += usize::from(entries.get("content").is_some_and(Value::is_null));
     for (key, value) in entries {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{ImportError, missing_prompt};
+use super::{ImportError, checked, missing_prompt};
 use crate::session::{
     CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
     Role, Session, SessionParts, Source, Tag, ToolSchema,
@@ -94,7 +94,7 @@ pub(super) struct Header {
     /// The tools the agent was given.
     pub(super) tools: Vec<ToolSchema>,
     /// The model; without it, that of most calls.
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Arc<str>>,
     /// The model's context window.
     pub(super) context_window: Option<Tokens>,
 }
@@ -293,12 +293,9 @@ impl Assembler {
         self.pair();
         // The model of most calls; of several, the first by name.
         let most = self.models.values().copied().max();
-        let model = self
-            .models
-            .iter()
-            .find(|(_, calls)| Some(**calls) == most)
-            .map(|(model, _)| model.to_string());
-        let model = self.header.model.or(model);
+        let mut models = self.models.into_iter();
+        let model = models.find(|(_, calls)| Some(*calls) == most);
+        let model = self.header.model.or(model.map(|(model, _)| model));
         let always = self.always;
         let messages = self.drafts.into_iter().map(|draft| {
             let role = draft.role();
@@ -306,7 +303,7 @@ impl Assembler {
             let mut message = Message::new(role, draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
             let injected = draft.injected.into_iter().filter(|_| is_typed);
-            let own_model = draft.model.filter(|own| Some(&**own) != model.as_deref());
+            let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {
                 timestamp: draft.timestamp,
                 api_call: draft.call,
@@ -321,7 +318,7 @@ impl Assembler {
             id,
             messages: messages.collect(),
             compactions: self.compactions,
-            model: model.clone(),
+            model: model.as_deref().map(str::to_owned),
             system: self.header.system,
             tools: self.header.tools,
             context_window: self.header.context_window,
@@ -329,10 +326,7 @@ impl Assembler {
             resumed: None,
         };
         parts.source.missing = missing_prompt::missing(&parts);
-        match Session::new(parts) {
-            Ok(session) => Ok(Some(session)),
-            Err(source) => Err(ImportError::Session(path.to_owned(), source)),
-        }
+        checked(parts, path).map(Some)
     }
 
     /// Pairs results with earlier uses: tags orphans, drops repetitions, counts second answers.

@@ -11,10 +11,8 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("atif", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|first| {
-        let version = first.get("schema_version").and_then(Value::as_str);
-        version.is_some_and(|it| it.starts_with("ATIF"))
-    })
+    let version = head.text_at("/schema_version");
+    version.is_some_and(|it| it.starts_with("ATIF"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -38,8 +36,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 fn trajectory(mut run: Object<'_>) -> Assembler {
     let mut assembler = Assembler::default();
     let mut agent = run.inner("agent");
-    let model = agent.take_text("model_name");
-    assembler.header.model = model.map(|it| it.to_string());
+    assembler.header.model = agent.take_text("model_name");
     for definition in agent.items("tool_definitions") {
         let value = value(definition);
         let names = ["/function/name", "/name"];
@@ -61,10 +58,9 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
     if step.take_flag("is_copied_context") {
         assembler.warn("a step was copied from an earlier trajectory");
     }
-    let mut said = |speaker| content::blocks(step.take("message"), speaker, &mut assembler.source);
     match who.as_deref() {
         Some("system") => {
-            let said = said(Speaker::User);
+            let said = step.take_blocks("message", Speaker::User, assembler);
             if assembler.is_empty() && assembler.header.system.is_none() {
                 assembler.header.system = Some(joined_texts(&said).into());
             } else {
@@ -72,39 +68,28 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
             }
         }
         Some("user") => {
-            let said = said(Speaker::User);
+            let said = step.take_blocks("message", Speaker::User, assembler);
             assembler.hear(None, said, time, [Tag::TypedUser]);
         }
-        Some("agent") => {
-            let said = said(Speaker::Assistant);
-            agent(at, step, said, time, assembler);
-        }
+        Some("agent") => agent(at, step, time, assembler),
         who => {
-            let what = format!("step of {}", who.unwrap_or("nobody"));
-            assembler.hear_unknown(&what, raw, time);
+            let kind = format!("of {}", who.unwrap_or("nobody"));
+            assembler.hear_unknown("step", &kind, raw, time);
         }
     }
 }
 
 /// A step of the agent's, and what came of it.
-fn agent(
-    at: usize,
-    mut step: Object<'_>,
-    said: Vec<ContentBlock>,
-    time: Option<Timestamp>,
-    assembler: &mut Assembler,
-) {
-    let thought = step.take_text("reasoning_content");
-    let thought = thought.filter(|it| !it.is_empty());
+fn agent(at: usize, mut step: Object<'_>, time: Option<Timestamp>, assembler: &mut Assembler) {
+    let thought = step.take_words("reasoning_content");
     let thought = thought.map(|it| ContentBlock::thinking(it, None));
-    let mut blocks: Vec<ContentBlock> = thought.into_iter().chain(said).collect();
+    let mut blocks = Vec::from_iter(thought);
+    blocks.extend(step.take_blocks("message", Speaker::Assistant, assembler));
     let mut calls: BTreeSet<Arc<str>> = BTreeSet::new();
     for raw in step.items("tool_calls") {
         let mut call = Object::read(raw).unwrap_or_default();
-        let Some((id, name)) = call
-            .take_text("tool_call_id")
-            .zip(call.take_text("function_name"))
-        else {
+        let id = call.take_text("tool_call_id");
+        let Some((id, name)) = id.zip(call.take_text("function_name")) else {
             blocks.push(counted("malformed tool call", raw, assembler));
             continue;
         };
@@ -112,9 +97,7 @@ fn agent(
         let input = input_or_empty(call.take("arguments"));
         blocks.push(ContentBlock::tool_use(id, name, input));
     }
-    let source = &mut assembler.source;
-    let billed = step.take("metrics");
-    let billed = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
+    let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
     let name = Some(format!("step {at}").into());
     let part = AssistantRecord::of(blocks, time).by(
         name,
@@ -124,17 +107,13 @@ fn agent(
     assembler.assistant(None, part);
     for raw in step.inner("observation").items("results") {
         let mut result = Object::read(raw).unwrap_or_default();
-        let (told, source) = (result.take("content"), &mut assembler.source);
-        let told = content::blocks(told, Speaker::Tool, source);
+        let told = result.take_blocks("content", Speaker::Tool, assembler);
         let is_only = calls.len() == 1 && !result.has("source_call_id");
         let only = calls.first().filter(|_| is_only).cloned();
         let own = result.take_text("source_call_id");
         let id = own.filter(|id| calls.contains(id)).or(only);
         match id {
-            Some(id) => {
-                let block = ContentBlock::tool_result(id, told, false);
-                assembler.hear(None, vec![block], None, []);
-            }
+            Some(id) => assembler.hear_result(id, told, false, None),
             None => assembler.hear(None, told, None, [Tag::Meta]),
         }
     }

@@ -20,17 +20,16 @@ const RUBRICS: &str = "instruction_following preference_following";
 pub(super) const IMPORTER: Importer = Importer::of_file("beam", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first_item() else {
-        return false;
-    };
+    let has = |at: &str| head.item_has(at);
+    let first = head.first_item();
     let turns = ["/chat/0/0", "/chat/0/turns/0/0"];
-    let mut turns = turns.iter().filter_map(|at| first.pointer(at));
+    let mut turns = turns.iter().filter_map(|at| first?.pointer(at));
     let is_turn = |turn: &Value| {
         turn.get("role").is_some() && (turn["time_anchor"].is_string() || turn["id"].is_number())
     };
-    first.get("chat").is_some() && first.get("probing_questions").is_some()
+    has("/chat") && has("/probing_questions")
         || turns.any(is_turn)
-        || first.get("conversation_id").is_some() && first.get("conversation_seed").is_some()
+        || has("/conversation_id") && has("/conversation_seed")
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
@@ -73,7 +72,7 @@ fn read(raw: &RawValue, chat: &mut Chat, turns: &mut Turns) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, &mut chat.assembler);
     };
-    if let Some(date) = object.take_text("time_anchor").filter(|it| !it.is_empty())
+    if let Some(date) = object.take_words("time_anchor")
         && turns.date.as_ref() != Some(&date)
     {
         chat.sitting(&date, DATE);
@@ -84,10 +83,8 @@ fn read(raw: &RawValue, chat: &mut Chat, turns: &mut Turns) {
         let lists = lists.filter(|raw| raw.get().starts_with('['));
         return lists.for_each(|raw| read(raw, chat, turns));
     };
-    let role = match object.take_text("role").as_deref() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        _ => return keep_unread("of unknown role", raw, &mut chat.assembler),
+    let Some(role) = object.take_as("role") else {
+        return keep_unread("of unknown role", raw, &mut chat.assembler);
     };
     let id = object.take("id").and_then(|raw| plain(&value(raw)));
     let id = id.unwrap_or_default();

@@ -83,13 +83,10 @@ impl Log<'_> {
         if log.contains_key("role") {
             return None;
         }
-        let batched = ["body", "params"]
-            .into_iter()
-            .filter(|_| log.contains_key("custom_id"));
-        let requests: Vec<&str> = ["request", "request_body"]
-            .into_iter()
-            .chain(batched)
-            .collect();
+        let mut requests = vec!["request", "request_body"];
+        if log.contains_key("custom_id") {
+            requests.extend(["body", "params"]);
+        }
         let mut take = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| log.remove(*key));
             found.filter(|raw| raw.get() != "null")
@@ -119,9 +116,8 @@ impl Log<'_> {
         if let Some(response) = response {
             let body = body(&response);
             let is_whole = body.get().starts_with('{');
-            let answer = self
-                .answer(body)
-                .or_else(|| is_whole.then(|| body.to_owned()));
+            let answer = self.answer(body);
+            let answer = answer.or_else(|| is_whole.then(|| body.to_owned()));
             log.insert("response".to_owned(), answer.unwrap_or(response));
         }
         serde_json::to_string(&log).ok()

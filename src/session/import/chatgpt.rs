@@ -22,11 +22,9 @@ pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
 fn detect(head: &Head) -> bool {
     let mapping = head.first_item().and_then(|it| it["mapping"].as_object());
     let mut nodes = mapping.into_iter().flat_map(|it| it.values());
-    nodes.next().is_some_and(|node| {
-        ["parent", "children", "message"]
-            .iter()
-            .any(|key| node.get(key).is_some())
-    })
+    let mut keys = ["parent", "children", "message"].iter();
+    let first = nodes.next();
+    first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -71,7 +69,7 @@ fn branch<'a>(
     }
     let time = |node: &Node<'_>| {
         let mut message = Object::read(node.message?)?;
-        Some(super::object::time(message.take("create_time")?)?.0)
+        super::object::time(message.take("create_time")?)
     };
     let newest = nodes.iter().filter(|(_, node)| node.message.is_some());
     let newest = newest.max_by_key(|(_, node)| time(node));
@@ -145,8 +143,7 @@ impl Reading {
                 if self.calls.iter().any(|call| call.told.is_some()) {
                     self.flush();
                 }
-                let id = message.take_text("id").filter(|id| !id.is_empty());
-                let id = id.unwrap_or_else(|| {
+                let id = message.take_words("id").unwrap_or_else(|| {
                     self.unnamed += 1;
                     format!("message-{}", self.unnamed).into()
                 });
@@ -192,8 +189,8 @@ impl Reading {
                 self.assembler.hear(None, said, time, [tag]);
             }
             role => {
-                let what = format!("message of {}", role.unwrap_or("nobody"));
-                self.assembler.hear_unknown(&what, raw, time);
+                let kind = format!("of {}", role.unwrap_or("nobody"));
+                self.assembler.hear_unknown("message", &kind, raw, time);
             }
         }
     }
@@ -203,8 +200,7 @@ impl Reading {
         self.call = None;
         for call in std::mem::take(&mut self.calls) {
             if let Some(told) = call.told {
-                let result = ContentBlock::tool_result(call.id, told, false);
-                self.assembler.hear(None, vec![result], None, []);
+                self.assembler.hear_result(call.id, told, false, None);
             }
         }
     }
@@ -214,10 +210,10 @@ impl Reading {
         if kind == "thoughts" {
             let thoughts = content.items("thoughts").into_iter().filter_map(|raw| {
                 let mut thought = Object::read(raw)?;
-                let (told, summary) = (thought.take_text("content"), thought.take_text("summary"));
-                told.filter(|it| !it.is_empty()).or(summary)
+                let told = thought.take_words("content");
+                told.or_else(|| thought.take_words("summary"))
             });
-            let thoughts: Vec<Arc<str>> = thoughts.filter(|it| !it.is_empty()).collect();
+            let thoughts: Vec<Arc<str>> = thoughts.collect();
             let thought = ContentBlock::thinking(thoughts.join("\n\n"), None);
             return Vec::from_iter((!thoughts.is_empty()).then_some(thought));
         }
@@ -226,10 +222,8 @@ impl Reading {
         // Pages, output of programs, what the user or the model wrote to be remembered.
         let keys = "title url text result summary content user_profile user_instructions \
                     model_set_context name";
-        let texts = keys
-            .split_whitespace()
-            .filter_map(|key| content.take_text(key));
-        let texts: Vec<Arc<str>> = texts.filter(|it| !it.is_empty()).collect();
+        let texts = keys.split_whitespace();
+        let texts: Vec<Arc<str>> = texts.filter_map(|key| content.take_words(key)).collect();
         if !texts.is_empty() {
             said.push(ContentBlock::Text(texts.join("\n").into()));
         }
@@ -254,16 +248,13 @@ impl Reading {
                 let size = json!({
                     "type": "image-size", "width": width, "height": height, "bytes": bytes,
                 });
-                let source = JsonText::of(&size);
-                Some(ContentBlock::Image(crate::session::Image { source }))
+                Some(super::images::image(&size))
             }
             (_, _, Some(text)) => Some(ContentBlock::Text(text)),
-            (kind, ..) => Some(content::unread(
-                "part",
-                kind,
-                raw,
-                &mut self.assembler.source,
-            )),
+            (kind, ..) => {
+                let source = &mut self.assembler.source;
+                Some(content::unread("part", kind, raw, source))
+            }
         }
     }
 }

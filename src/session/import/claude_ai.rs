@@ -29,8 +29,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     conversations::exported(file, source, |mut conversation| {
         let messages = conversation.take_list("chat_messages")?;
         let mut reading = Reading::default();
-        let model = conversation.take_text("model");
-        reading.assembler.header.model = model.map(|it| it.to_string());
+        reading.assembler.header.model = conversation.take_text("model");
         let leaf = conversation.take_text("current_leaf_message_uuid");
         for raw in branch(messages, leaf, &mut reading.assembler) {
             reading.message(raw);
@@ -57,17 +56,10 @@ fn branch<'a>(
     let last = messages.len().checked_sub(1);
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
-    let parent = |at: usize| {
-        links[at][1]
-            .as_ref()
-            .and_then(|it| places.get(&**it).copied())
-    };
-    climb(leaf, parent, &mut path);
-    let is_root = |at: &usize| {
-        links[*at][1]
-            .as_ref()
-            .is_some_and(|it| it.starts_with(ROOT))
-    };
+    let parent = |at: usize| links[at][1].as_deref();
+    let above = |at: usize| places.get(parent(at)?).copied();
+    climb(leaf, above, &mut path);
+    let is_root = |at: &usize| parent(*at).is_some_and(|it| it.starts_with(ROOT));
     if !path.iter().any(is_root) {
         return messages;
     }
@@ -94,7 +86,7 @@ impl Reading {
         };
         let time = message.take_time("created_at", &mut self.assembler);
         let sender = message.take_text("sender");
-        let text = message.take_text("text").filter(|it| !it.is_empty());
+        let text = message.take_words("text");
         let parts = message.items("content");
         match sender.as_deref() {
             Some("assistant") => {
@@ -112,8 +104,8 @@ impl Reading {
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }
             sender => {
-                let what = format!("message of {}", sender.unwrap_or("nobody"));
-                self.assembler.hear_unknown(&what, raw, time);
+                let kind = format!("of {}", sender.unwrap_or("nobody"));
+                self.assembler.hear_unknown("message", &kind, raw, time);
             }
         }
     }
@@ -180,11 +172,7 @@ impl Reading {
         let id = part.take_text("tool_use_id").or(first);
         let id = id.unwrap_or_else(|| "unnamed-result".into());
         self.open.retain(|open| *open != id);
-        let told = content::blocks(
-            part.take("content"),
-            Speaker::Tool,
-            &mut self.assembler.source,
-        );
+        let told = part.take_blocks("content", Speaker::Tool, &mut self.assembler);
         ContentBlock::tool_result(id, told, part.take_flag("is_error"))
     }
 
@@ -193,10 +181,7 @@ impl Reading {
         let mut texts = Vec::new();
         for raw in message.items("attachments") {
             let mut file = Object::read(raw).unwrap_or_default();
-            match file
-                .take_text("extracted_content")
-                .filter(|it| !it.is_empty())
-            {
+            match file.take_words("extracted_content") {
                 Some(text) => texts.push(ContentBlock::Text(text)),
                 None => self.assembler.skip("attachment without its text"),
             }

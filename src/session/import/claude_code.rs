@@ -56,20 +56,18 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has_keys = |first: &Value| {
-        let mut keys = ["sessionId", "parentUuid", "isSidechain"].iter();
-        keys.all(|key| first.get(key).is_some())
-    };
+    let mut keys = ["/sessionId", "/parentUuid", "/isSidechain"].iter();
     // A page about the format holds such lines too.
     head.text.starts_with('{')
-        && (head.values.iter().take(50).any(is_record) || head.first().is_some_and(has_keys))
+        && (head.values.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut recording = Recording::default();
-    while let Some(line) = lines.next()? {
-        recording.read(&line)?;
+    for raw in file.raw_lines(source)? {
+        if let Some(record) = lenient::record(raw, source) {
+            recording.read(record, raw);
+        }
     }
     add_counts(source, std::mem::take(&mut recording.source));
     roots::confirm(&mut recording.entries);
@@ -119,18 +117,14 @@ struct Recording {
 }
 
 impl Recording {
-    fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
-        let Some(record) = lenient::line::<Record<'_>>(line, &mut self.source)? else {
-            return Ok(());
-        };
+    fn read(&mut self, record: Record<'_>, raw: &RawValue) {
         let kind = record.r#type.clone();
         let kind = kind.unwrap_or_else(|| "without type".into());
         let parent = record.parent_uuid.as_ref();
         let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
-                self.source.warn("a record stands in the file twice");
-                return Ok(());
+                return self.source.warn("a record stands in the file twice");
             }
             self.parents.insert(uuid.clone(), parent.clone());
         }
@@ -142,7 +136,7 @@ impl Recording {
                 self.parents.insert(uuid.clone(), Some(earlier.clone()));
             }
             if &*kind == "user" {
-                return Ok(());
+                return;
             }
         }
         let chain = self.chain_of(&record);
@@ -156,7 +150,7 @@ impl Recording {
         let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
             "user" | "assistant" if !has_message => {
-                self.unknown("record without a message", line, timestamp)?
+                self.unknown("without a message", raw, timestamp)
             }
             "user" => self.user(&record, timestamp, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
@@ -179,10 +173,10 @@ impl Recording {
                 self.source.skip(known);
                 None
             }
-            other => self.unknown(&format!("record {other}"), line, timestamp)?,
+            other => self.unknown(other, raw, timestamp),
         };
         let Some(said) = said else {
-            return Ok(());
+            return;
         };
         let entry = Entry {
             uuid: record.uuid,
@@ -207,22 +201,19 @@ impl Recording {
             });
         }
         self.entries.push(entry);
-        Ok(())
     }
 
     fn unknown(
         &mut self,
-        what: &str,
-        line: &Line<'_>,
+        kind: &str,
+        raw: &RawValue,
         timestamp: Option<Timestamp>,
-    ) -> Result<Option<ConversationRecord>, ImportError> {
-        let kept = unknown_record(what, line.parse()?, &mut self.source);
-        Ok(kept.map(|kept| {
-            ConversationRecord::User(UserRecord {
-                blocks: vec![kept],
-                timestamp,
-                tags: vec![Tag::Meta],
-            })
+    ) -> Option<ConversationRecord> {
+        let kept = unknown_record("record", kind, raw, &mut self.source)?;
+        Some(ConversationRecord::User(UserRecord {
+            blocks: vec![kept],
+            timestamp,
+            tags: vec![Tag::Meta],
         }))
     }
 
@@ -266,7 +257,7 @@ impl Recording {
     /// Old results that are cleared before the next call.
     fn cleared(&mut self, record: &Record<'_>) -> ClearedContent {
         let metadata = record.microcompact_metadata;
-        let metadata = metadata.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
+        let metadata = metadata.and_then(|raw| lenient::object(raw.get(), &mut self.source));
         let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
         let results = metadata.compacted_tool_ids.into_iter();
         ClearedContent {
@@ -325,7 +316,7 @@ impl Recording {
         record: &Record<'a>,
         speaker: Speaker,
     ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
-        let message: ApiMessage<'_> = lenient::object_in(record.message?.get(), &mut self.source)?;
+        let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
         let blocks = content::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
     }

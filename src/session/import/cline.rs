@@ -53,12 +53,12 @@ fn detect(head: &Head) -> bool {
         let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
         return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
     }
-    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
     let is_own = |at: usize| {
-        let has = |key| has(&format!("/messages/{at}/{key}"));
+        let has = |key| head.has(&format!("/messages/{at}/{key}"));
         has("ts") && (has("metrics") || has("modelInfo"))
     };
-    has("/updated_at") && has("/agent") && has("/sessionId") || is_own(0) || is_own(1)
+    let mut keys = ["/updated_at", "/agent", "/sessionId"].iter();
+    keys.all(|key| head.has(key)) || is_own(0) || is_own(1)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -172,14 +172,12 @@ fn message(
     assembler: &mut Assembler,
 ) {
     let timestamp = object.take_time("ts", assembler);
-    let role = match object.take_text("role").as_deref() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
+    let Some(role) = object.take_as("role") else {
         // Proof of reasoning that only the provider can read.
-        _ if object.take_text("type").as_deref() == Some("reasoning") => {
+        if object.take_text("type").as_deref() == Some("reasoning") {
             return assembler.skip("encrypted reasoning");
         }
-        _ => return keep_unread("of unknown role", raw, assembler),
+        return keep_unread("of unknown role", raw, assembler);
     };
     let mut blocks = blocks_of(object.take("content"), role, assembler);
     if role == Role::User {
@@ -191,8 +189,7 @@ fn message(
         return assembler.hear(Some(name), blocks, timestamp, tags);
     }
     calls.call(&mut blocks);
-    let mut model = object.inner("modelInfo");
-    let model = model.take_text("id").or_else(|| model.take_text("modelId"));
+    let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
     let own = object.take("metrics").filter(|_| shown.is_none());
     let usage = shown.or_else(|| usage_of(own?, assembler));
     let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
@@ -235,11 +232,7 @@ fn blocks_of(
     role: Role,
     assembler: &mut Assembler,
 ) -> Vec<ContentBlock> {
-    let speaker = match role {
-        Role::User => Speaker::User,
-        Role::Assistant => Speaker::Assistant,
-    };
-    let source = &mut assembler.source;
+    let (speaker, source) = (role.into(), &mut assembler.source);
     let Some(items) = content.and_then(items) else {
         return content::blocks(content, speaker, source);
     };

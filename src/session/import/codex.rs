@@ -62,23 +62,21 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     if is_whole_file(&file.head()) {
         return whole_file(file, source);
     }
-    let mut lines = file.lines(source);
     let mut rollout = Rollout::default();
-    while let Some(line) = lines.next()? {
-        rollout.read(&line)?;
+    for raw in file.raw_lines(source)? {
+        if let Some(record) = lenient::record(raw, source) {
+            rollout.read(record, raw);
+        }
     }
     rollout.finish(file)
 }
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
 fn is_whole_file(head: &Head) -> bool {
-    head.first().is_some_and(|it| {
-        let is_object = |at: &str| it.pointer(at).is_some_and(Value::is_object);
-        let has = |at: &str| it.pointer(at).is_some();
-        is_object("/session")
-            && is_object("/items/0")
-            && (has("/items/0/type") || has("/items/0/role"))
-    })
+    let is_object = |at: &str| head.at(at).is_some_and(Value::is_object);
+    is_object("/session")
+        && is_object("/items/0")
+        && (head.has("/items/0/type") || head.has("/items/0/role"))
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.
@@ -137,11 +135,7 @@ struct Rollout {
 }
 
 impl Rollout {
-    fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
-        let source = &mut self.assembler.source;
-        let Some(record) = lenient::line::<Record<'_>>(line, source)? else {
-            return Ok(());
-        };
+    fn read(&mut self, record: Record<'_>, raw: &RawValue) {
         let time = self.assembler.time(record.timestamp.as_deref());
         match (record.r#type.as_deref(), record.payload) {
             (Some("response_item"), Some(payload)) => self.item(payload, time),
@@ -164,29 +158,22 @@ impl Rollout {
                 self.assembler.skip("turn_context");
             }
             (Some(kind), Some(_)) if is_one_of(WRAPPED, kind) => self.assembler.skip(kind),
-            (Some(kind), Some(_)) => self.unknown(&format!("record {kind}"), line, time)?,
+            (Some(kind), Some(_)) => self.unknown(kind, raw, time),
             // The first versions: items without a wrapper, and notes beside them.
-            (Some(_), None) => self.item(line.parse()?, time),
+            (Some(_), None) => self.item(raw, time),
             (None, None) if record.note.is_some() => self.assembler.skip("state"),
             (None, None) if record.id.is_some() => {
                 self.assembler.skip("session_meta");
                 self.assembler.header.system = record.instructions;
             }
-            (None, Some(_) | None) => self.unknown("record without type", line, time)?,
+            (None, Some(_) | None) => self.unknown("without type", raw, time),
         }
-        Ok(())
     }
 
-    fn unknown(
-        &mut self,
-        what: &str,
-        line: &Line<'_>,
-        time: Option<Timestamp>,
-    ) -> Result<(), ImportError> {
-        let kept = unknown_record(what, line.parse()?, &mut self.assembler.source);
+    fn unknown(&mut self, kind: &str, raw: &RawValue, time: Option<Timestamp>) {
+        let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
         let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
         self.steps.extend(item);
-        Ok(())
     }
 
     /// Who runs where. A fork holds its parent's after its own: the first one counts.
@@ -202,9 +189,8 @@ impl Rollout {
 
     fn event(&mut self, payload: &RawValue) {
         let mut event = Object::read(payload).unwrap_or_default();
-        let kind = event.take_text("type");
-        let kind = kind.as_deref().unwrap_or("without type");
-        match kind {
+        let kind = event.take_type();
+        match &*kind {
             "token_count" => {
                 if let Some(info) = event.take("info") {
                     self.counted(info);
@@ -382,8 +368,7 @@ impl Rollout {
     /// A compaction: the items that the context became, or an older version's summary alone.
     fn compacted(&mut self, payload: &RawValue) -> Step {
         let mut compacted = Object::read(payload).unwrap_or_default();
-        let summary = compacted.take_text("message");
-        let summary = summary.filter(|text| !text.is_empty());
+        let summary = compacted.take_words("message");
         let history = compacted.take_list("replacement_history");
         if let Some(response) = compacted.take_text("compaction_response_id") {
             self.forget_summary(&response);

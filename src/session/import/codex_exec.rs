@@ -13,7 +13,7 @@
 
 use super::open_call::OpenCall;
 use super::prelude::*;
-use super::product::json_object;
+use super::product::{json_object, sessions_of};
 
 pub(super) const IMPORTER: Importer = Importer::new("codex-exec", detect, import);
 
@@ -32,33 +32,25 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut threads = vec![Thread::default()];
     let mut id: Option<Arc<str>> = None;
-    while let Some(line) = lines.next()? {
-        let raw: &RawValue = line.parse()?;
+    for raw in file.raw_lines(source)? {
         let mut event = Object::read(raw).unwrap_or_default();
-        let kind = event.take_text("type");
-        let kind = kind.as_deref().unwrap_or("without type");
+        let kind = event.take_type();
         let thread = event.take_text("thread_id");
-        if kind == "thread.started" && id.is_some() && thread.is_some() && thread != id {
+        if &*kind == "thread.started" && id.is_some() && thread.is_some() && thread != id {
             threads.push(Thread::default());
         }
         id = thread.or(id);
         if let Some(last) = threads.last_mut() {
-            last.event(kind, event, raw);
+            last.event(&kind, event, raw);
         }
     }
-    let mut sessions = Vec::new();
-    for mut thread in threads {
+    let threads = threads.into_iter().map(|mut thread| {
         thread.call.ends(&mut thread.assembler);
-        if thread.assembler.is_empty() {
-            add_counts(source, thread.assembler.source);
-        } else {
-            sessions.extend(thread.assembler.finish(file.id.clone(), &file.path)?);
-        }
-    }
-    Ok(sessions)
+        thread.assembler
+    });
+    sessions_of(threads, source, file)
 }
 
 #[derive(Default)]
@@ -90,16 +82,13 @@ impl Thread {
             }
             _ => {
                 self.call.ends(&mut self.assembler);
-                self.assembler
-                    .hear_unknown(&format!("event {kind}"), raw, None);
+                self.assembler.hear_unknown("event", kind, raw, None);
             }
         }
     }
 
     fn item(&mut self, event: &str, mut item: Object<'_>, raw: &RawValue) {
-        let kind = item
-            .take_text("type")
-            .or_else(|| item.take_text("item_type"));
+        let kind = item.first_text(&["type", "item_type"]);
         let kind = kind.as_deref().unwrap_or("untyped");
         let is_done = event == "item.completed";
         let block = match kind {

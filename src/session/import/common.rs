@@ -40,23 +40,9 @@ impl ContentBlock {
         }))
     }
 
-    pub(super) fn thinking(text: impl Into<Arc<str>>, signature: Option<Arc<str>>) -> Self {
+    pub(crate) fn thinking(text: impl Into<Arc<str>>, signature: Option<Arc<str>>) -> Self {
         let text = text.into();
         Self::Thinking(Box::new(Thinking { text, signature }))
-    }
-
-    pub(super) fn as_text(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    pub(super) fn as_use(&self) -> Option<&ToolUse> {
-        match self {
-            Self::ToolUse(tool_use) => Some(tool_use),
-            _ => None,
-        }
     }
 
     /// Whether it is a tool use.
@@ -65,7 +51,7 @@ impl ContentBlock {
     }
 
     pub(super) fn is_result(&self) -> bool {
-        matches!(self, Self::ToolResult(_))
+        self.as_result().is_some()
     }
 }
 
@@ -171,9 +157,34 @@ impl Assembler {
         self.user(record, part);
     }
 
-    /// Adds a record that is not known, if it says something.
-    pub(super) fn hear_unknown(&mut self, what: &str, raw: &RawValue, time: Option<Timestamp>) {
-        if let Some(kept) = unknown_record(what, raw, &mut self.source) {
+    /// Adds the result of a tool use.
+    pub(super) fn hear_result(
+        &mut self,
+        id: Arc<str>,
+        content: Vec<ContentBlock>,
+        is_error: bool,
+        time: Option<Timestamp>,
+    ) {
+        let result = ContentBlock::tool_result(id, content, is_error);
+        self.hear(None, vec![result], time, None);
+    }
+
+    /// Adds the results of tool uses, if there are any.
+    pub(super) fn hear_results(&mut self, results: Vec<ContentBlock>, time: Option<Timestamp>) {
+        if !results.is_empty() {
+            self.hear(None, results, time, None);
+        }
+    }
+
+    /// Adds a record of a kind that is not known, if it says something; `what` names it in the count.
+    pub(super) fn hear_unknown(
+        &mut self,
+        what: &str,
+        kind: &str,
+        raw: &RawValue,
+        time: Option<Timestamp>,
+    ) {
+        if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
             self.hear(None, vec![kept], time, [Tag::Meta]);
         }
     }

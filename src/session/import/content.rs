@@ -21,6 +21,15 @@ pub(super) enum Speaker {
     Tool,
 }
 
+impl From<Role> for Speaker {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::User => Self::User,
+            Role::Assistant => Self::Assistant,
+        }
+    }
+}
+
 /// Types of parts that providers and libraries document and Proctor keeps as they are.
 const KNOWN_OPAQUE: &str = include_str!("known_parts.txt");
 
@@ -61,13 +70,9 @@ pub(crate) fn blocks_of(
     role: Role,
     content: &Value,
 ) -> Result<(Vec<ContentBlock>, Vec<String>), serde_json::Error> {
-    let speaker = match role {
-        Role::User => Speaker::User,
-        Role::Assistant => Speaker::Assistant,
-    };
     let raw = serde_json::value::to_raw_value(content)?;
     let mut source = Source::default();
-    let blocks = blocks(Some(&raw), speaker, &mut source);
+    let blocks = blocks(Some(&raw), role.into(), &mut source);
     Ok((blocks, source.unknown.into_keys().collect()))
 }
 
@@ -125,8 +130,7 @@ pub(super) fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> Con
 /// The model's thinking: the text, a summary of it, or a form that only the provider can read.
 fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let is_redacted = part.take_flag("redacted");
-    let mut keys = ["thinking", "reasoning", "text", "think"].iter();
-    let told = keys.find_map(|key| part.take_text(key));
+    let told = part.first_text(&["thinking", "reasoning", "text", "think"]);
     let told = told.filter(|_| !is_redacted);
     let summary = part.take_text("summary").or_else(|| {
         let items = part.items("summary").into_iter();
@@ -135,8 +139,7 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
             .collect();
         (!texts.is_empty()).then(|| texts.join("\n\n").into())
     });
-    let mut keys = ["signature", "thinkingSignature"].iter();
-    let signature = keys.find_map(|key| part.take_text(key));
+    let signature = part.first_text(&["signature", "thinkingSignature"]);
     let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
     match told.or(summary) {
         Some(text) => Some(ContentBlock::thinking(text, signature)),
@@ -147,9 +150,8 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
 
 fn call(mut part: Object<'_>) -> Option<ContentBlock> {
     let name = part.take_text("name")?;
-    let id = part.take_text("call_id").or_else(|| part.take_text("id"))?;
-    let mut keys = ["input", "args", "arguments"].iter();
-    let arguments = keys.find_map(|key| part.take(key));
+    let id = part.first_text(&["call_id", "id"])?;
+    let arguments = part.first(&["input", "args", "arguments"]);
     Some(ContentBlock::tool_use(id, name, input(arguments)))
 }
 

@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 use super::ImportError;
 use super::assemble::Assembler;
 use super::bodies;
-use super::common::items;
-
+use super::common::{items, value};
 use super::content;
 use super::file::{Line, SourceText};
 use super::object::Object;
@@ -277,11 +276,10 @@ fn conversation<'a>(
 impl Object<'_> {
     /// Puts the model, its window and the tools in the session's header.
     pub(super) fn header(&mut self, assembler: &mut Assembler) {
-        let model = self.take_text("model").map(|model| model.to_string());
-        assembler.header.model = model;
+        assembler.header.model = self.take_text("model");
         assembler.header.context_window = self.take_as("context_window").map(Tokens);
         for definition in self.items("tools") {
-            let value: Value = serde_json::from_str(definition.get()).unwrap_or_default();
+            let value = value(definition);
             let names = ["/function/name", "/custom/name", "/name", "/type"];
             let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
             if name.is_none() {
@@ -292,6 +290,10 @@ impl Object<'_> {
     }
 }
 
+/// How a message of the system's role is counted that is not in front of all others.
+pub(super) const LATE_SYSTEM: &str =
+    "a system message within the conversation is kept as the user's";
+
 /// Keeps a message that cannot be read as the user's: it was part of the prompt.
 pub(super) fn keep_unread(kind: &str, raw: &RawValue, assembler: &mut Assembler) {
     assembler.unknown(&format!("message {kind}"));
@@ -301,19 +303,18 @@ pub(super) fn keep_unread(kind: &str, raw: &RawValue, assembler: &mut Assembler)
 /// Keys under which records hold words of the user, the model or a tool.
 const SAYS: &str = "attachment content message messages output parts text";
 
-/// A record that is not known, counted as `what`: `record mystery`. It is kept as the user's if it
+/// A record of a kind that is not known, counted as `record mystery`. It is kept as the user's if it
 /// holds words, under any key. Bookkeeping without words (ids, times, settings) would only make the
 /// prompt longer than it was.
 pub(super) fn unknown_record(
     what: &str,
+    kind: &str,
     raw: &RawValue,
     source: &mut Source,
 ) -> Option<ContentBlock> {
-    source.not_understood(what);
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let kind = what.split_once(' ').map_or(what, |(_, kind)| kind);
+    source.not_understood(&format!("{what} {kind}"));
     let kind: String = kind.chars().take(80).collect();
-    says_words(&value).then(|| content::kept(&kind, raw))
+    says_words(&value(raw)).then(|| content::kept(&kind, raw))
 }
 
 /// Whether it holds a text of more than one word: names, ids and times are one.
@@ -330,10 +331,8 @@ fn says_words(value: &Value) -> bool {
 
 /// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
 pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Option<Arc<str>> {
-    let texts: Vec<&str> = blocks
-        .iter()
-        .filter_map(|it| it.as_text().map(|it| &**it))
-        .collect();
+    let texts = blocks.iter().filter_map(ContentBlock::as_text);
+    let texts: Vec<&str> = texts.map(|text| &**text).collect();
     for _ in texts.len()..blocks.len() {
         assembler.warn("a part of the system prompt is no text and is left out");
     }

@@ -17,11 +17,11 @@ const REFUSAL: &str = "There is no information in prior conversations";
 pub(super) const IMPORTER: Importer = Importer::of_file("convomem", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let first = head.first_item();
-    let has = |at: &str| first.is_some_and(|it| it.pointer(at).is_some());
-    ["/evidence_items/0", "/evidenceItems/0", ""]
-        .iter()
-        .any(|at| has(&format!("{at}/question")) && has(&format!("{at}/message_evidences")))
+    let mut places = ["/evidence_items/0", "/evidenceItems/0", ""].iter();
+    places.any(|at| {
+        let mut keys = ["question", "message_evidences"].iter();
+        keys.all(|key| head.item_has(&format!("{at}/{key}")))
+    })
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
@@ -32,11 +32,8 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
 /// The chats of a file of evidence, of a test case, or of one question.
 fn chats(mut object: Object<'_>) -> Vec<Chat> {
     if let Some(inner) = object.take_list("evidence_items") {
-        return inner
-            .into_iter()
-            .filter_map(Object::read)
-            .flat_map(chats)
-            .collect();
+        let inner = inner.into_iter().filter_map(Object::read);
+        return inner.flat_map(chats).collect();
     }
     let questions = object.take_list("evidenceItems");
     let Some(conversations) = object.take_list("conversations") else {
@@ -70,7 +67,7 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
         "assistant" => Role::Assistant,
         _ => return keep_unread("of unknown speaker", raw, &mut chat.assembler),
     };
-    let Some(text) = message.take_text("text").filter(|it| !it.is_empty()) else {
+    let Some(text) = message.take_words("text") else {
         return chat.assembler.skip("turn without words");
     };
     let name: Arc<str> = format!("turn {}", names.len() + 1).into();
@@ -82,10 +79,8 @@ fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mu
     let answer = one.take_text("answer");
     let is_refused = answer.as_ref().is_some_and(|it| it.starts_with(REFUSAL));
     let answer = answer.filter(|_| !is_refused).map(|it| it.to_string());
-    let words = one
-        .take_text("question")
-        .filter(|_| is_refused || answer.is_some());
-    let Some(words) = words else {
+    let words = one.take_text("question");
+    let Some(words) = words.filter(|_| is_refused || answer.is_some()) else {
         chat.left_out += 1;
         return;
     };

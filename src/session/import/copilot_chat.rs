@@ -18,6 +18,7 @@
 
 use super::openai_chat;
 use super::prelude::*;
+use super::product::sessions_of;
 
 mod changes;
 
@@ -30,39 +31,28 @@ const REQUEST: &str = "requestId responseId agent isCanceled";
 pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first() else {
-        return false;
-    };
-    let chat = match first.get("kind").and_then(Value::as_u64) {
-        Some(0) => first.get("v").unwrap_or(&Value::Null),
-        _ => first,
-    };
-    let has = |key: &str| chat.get(key).is_some();
+    let is_log = head.at("/kind").and_then(Value::as_u64) == Some(0);
+    let inside = if is_log { "/v" } else { "" };
+    let at = |key: &str| head.at(&format!("{inside}/{key}"));
+    let has = |key: &str| at(key).is_some();
     let is_chat = has("responderUsername") || has("sessionId") && has("creationDate");
-    is_chat && chat.get("requests").is_some_and(Value::is_array)
+    is_chat && at("requests").is_some_and(Value::is_array)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut sessions = Vec::new();
+    let mut conversations = Vec::new();
     for chat in changes::chats(file, source)? {
         let text = chat.to_string();
-        let Some(mut chat) = serde_json::from_str::<&RawValue>(&text)
-            .ok()
-            .and_then(Object::read)
-        else {
+        let Ok(mut chat) = serde_json::from_str::<Object<'_>>(&text) else {
             source.not_understood("value that is no chat");
             continue;
         };
         let mut reading = Reading::default();
         reading.chat(chat.items("requests"));
         chat.count_left("key", &mut reading.assembler);
-        if reading.assembler.is_empty() {
-            add_counts(source, reading.assembler.source);
-        } else {
-            sessions.extend(reading.assembler.finish(file.id.clone(), &file.path)?);
-        }
+        conversations.push(reading.assembler);
     }
-    Ok(sessions)
+    sessions_of(conversations, source, file)
 }
 
 #[derive(Default)]
@@ -118,10 +108,8 @@ impl<'a> Reading<'a> {
             self.request(request, metadata);
         }
         let left = std::mem::take(&mut self.results).into_iter();
-        let left: Vec<ContentBlock> = left.map(|(id, raw)| self.result(id, raw)).collect();
-        if !left.is_empty() {
-            self.assembler.hear(None, left, None, None);
-        }
+        let left = left.map(|(id, raw)| self.result(id, raw)).collect();
+        self.assembler.hear_results(left, None);
         self.compacts();
     }
 
@@ -139,8 +127,7 @@ impl<'a> Reading<'a> {
         }
         self.assembler.hear(None, said, time, [Tag::TypedUser]);
 
-        let named = metadata.take_text("resolvedModel");
-        let named = named.filter(|name| !name.is_empty());
+        let named = metadata.take_words("resolvedModel");
         let model = named.or(request.take_text("modelId")).as_ref().map(plain);
         let shown = request.items("response");
         let rounds = metadata.items("toolCallRounds");
@@ -172,21 +159,15 @@ impl<'a> Reading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
-            return self
-                .assembler
-                .assistant(None, AssistantRecord::of(vec![kept], None));
+            let part = AssistantRecord::of(vec![kept], None);
+            return self.assembler.assistant(None, part);
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
-        let model = round
-            .take_text("modelId")
-            .as_ref()
-            .map(plain)
-            .or(model.cloned());
-        let thought = thinking(round.inner("thinking"));
-        let text = round.take_text("response").filter(|text| !text.is_empty());
-        let mut blocks: Vec<ContentBlock> = thought.into_iter().collect();
-        blocks.extend(text.map(ContentBlock::Text));
+        let own = round.take_text("modelId");
+        let model = own.as_ref().map(plain).or(model.cloned());
+        let mut blocks = Vec::from_iter(thinking(round.inner("thinking")));
+        blocks.extend(round.take_words("response").map(ContentBlock::Text));
         let mut results = Vec::new();
         for raw in round.items("toolCalls") {
             let call = Object::read(raw).and_then(|mut call| {
@@ -202,19 +183,13 @@ impl<'a> Reading<'a> {
             results.extend(answer.map(|(id, raw)| self.result(id, raw)));
             blocks.push(call);
         }
-        let source = &mut self.assembler.source;
-        let usage = round.take("usage");
-        let usage = usage.and_then(|raw| usage_in_prompt(raw, source));
-        let summary = round.take_text("summary");
-        let summary = id
-            .as_ref()
-            .and_then(|id| self.summaries.remove(id))
-            .or(summary);
+        let usage = round.take_usage("usage", CachedTokens::Within, &mut self.assembler);
+        let usage = usage.and_then(unless_zero);
+        let named = id.as_ref().and_then(|id| self.summaries.remove(id));
+        let summary = named.or(round.take_text("summary"));
         let part = AssistantRecord::of(blocks, time).by(id, model, usage);
         self.assembler.assistant(None, part);
-        if !results.is_empty() {
-            self.assembler.hear(None, results, None, None);
-        }
+        self.assembler.hear_results(results, None);
         if let Some(summary) = summary {
             self.compacts();
             let kept = self.assembler.flush();
@@ -319,10 +294,6 @@ fn thinking(mut thought: Object<'_>) -> Option<ContentBlock> {
     is_said.then(|| ContentBlock::thinking(text, sealed))
 }
 
-fn usage_in_prompt(raw: &RawValue, source: &mut Source) -> Option<Usage> {
-    unless_zero(usage(raw, CachedTokens::Within, source)?)
-}
-
 /// The name of a model without its vendor.
 fn plain(model: &Arc<str>) -> Arc<str> {
     model.strip_prefix(VENDOR).map_or(model.clone(), Arc::from)
@@ -338,12 +309,6 @@ fn written(node: &Value, text: &mut String) {
         }
         text.push_str(own);
     }
-    for child in node
-        .get("children")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        written(child, text);
-    }
+    let children = node["children"].as_array().into_iter().flatten();
+    children.for_each(|child| written(child, text));
 }

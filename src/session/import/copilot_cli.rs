@@ -23,8 +23,7 @@ const FIRST: Shape = Shape::of_messages("chatMessages");
 
 /// Whether a file that begins so is of the first versions.
 fn is_first(head: &Head) -> bool {
-    let has = |key| head.first().is_some_and(|it| it.get(key).is_some());
-    has("sessionId") && has("chatMessages")
+    head.has("/sessionId") && head.has("/chatMessages")
 }
 
 /// Kinds of events that do not belong to the conversation, by the first word of their name.
@@ -35,13 +34,10 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
 pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_event = |first: &Value| {
-        let kind = first.get("type").and_then(Value::as_str);
-        let named = kind.and_then(|kind| kind.split_once('.'));
-        let events = ["session", "user", "assistant", "tool", "hook", "system"];
-        first.get("data").is_some() && named.is_some_and(|(kind, _)| events.contains(&kind))
-    };
-    head.first().is_some_and(is_event) || is_first(head)
+    let events = ["session", "user", "assistant", "tool", "hook", "system"];
+    let named = head.text_at("/type").and_then(|kind| kind.split_once('.'));
+    let is_event = named.is_some_and(|(kind, _)| events.contains(&kind));
+    is_event && head.has("/data") || is_first(head)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -49,14 +45,12 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
-            let model = model.map(|model| model.to_string());
             assembler.header.model = assembler.header.model.take().or(model);
         });
     }
-    let mut lines = file.lines(source);
     let mut log = Log::default();
-    while let Some(line) = lines.next()? {
-        log.collect(line.parse()?);
+    for raw in file.raw_lines(source)? {
+        log.collect(raw);
     }
     add_counts(source, log.source);
     let mut chains = vec![Reading::default()];
@@ -196,8 +190,7 @@ impl Reading {
                 if is_one_of(BOOKKEEPING, kind.split('.').next().unwrap_or_default()) {
                     self.assembler.skip(kind);
                 } else {
-                    let what = format!("event {kind}");
-                    self.assembler.hear_unknown(&what, event.raw, time);
+                    self.assembler.hear_unknown("event", kind, event.raw, time);
                 }
             }
         }
@@ -252,8 +245,7 @@ impl Reading {
             let thought = thought.unwrap_or_default();
             blocks.push(ContentBlock::thinking(thought, signature));
         }
-        let text = data.take_text("content").filter(|text| !text.is_empty());
-        blocks.extend(text.map(ContentBlock::Text));
+        blocks.extend(data.take_words("content").map(ContentBlock::Text));
         let requests = data.items("toolRequests");
         let is_waiting = !requests.is_empty();
         for raw in requests {
@@ -327,8 +319,7 @@ impl Reading {
         let text = data.inner("result").take_text("content");
         let text = text.or_else(|| data.inner("error").take_text("message"));
         let content = text.map(ContentBlock::Text).into_iter().collect();
-        let block = ContentBlock::tool_result(id, content, is_error);
-        self.assembler.hear(None, vec![block], time, []);
+        self.assembler.hear_result(id, content, is_error, time);
     }
 
     fn compacted(&mut self, mut data: Object<'_>) {

@@ -18,27 +18,22 @@ use super::file::session_id;
 use super::object::time as time_of;
 use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
-use super::sqlite::reading::{Database, Listed, unread_log};
+use super::sqlite::reading::{Database, Listed};
 
 /// All sessions, oldest first.
 pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let parent = database.column("sessions", "parent_session_id")?;
-    let query = format!("SELECT id, {parent} FROM sessions ORDER BY created_at, rowid");
-    let listed = |[id, parent]: [Option<Arc<str>>; 2]| {
-        Some(Listed {
-            id: id?,
-            is_child: parent.is_some_and(|it| !it.is_empty()),
-            model: None,
-        })
-    };
-    let rows = database.rows(&query, &[])?;
-    Ok(rows.into_iter().filter_map(listed).collect())
+    let query = format!("SELECT id, {parent}, NULL FROM sessions ORDER BY created_at, rowid");
+    database.listed(&query, |id, parent, model| Listed {
+        id,
+        is_child: parent.is_some_and(|it| !it.is_empty()),
+        model,
+    })
 }
 
 /// One session, message by message.
 pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
-    let mut assembler = Assembler::new(Vec::from_iter(one.is_child.then_some(Tag::Sidechain)));
-    unread_log(database, &mut assembler);
+    let mut assembler = database.assembler(one);
     let named = database.column("sessions", "summary_message_id")?;
     let query = format!("SELECT {named} FROM sessions WHERE id = ?1");
     let named = database.rows::<1>(&query, &[&*one.id])?;
@@ -96,20 +91,18 @@ fn part(
     let kind = part.take_text("type");
     let kind = kind.as_deref().unwrap_or("untyped");
     let mut data = part.inner("data");
-    let full = |text: &Arc<str>| !text.is_empty();
     let read = match kind {
         "finish" => return None,
         "text" => {
             *is_hidden |= data.take_flag("hidden");
-            let text = data.take_text("text");
-            if text.as_deref() == Some("") {
-                return None;
+            match data.take_text("text") {
+                Some(text) if text.is_empty() => return None,
+                text => text.map(ContentBlock::Text),
             }
-            text.map(ContentBlock::Text)
         }
         "reasoning" if is_model => {
-            let mut keys = ["signature", "thought_signature"].into_iter();
-            let signature = keys.find_map(|key| data.take_text(key).filter(full));
+            let signature = data.take_words("signature");
+            let signature = signature.or_else(|| data.take_words("thought_signature"));
             let text = data.take_text("thinking");
             text.map(|text| ContentBlock::thinking(text, signature))
         }
@@ -121,7 +114,7 @@ fn part(
         }
         "tool_result" if !is_model => data.take_text("tool_call_id").map(|id| {
             let mut blocks = Vec::from_iter(data.take_text("content").map(ContentBlock::Text));
-            if data.take_text("data").is_some_and(|it| !it.is_empty()) {
+            if data.take_words("data").is_some() {
                 blocks.push(content::kept("media", raw));
             }
             ContentBlock::tool_result(id, blocks, data.take_flag("is_error"))

@@ -41,9 +41,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     if text::detect(&file.head()) {
         text::read(file.plain(source), &mut reading);
     } else {
-        let mut lines = file.lines(source);
-        while let Some(line) = lines.next()? {
-            reading.record(line.parse()?);
+        for raw in file.raw_lines(source)? {
+            reading.record(raw);
         }
     }
     reading.assembler.session(file.id.clone(), &file.path)
@@ -80,8 +79,8 @@ impl Reading {
             }
             (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),
             (role, kind, _) => {
-                let what = format!("record {}", kind.or(role).unwrap_or("without type"));
-                self.assembler.hear_unknown(&what, raw, None);
+                let kind = kind.or(role).unwrap_or("without type");
+                self.assembler.hear_unknown("record", kind, raw, None);
             }
         }
     }
@@ -106,13 +105,8 @@ impl Reading {
 
     /// Adds what the user said, or results.
     fn hears(&mut self, blocks: Vec<ContentBlock>) {
-        let answered: BTreeSet<&Arc<str>> = blocks
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
-                _ => None,
-            })
-            .collect();
+        let results = blocks.iter().filter_map(ContentBlock::as_result);
+        let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
         let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
         let tag = speaker(&blocks, injected);
@@ -132,9 +126,7 @@ impl Reading {
             self.assembler
                 .warn("the result of a tool use is not recorded; it is read as empty");
         }
-        if !results.is_empty() {
-            self.assembler.hear(None, results, None, None);
-        }
+        self.assembler.hear_results(results, None);
     }
 }
 

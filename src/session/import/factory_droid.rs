@@ -16,21 +16,13 @@ const BOOKKEEPING: &str = "session_start todo_state agent_turn_outcome";
 pub(super) const IMPORTER: Importer = Importer::new("factory-droid", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|first| {
-        let kind = first.get("type").and_then(Value::as_str);
-        kind == Some("session_start") && head.text.starts_with('{')
-    })
+    head.text_at("/type") == Some("session_start") && head.text.starts_with('{')
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut assembler = Assembler::default();
-    while let Some(line) = lines.next()? {
-        let raw = line.parse()?;
-        match Object::read(raw) {
-            Some(record) => read(record, raw, &mut assembler),
-            None => assembler.unknown("record that is no object"),
-        }
+    for (record, raw) in file.records(source)? {
+        read(record, raw, &mut assembler);
     }
     assembler.session(file.id.clone(), &file.path)
 }
@@ -38,38 +30,25 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 fn read(mut record: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
     let time = record.take_time("timestamp", assembler);
     let name = record.take_text("id");
-    let kind = record.take_text("type");
+    let kind = record.take_type();
     let message = record.take_object("message");
-    match (kind.as_deref(), message) {
-        (Some("message"), Some(mut message)) => {
-            let is_model = message.take_text("role").as_deref() == Some("assistant");
-            let speaker = if is_model {
-                Speaker::Assistant
-            } else {
-                Speaker::User
-            };
-            let said = content::blocks(message.take("content"), speaker, &mut assembler.source);
-            if is_model {
+    match (&*kind, message) {
+        ("message", Some(mut message)) => {
+            if message.take_text("role").as_deref() == Some("assistant") {
+                let said = message.take_blocks("content", Speaker::Assistant, assembler);
                 let part = AssistantRecord::of(said, time).by(name, None, None);
-                assembler.assistant(None, part);
-            } else {
-                let tag = speaker_in(&said);
-                assembler.hear(None, said, time, tag);
+                return assembler.assistant(None, part);
             }
+            let said = message.take_blocks("content", Speaker::User, assembler);
+            let tag = speaker(&said, |text| text.trim_start().starts_with(INJECTED));
+            assembler.hear(None, said, time, tag);
         }
-        (Some("compaction_state"), _) => {
+        ("compaction_state", _) => {
             let own = record.inner("summary").take_text("body");
             let summary = record.take_text("summaryText").or(own);
             assembler.summarizes(None, None, summary, None);
         }
-        (Some(known), _) if is_one_of(BOOKKEEPING, known) => assembler.skip(known),
-        (kind, _) => {
-            let what = format!("record {}", kind.unwrap_or("without type"));
-            assembler.hear_unknown(&what, raw, time);
-        }
+        (known, _) if is_one_of(BOOKKEEPING, known) => assembler.skip(known),
+        (kind, _) => assembler.hear_unknown("record", kind, raw, time),
     }
-}
-
-fn speaker_in(said: &[ContentBlock]) -> Option<Tag> {
-    speaker(said, |text| text.trim_start().starts_with(INJECTED))
 }

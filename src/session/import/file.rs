@@ -21,7 +21,7 @@ use super::assemble::add_counts;
 use super::head::Head;
 use super::json_bytes::{mend_surrogates, nesting};
 use super::limited_read::limited;
-
+use super::object::Object;
 use crate::session::Source;
 use crate::units::to_valid_id;
 
@@ -36,6 +36,9 @@ pub(super) const MAX_NESTING: usize = 128;
 
 /// How much deeper a native file nests JSON that a recording held.
 const NATIVE_WRAPPING: usize = 16;
+
+/// How a line of other JSON is counted.
+pub(super) const NO_RECORD: &str = "record that is no object";
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -164,6 +167,32 @@ impl SourceText {
             unreadable: Unreadable::default(),
             source,
         }
+    }
+
+    /// The lines of a recording, each one JSON value.
+    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>, ImportError> {
+        let mut lines = self.lines(source);
+        let mut values = Vec::new();
+        while let Some(line) = lines.next()? {
+            values.push(line.parse()?);
+        }
+        Ok(values)
+    }
+
+    /// The objects among the lines of a recording, as they are read and as they are written.
+    pub(super) fn records(
+        &self,
+        source: &mut Source,
+    ) -> Result<Vec<(Object<'_>, &RawValue)>, ImportError> {
+        let lines = self.raw_lines(source)?.into_iter();
+        let records = lines.filter_map(|raw| {
+            let record = Object::read(raw);
+            if record.is_none() {
+                source.not_understood(NO_RECORD);
+            }
+            Some((record?, raw))
+        });
+        Ok(records.collect())
     }
 
     /// The whole text of a file that is no JSON.
@@ -386,11 +415,6 @@ impl<'t> Lines<'t, '_> {
 }
 
 impl<'t> Line<'t> {
-    /// The file's path.
-    pub(super) fn path(&self) -> &'t Path {
-        self.path
-    }
-
     /// Parses the line.
     pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
         self.parse_part(self.text)

@@ -108,11 +108,8 @@ fn marks(message: &Message, chain: ContentHash) -> Vec<HalfHash> {
         return Vec::new();
     }
     let time = message.details.timestamp.map(|time| time.0.to_string());
-    let call = message
-        .details
-        .api_call
-        .iter()
-        .map(|call| call.0.to_string());
+    let call = message.details.api_call.iter();
+    let call = call.map(|call| call.0.to_string());
     let uses = message.tool_uses().map(|(_, it)| it.id.to_string());
     let ids = call.chain(uses).filter(|id| id.len() >= DRAWN_CHARS);
     let mark = |mark: String| half(&ContentHash::of_parts([chain.bytes(), mark.as_bytes()]));
@@ -125,11 +122,7 @@ impl SharedPrefix {
     pub fn after(&self, session: Session) -> Result<Session, SessionError> {
         let at = self.messages;
         let mut parts = session.parts;
-        let later = parts
-            .compactions
-            .iter()
-            .take_while(|one| one.at <= at)
-            .count();
+        let later = parts.compactions.partition_point(|one| one.at <= at);
         let rest = parts.compactions.split_off(later);
         if let Some(last) = parts.compactions.last() {
             let after = match kept_context::context(&parts.compactions, at) {

@@ -55,10 +55,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
-    let Conversation {
-        mut around,
-        messages,
-    } = conversation;
+    let mut around = conversation.around;
     let time = around.take_time("timestamp", assembler);
     for key in ["systemInstruction", "system_instruction"] {
         let mut system = around.inner(key);
@@ -74,7 +71,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.header(assembler);
     let mut unnamed = Unnamed::default();
     let mut said: Vec<ContentBlock> = Vec::new();
-    for raw in messages {
+    for raw in conversation.messages {
         let Some(mut content) = Object::read(raw) else {
             keep_unread("malformed", raw, assembler);
             continue;
@@ -106,19 +103,17 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     if let Some(mut response) = response {
         let mut response = response.take_object("response").unwrap_or(response);
         let mut candidates = response.items("candidates").into_iter();
-        let first = candidates.next().and_then(Object::read);
+        let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
         for _ in candidates {
             assembler.warn("a response has a second candidate, which is left out");
         }
-        let parts = first.map(|mut first| first.inner("content").items("parts"));
-        let parts = parts.unwrap_or_default();
+        let parts = first.inner("content").items("parts");
         said = contents::blocks(Speaker::Assistant, parts, &mut unnamed, assembler);
         let usage = response.take("usageMetadata");
         let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");
-        if assembler.header.model.is_none() {
-            assembler.header.model = model.as_deref().map(str::to_owned);
-        }
+        let known = assembler.header.model.take();
+        assembler.header.model = known.or_else(|| model.clone());
         let record = AssistantRecord::of(Vec::new(), time);
         let record = record.by(response.take_text("responseId"), model, usage);
         if said.is_empty() {

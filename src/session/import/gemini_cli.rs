@@ -27,10 +27,8 @@ const SETUP: &str = "This is the Gemini CLI.";
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|first| {
-        let mut keys = ["sessionId", "projectHash", "startTime"].iter();
-        keys.all(|key| first.get(key).is_some()) || checkpoint::is_checkpoint(first)
-    })
+    let mut keys = ["/sessionId", "/projectHash", "/startTime"].iter();
+    keys.all(|key| head.has(key)) || head.first().is_some_and(checkpoint::is_checkpoint)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -42,8 +40,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             checkpoint::read(value, &mut chat.assembler)?;
             continue;
         }
-        if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
-            chat.collect(record, value.parse()?);
+        let raw = value.parse()?;
+        if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
+            chat.collect(record, raw);
         }
     }
     for step in std::mem::take(&mut chat.steps) {
@@ -54,9 +53,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
                 let trigger = "tool output masked";
                 chat.assembler.replaces_results(trigger, None, results);
             }
-            Step::Unknown(what, raw) => {
-                chat.assembler.hear_unknown(&what, raw, None);
-            }
+            Step::Unknown(kind, raw) => chat.assembler.hear_unknown("record", &kind, raw, None),
         }
     }
     chat.assembler.session(file.id.clone(), &file.path)
@@ -104,16 +101,15 @@ enum Step<'a> {
     Compacted(Vec<Record<'a>>),
     /// The texts in the place of the results of these calls.
     Masked(Vec<(Arc<str>, Arc<str>)>),
-    /// A record of a kind that is not known: how it is counted, and as it was written.
-    Unknown(String, &'a RawValue),
+    /// A record of a kind that is not known, as it was written.
+    Unknown(Arc<str>, &'a RawValue),
 }
 
 impl<'a> Chat<'a> {
     /// Takes the records in; one that was written again takes the place of the first.
     fn collect(&mut self, mut record: Record<'a>, raw: &'a RawValue) {
         if let Some(id) = &record.rewind_to {
-            self.rewind(id);
-            return;
+            return self.rewind(id);
         }
         let set = record.set.and_then(Object::read);
         if let Some(list) = set.and_then(|mut set| set.take_list("messages")) {
@@ -122,8 +118,7 @@ impl<'a> Chat<'a> {
             if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
                 let records = list.into_iter().filter_map(|raw| self.record(raw));
                 let records = records.collect();
-                self.steps.push(Step::Compacted(records));
-                return;
+                return self.steps.push(Step::Compacted(records));
             }
             // The list takes the place of all that was said; with results masked, it is all that
             // was said.
@@ -141,14 +136,10 @@ impl<'a> Chat<'a> {
         }
         match record.r#type.as_deref() {
             Some(known) if is_one_of(KNOWN, known) => {}
-            None if record.content.is_none() => {
-                self.assembler.skip("header");
-                return;
-            }
+            None if record.content.is_none() => return self.assembler.skip("header"),
             kind => {
-                let what = format!("record {}", kind.unwrap_or("without type"));
-                self.steps.push(Step::Unknown(what, raw));
-                return;
+                let kind = kind.unwrap_or("without type").into();
+                return self.steps.push(Step::Unknown(kind, raw));
             }
         }
         let place = record.id.as_ref().and_then(|id| self.places.get(id));
@@ -162,8 +153,7 @@ impl<'a> Chat<'a> {
                 return;
             }
             self.steps[place] = Step::Said(record);
-            self.assembler.skip("earlier form of a record");
-            return;
+            return self.assembler.skip("earlier form of a record");
         }
         if let Some(id) = &record.id {
             self.places.insert(id.clone(), self.steps.len());
@@ -202,7 +192,7 @@ impl<'a> Chat<'a> {
 
     /// A record in a list of them.
     fn record(&mut self, raw: &'a RawValue) -> Option<Record<'a>> {
-        let record = lenient::object(raw.get(), &mut self.assembler);
+        let record = lenient::object(raw.get(), &mut self.assembler.source);
         if record.is_none() {
             self.assembler.unknown("malformed record");
         }
@@ -311,7 +301,8 @@ impl<'a> Chat<'a> {
         said.extend(parts(content, &mut self.assembler));
         let mut results = Vec::new();
         for raw in calls.into_iter().flatten() {
-            let Some(call) = lenient::object::<Call<'_>>(raw.get(), &mut self.assembler) else {
+            let source = &mut self.assembler.source;
+            let Some(call) = lenient::object::<Call<'_>>(raw.get(), source) else {
                 said.push(counted("malformed tool call", raw, &mut self.assembler));
                 continue;
             };

@@ -29,13 +29,13 @@ fn block(
         && let Some(name) = call.take_text("name")
     {
         let input = input_or_empty(call.take("args"));
-        let id = call.take_text("id").filter(|id| !id.is_empty());
+        let id = call.take_words("id");
         let id = id.unwrap_or_else(|| unnamed.called(&name, &input));
         return ContentBlock::tool_use(id, name, input);
     }
     if !of_model && let Some(mut answer) = object.take_object("functionResponse") {
         let name = answer.take_text("name");
-        let id = answer.take_text("id").filter(|id| !id.is_empty());
+        let id = answer.take_words("id");
         let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
         let told = answer.get("response").and_then(Object::read);
         let is_error = told.is_some_and(|it| it.has("error") && !it.has("output"));

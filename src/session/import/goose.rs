@@ -21,16 +21,11 @@ pub(super) mod database;
 pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first() else {
-        return false;
-    };
-    let has = |key: &str| first.get(key).is_some();
-    has("role") && has("created") && has("content")
-        || has("working_dir")
-            && ["message_count", "extension_data", "conversation"]
-                .iter()
-                .any(|key| has(key))
-        || has("description") && has("message_count") && has("total_tokens")
+    let has = |key: &str| head.has(key);
+    let mut marks = ["/message_count", "/extension_data", "/conversation"].iter();
+    has("/role") && has("/created") && has("/content")
+        || has("/working_dir") && marks.any(|key| has(key))
+        || has("/description") && has("/message_count") && has("/total_tokens")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -42,10 +37,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             keep_unread("malformed", raw, &mut reading.assembler);
             continue;
         };
-        if ["role", "created", "content"]
-            .iter()
-            .all(|key| object.has(key))
-        {
+        let mut keys = ["role", "created", "content"].iter();
+        if keys.all(|key| object.has(key)) {
             reading.message(raw, None);
         } else if let Some(messages) = object.take_list("conversation") {
             reading.header(object);
@@ -56,8 +49,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             reading.header(object);
             reading.assembler.skip("header");
         } else {
-            let what = "record without a message";
-            reading.assembler.hear_unknown(what, raw, None);
+            let kind = "without a message";
+            reading.assembler.hear_unknown("record", kind, raw, None);
         }
     }
     reading.compacted();
@@ -84,8 +77,7 @@ impl Reading {
     /// Reads the keys beside the messages.
     fn header(&mut self, mut header: Object<'_>) {
         if let Some(mut config) = header.take_object("model_config") {
-            let model = config.take_text("model_name");
-            self.assembler.header.model = model.map(|model| model.to_string());
+            self.assembler.header.model = config.take_text("model_name");
         }
     }
 
@@ -94,10 +86,8 @@ impl Reading {
         let Some(mut object) = Object::read(raw) else {
             return keep_unread("malformed", raw, &mut self.assembler);
         };
-        let role = match object.take_text("role").as_deref() {
-            Some("user") => Role::User,
-            Some("assistant") => Role::Assistant,
-            _ => return keep_unread("of unknown role", raw, &mut self.assembler),
+        let Some(role) = object.take_as("role") else {
+            return keep_unread("of unknown role", raw, &mut self.assembler);
         };
         let blocks = blocks(object.take("content"), role, &mut self.assembler);
         let timestamp = object.take_time("created", &mut self.assembler);
@@ -110,11 +100,9 @@ impl Reading {
             return self.assembler.skip("message for the user alone");
         }
         if !to_user {
-            let is_first = self.written.is_empty();
-            let tag = if is_first {
-                Tag::CompactSummary
-            } else {
-                Tag::Meta
+            let tag = match &self.written[..] {
+                [] => Tag::CompactSummary,
+                _ => Tag::Meta,
             };
             let message = Arc::new(Message::new(role, blocks).with_tags([tag]));
             self.written.push(message.clone());
@@ -274,8 +262,7 @@ fn response(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBl
             content.extend(told(raw, assembler));
         }
     } else {
-        let error = result.take_text("error").map(ContentBlock::Text);
-        content.extend(error);
+        content.extend(result.take_text("error").map(ContentBlock::Text));
     }
     Some(ContentBlock::tool_result(id, content, is_error))
 }

@@ -16,81 +16,53 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let kind = |record: &Value| {
-        let is_bare = ["message", "role", "uuid"]
-            .iter()
-            .all(|key| record.get(key).is_none());
-        let kind = record.get("type").and_then(Value::as_str);
-        kind.filter(|_| is_bare).map(str::to_owned)
-    };
-    let kinds: Vec<Option<String>> = head.values.iter().map(kind).collect();
-    let is = |kind: &Option<String>, words: &str| {
-        let kind = kind.as_deref();
+    let is = |record: &Value, words: &str| {
+        let mut others = ["message", "role", "uuid"].iter();
+        let kind = record["type"].as_str();
         kind.is_some_and(|kind| is_one_of(words, kind))
+            && others.all(|key| record.get(key).is_none())
     };
-    kinds.first().is_some_and(|first| is(first, "system user"))
-        && kinds.iter().all(|kind| is(kind, KNOWN))
-        && kinds.iter().any(|kind| is(kind, "assistant tool_result"))
+    let mut records = head.values.iter();
+    head.first().is_some_and(|first| is(first, "system user"))
+        && records.clone().all(|record| is(record, KNOWN))
+        && records.any(|record| is(record, "assistant tool_result"))
 }
 
 /// The types of lines.
 const KNOWN: &str = "system user assistant reasoning tool_result";
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut assembler = Assembler::default();
     let mut system: Vec<ContentBlock> = Vec::new();
     let mut thoughts: Vec<ContentBlock> = Vec::new();
-    while let Some(line) = lines.next()? {
-        let raw = line.parse()?;
-        let Some(mut record) = Object::read(raw) else {
-            assembler.unknown("record that is no object");
+    for (mut record, raw) in file.records(source)? {
+        let kind = record.take_type();
+        if &*kind == "reasoning" {
+            thoughts.extend(thought(&mut record, &mut assembler));
             continue;
-        };
-        let kind = record.take_text("type");
-        match kind.as_deref() {
-            Some("reasoning") => {
-                thoughts.extend(thought(&mut record, &mut assembler));
-                continue;
-            }
-            Some("assistant") => {
-                answer(record, std::mem::take(&mut thoughts), &mut assembler);
-                continue;
-            }
-            _ => answer(
-                Object::default(),
-                std::mem::take(&mut thoughts),
-                &mut assembler,
-            ),
         }
-        match kind.as_deref() {
-            Some("system") => {
-                let content = record.take("content");
-                system.extend(content::blocks(
-                    content,
-                    Speaker::User,
-                    &mut assembler.source,
-                ));
+        let answered = match &*kind {
+            "assistant" => std::mem::take(&mut record),
+            _ => Object::default(),
+        };
+        answer(answered, std::mem::take(&mut thoughts), &mut assembler);
+        match &*kind {
+            "assistant" => {}
+            "system" => {
+                system.extend(record.take_blocks("content", Speaker::User, &mut assembler));
             }
-            Some("user") => {
-                let content = record.take("content");
-                let said = content::blocks(content, Speaker::User, &mut assembler.source);
+            "user" => {
+                let said = record.take_blocks("content", Speaker::User, &mut assembler);
                 let is_product = record.has("synthetic_reason");
                 let tag = is_product.then_some(Tag::Meta).or(speaker_of(&said));
                 assembler.hear(None, said, None, tag);
             }
-            Some("tool_result") if record.has("tool_call_id") => {
+            "tool_result" if record.has("tool_call_id") => {
                 let id = record.take_text("tool_call_id").unwrap_or_default();
-                let content = record.take("content");
-                let told = content::blocks(content, Speaker::User, &mut assembler.source);
-                let is_error = record.take_flag("is_error");
-                let result = ContentBlock::tool_result(id, told, is_error);
-                assembler.hear(None, vec![result], None, []);
+                let told = record.take_blocks("content", Speaker::User, &mut assembler);
+                assembler.hear_result(id, told, record.take_flag("is_error"), None);
             }
-            kind => {
-                let what = format!("record {}", kind.unwrap_or("without type"));
-                assembler.hear_unknown(&what, raw, None);
-            }
+            kind => assembler.hear_unknown("record", kind, raw, None),
         }
     }
     answer(Object::default(), thoughts, &mut assembler);
@@ -100,9 +72,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 
 /// The model's thoughts: a text or a list of them, and their encrypted form.
 fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
-    let summary = record.take("summary");
-    let told = content::blocks(summary, Speaker::User, &mut assembler.source);
-    let text = joined_texts(&told);
+    let text = joined_texts(&record.take_blocks("summary", Speaker::User, assembler));
     let signature = record.take_text("encrypted_content");
     if text.is_empty() && signature.is_none() {
         assembler.skip("reasoning that is not shown");
@@ -112,8 +82,7 @@ fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<Content
 }
 
 fn answer(mut record: Object<'_>, mut said: Vec<ContentBlock>, assembler: &mut Assembler) {
-    let content = record.take("content");
-    let words = content::blocks(content, Speaker::Assistant, &mut assembler.source);
+    let words = record.take_blocks("content", Speaker::Assistant, assembler);
     let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     said.extend(words.into_iter().filter(|block| !is_empty(block)));
     for raw in record.items("tool_calls") {

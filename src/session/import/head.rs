@@ -49,6 +49,28 @@ impl Head {
         self.values.first()
     }
 
+    /// The value at a JSON pointer in the first record.
+    pub(super) fn at(&self, pointer: &str) -> Option<&Value> {
+        self.first()?.pointer(pointer)
+    }
+
+    /// Whether there is a value at a JSON pointer in the first record.
+    pub(super) fn has(&self, pointer: &str) -> bool {
+        self.at(pointer).is_some()
+    }
+
+    /// The text at a JSON pointer in the first record.
+    pub(super) fn text_at(&self, pointer: &str) -> Option<&str> {
+        self.at(pointer)?.as_str()
+    }
+
+    /// Whether there is a value at a JSON pointer in the first record, or in the first item of a
+    /// file that is one list.
+    pub(super) fn item_has(&self, pointer: &str) -> bool {
+        self.first_item()
+            .is_some_and(|it| it.pointer(pointer).is_some())
+    }
+
     /// The first record, or the first item of a file that is one list.
     pub(super) fn first_item(&self) -> Option<&Value> {
         match self.first() {

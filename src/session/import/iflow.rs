@@ -14,27 +14,20 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|first| {
-        let text = |key: &str| first.get(key).and_then(Value::as_str);
-        // Claude Code's ids are nothing but hexadecimal digits and dashes.
-        text("sessionId").is_some_and(|id| id.starts_with("session-"))
-            && text("uuid").is_some()
-            && text("userType").is_some_and(|kind| !kind.is_empty())
-    })
+    // Claude Code's ids are nothing but hexadecimal digits and dashes.
+    let is_own = |id: &str| id.starts_with("session-");
+    head.text_at("/sessionId").is_some_and(is_own)
+        && head.text_at("/uuid").is_some()
+        && head
+            .text_at("/userType")
+            .is_some_and(|kind| !kind.is_empty())
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut reading = Reading::default();
-
-    while let Some(line) = lines.next()? {
-        let raw = line.parse()?;
-        match Object::read(raw) {
-            Some(record) => reading.record(record, raw),
-            None => reading.assembler.unknown("record that is no object"),
-        }
+    for (record, raw) in file.records(source)? {
+        reading.record(record, raw);
     }
-
     reading.assembler.session(file.id.clone(), &file.path)
 }
 
@@ -49,38 +42,30 @@ struct Reading {
 impl Reading {
     fn record(&mut self, mut record: Object<'_>, raw: &RawValue) {
         let time = record.take_time("timestamp", &mut self.assembler);
-        let kind = record.take_text("type");
+        let kind = record.take_type();
         let message = record.take_object("message");
-        match (kind.as_deref(), message) {
-            (Some("user"), Some(message)) => {
-                let is_meta = record.take_flag("isMeta");
-                self.user(message, time, is_meta);
+        let unknown = match (&*kind, message) {
+            ("user", Some(message)) => {
+                return self.user(message, time, record.take_flag("isMeta"));
             }
-            (Some("assistant"), Some(message)) => self.model(message, time),
-            (kind, message) => {
-                let what = match (kind, message) {
-                    (Some("user" | "assistant"), _) => "record without a message".to_owned(),
-                    (kind, _) => format!("record {}", kind.unwrap_or("without type")),
-                };
-                self.assembler.hear_unknown(&what, raw, time);
-            }
-        }
+            ("assistant", Some(message)) => return self.model(message, time),
+            ("user" | "assistant", None) => "without a message",
+            (kind, _) => kind,
+        };
+        self.assembler.hear_unknown("record", unknown, raw, time);
     }
 
     fn model(&mut self, mut message: Object<'_>, time: Option<Timestamp>) {
         self.calls += u64::from(!self.is_open);
         self.is_open = true;
-        let (content, source) = (message.take("content"), &mut self.assembler.source);
-        let mut blocks = content::blocks(content, Speaker::Assistant, source);
+        let mut blocks = message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
         let before = blocks.len();
         let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
         blocks.retain(|block| block.as_use().is_none_or(|it| is_new(&it.id)));
         for _ in blocks.len()..before {
             self.assembler.skip("tool use written again");
         }
-        let billed = message.take("usage");
-        let usage =
-            billed.and_then(|raw| usage(raw, CachedTokens::Apart, &mut self.assembler.source));
+        let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
         let record = AssistantRecord::of(blocks, time).by(
             Some(format!("call-{}", self.calls).into()),
@@ -93,8 +78,7 @@ impl Reading {
     fn user(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>, is_meta: bool) {
         self.is_open = false;
         let raw = message.take("content");
-        let items = raw.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
-        let blocks = match items {
+        let blocks = match raw.and_then(items) {
             Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
             None => content::blocks(raw, Speaker::User, &mut self.assembler.source),
         };

@@ -31,9 +31,8 @@ fn detect(head: &Head) -> bool {
         let names = ["_journal/", "header.json", "samples/", "summaries.json"];
         return names.iter().any(|name| head.text.contains(name));
     }
-    let has = |key: &str| head.first().is_some_and(|log| log.get(key).is_some());
-    has("version") && has("status") && has("eval")
-        || has("epoch") && has("messages") && has("target")
+    let has_all = |keys: [&str; 3]| keys.iter().all(|key| head.has(key));
+    has_all(["/version", "/status", "/eval"]) || has_all(["/epoch", "/messages", "/target"])
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
@@ -59,7 +58,7 @@ struct Log {
     sessions: Vec<Session>,
     /// The facts of the log as a whole.
     source: Source,
-    model: Option<String>,
+    model: Option<Arc<str>>,
 }
 
 impl Log {
@@ -80,7 +79,7 @@ impl Log {
         }
         let mut log = object;
         if let Some(mut eval) = log.take_object("eval") {
-            self.model = eval.take_text("model").map(|model| model.to_string());
+            self.model = eval.take_text("model");
         }
         if let Some(samples) = log.take("samples") {
             let samples: Vec<&RawValue> = value.parse_part(samples.get())?;

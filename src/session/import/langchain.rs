@@ -121,11 +121,8 @@ impl Reading {
             return keep_unread("malformed", raw, &mut self.assembler);
         };
         let (kind, mut fields) = if object.has("kwargs") {
-            let path = object.items("id").into_iter();
-            let class = path
-                .filter_map(content::text)
-                .next_back()
-                .unwrap_or_default();
+            let mut path = object.items("id").into_iter().filter_map(content::text);
+            let class = path.next_back().unwrap_or_default();
             let class = class.strip_suffix("Chunk").unwrap_or(&class);
             let kind = class.strip_suffix("Message").unwrap_or(class);
             (kind.to_ascii_lowercase(), object.inner("kwargs"))
@@ -136,11 +133,7 @@ impl Reading {
             (kind, object.take_object("data").unwrap_or(object))
         };
         let is_first = self.assembler.is_empty();
-        let role = if kind == "chat" {
-            fields.take_text("role")
-        } else {
-            None
-        };
+        let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
         // A message of any role says which.
         let kind = match (kind.as_str(), role.as_deref()) {
             ("chat", Some("user" | "human")) => "human",
@@ -158,8 +151,7 @@ impl Reading {
                 if is_first {
                     return self.system.extend(blocks);
                 }
-                let what = "a system message within the conversation is kept as the user's";
-                self.assembler.warn(what);
+                self.assembler.warn(LATE_SYSTEM);
                 self.assembler.hear(None, blocks, None, [Tag::Meta]);
             }
             "remove" => self.assembler.skip("removal of a message"),
@@ -168,7 +160,7 @@ impl Reading {
     }
 
     fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
-        content::blocks(fields.take("content"), speaker, &mut self.assembler.source)
+        fields.take_blocks("content", speaker, &mut self.assembler)
     }
 
     fn human(&mut self, mut fields: Object<'_>) {
@@ -232,14 +224,10 @@ impl Reading {
         let usage = self.usage(&mut fields, &mut metadata);
         let own = fields.take_text("id");
         let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
-        let model = metadata.take_text("model_name");
+        let model = metadata.first_text(&["model_name", "model"]);
         // A trace knows when the message was there.
         let time = fields.take_time("timestamp", &mut self.assembler);
-        let record = AssistantRecord::of(blocks, time).by(
-            call,
-            model.or_else(|| metadata.take_text("model")),
-            usage,
-        );
+        let record = AssistantRecord::of(blocks, time).by(call, model, usage);
         self.assembler.assistant(None, record);
     }
 
@@ -263,9 +251,7 @@ impl Reading {
         let name = fields.take_text("name");
         let id = fields.take_text("tool_call_id");
         let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
-
-        let block = ContentBlock::tool_result(id, content, is_error);
-        self.assembler.hear(None, vec![block], None, []);
+        self.assembler.hear_result(id, content, is_error, None);
     }
 }
 

@@ -24,12 +24,9 @@ const TYPES: &str =
     "GENERATION SPAN EVENT AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL";
 
 fn detect(head: &Head) -> bool {
-    let Some(first) = head.first_item() else {
-        return false;
-    };
-    let lists = ["/observations/0", "/data/0"];
-    let mut inner = lists.iter().filter_map(|at| first.pointer(at));
-    is_observation(first) || inner.any(is_observation)
+    let first = head.first_item();
+    let mut places = ["", "/observations/0", "/data/0"].iter();
+    places.any(|at| first.is_some_and(|it| it.pointer(at).is_some_and(is_observation)))
 }
 
 fn is_observation(value: &Value) -> bool {
@@ -62,10 +59,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             };
             let mut trace = object.inner("trace");
             let own = text(&mut object, ["sessionId", "session_id"]);
-            let session = own
-                .or(text(&mut trace, ["sessionId", "session_id"]))
-                .or(session);
-            if let Some(raw) = object.take("observations").or_else(|| object.take("data")) {
+            let of_trace = text(&mut trace, ["sessionId", "session_id"]);
+            let session = own.or(of_trace).or(session);
+            if let Some(raw) = object.first(&["observations", "data"]) {
                 open.push((raw, session));
                 continue;
             }
@@ -73,13 +69,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             if !seen.insert(key) {
                 source.skip("observation recorded twice");
             } else if is_generation(&object) {
-                let start = text(&mut object, ["startTime", "start_time"]);
-                let start = start.and_then(|it| time_or_local(&it));
-                calls.push(Call {
-                    conversation: session,
-                    start: start.map(|(time, _)| i128::from(time.0) * 1_000_000),
-                    record: object,
-                });
+                let start = time(&mut object, ["startTime", "start_time"]);
+                calls.push(Call::of(session, start, object));
             } else {
                 let kind = object.take_text("type");
                 let kind = kind.unwrap_or_else(|| "unknown type".into());
@@ -99,39 +90,36 @@ fn is_generation(object: &Object<'_>) -> bool {
 
 /// Takes the text out that is under one of these keys.
 fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
-    let text = keys.iter().find_map(|key| object.take_text(key));
-    text.filter(|it| !it.is_empty())
+    object.first_text(&keys).filter(|it| !it.is_empty())
+}
+
+/// Takes the time out that is under one of these keys.
+fn time(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Timestamp> {
+    Some(time_or_local(&text(object, keys)?)?.0)
 }
 
 fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
-    let end = text(&mut call, ["endTime", "end_time"]);
-    let model = call.take("model");
-    let model = model.or_else(|| call.take("providedModelName"));
-    let model = model.or_else(|| call.take("provided_model_name"));
-    let usage = call
-        .take("usageDetails")
-        .or_else(|| call.take("usage_details"));
-    let usage = usage
-        .filter(|it| it.get() != "{}")
-        .or_else(|| call.take("usage"));
+    let model = call.first(&["model", "providedModelName", "provided_model_name"]);
+    let usage = call.first(&["usageDetails", "usage_details"]);
+    let usage = usage.filter(|it| it.get() != "{}");
+    let usage = usage.or_else(|| call.take("usage"));
     let mut exchange = Exchange {
-        id: call.take("id").map(value).unwrap_or_default(),
+        id: call.value("id"),
         model: model.map(value).unwrap_or_default(),
-        end: end.and_then(|it| Some(time_or_local(&it)?.0.0)),
+        end: time(&mut call, ["endTime", "end_time"]),
         usage: usage.and_then(|raw| billed(&traces::parsed(value(raw)), source)),
         ..Exchange::default()
     };
-    exchange.ask(call.take("input").map(value).unwrap_or_default(), source);
-    exchange.answer(call.take("output").map(value).unwrap_or_default(), source);
+    exchange.ask(call.value("input"), source);
+    exchange.answer(call.value("output"), source);
     exchange
 }
 
 fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
     let counters: &Map<String, Value> = usage.as_object()?;
     let count = |key: &str| counters.get(key).and_then(Value::as_u64);
-    let sum = count("input")
-        .unwrap_or_default()
-        .checked_add(count("output").unwrap_or_default());
+    let [input, output] = ["input", "output"].map(|key| count(key).unwrap_or_default());
+    let sum = input.checked_add(output);
     let cached = if count("total").is_some() && count("total") == sum {
         CachedTokens::Within
     } else {

@@ -20,8 +20,9 @@ fn detect(head: &Head) -> bool {
         let mut marks = ["inputs", "outputs", "trace_id", "dotted_order"].iter();
         value["run_type"].is_string() && marks.any(|key| value.get(key).is_some())
     };
-    head.first_item()
-        .is_some_and(|first| is_run(first) || first.pointer("/runs/0").is_some_and(is_run))
+    let first = head.first_item();
+    let inner = first.and_then(|it| it.pointer("/runs/0"));
+    [first, inner].into_iter().flatten().any(is_run)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -41,8 +42,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             };
             open.extend(
                 ["child_runs", "runs"]
-                    .iter()
-                    .filter_map(|key| run.take(key)),
+                    .map(|key| run.take(key))
+                    .into_iter()
+                    .flatten(),
             );
             let key = ["id", "inputs", "outputs"].map(|key| run.get(key).map(RawValue::get));
             let kind = run.take_text("run_type");
@@ -50,15 +52,9 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
                 Some("llm") if !seen.insert(key) => source.skip("run recorded twice"),
                 Some("llm") => {
                     let mut metadata = run.clone().inner("extra").inner("metadata");
-                    let mut names = ["thread_id", "session_id", "conversation_id"].iter();
-                    calls.push(Call {
-                        conversation: names.find_map(|key| metadata.take_text(key)),
-                        start: run
-                            .take("start_time")
-                            .and_then(milliseconds)
-                            .map(|it| i128::from(it) * 1_000_000),
-                        record: run,
-                    });
+                    let names = ["thread_id", "session_id", "conversation_id"];
+                    let start = run.take("start_time").and_then(time);
+                    calls.push(Call::of(metadata.first_text(&names), start, run));
                 }
                 Some(kind) => source.skip(&format!("run of {kind}")),
                 None => {}
@@ -69,27 +65,21 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// A time of a run: without a zone, it is in UTC.
-fn milliseconds(raw: &RawValue) -> Option<i64> {
+fn time(raw: &RawValue) -> Option<Timestamp> {
     let text = content::text(raw).and_then(|it| time_or_local(&it));
     let time = text.map(|(time, _)| time);
-    Some(time.or_else(|| super::object::time(raw))?.0)
+    time.or_else(|| super::object::time(raw))
 }
 
 fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
     let mut extra = run.inner("extra");
     let (mut metadata, mut parameters) =
         (extra.inner("metadata"), extra.inner("invocation_params"));
-    let mut outputs = run.take("outputs").map(value).unwrap_or_default();
-    let mut billed = ["usage_metadata", "usage"].iter().filter_map(|key| {
-        outputs
-            .as_object_mut()?
-            .shift_remove(*key)
-            .filter(Value::is_object)
-    });
-    let usage = billed.next();
-    let output = outputs
-        .as_object_mut()
-        .and_then(|it| it.shift_remove("llm_output"));
+    let mut outputs = run.value("outputs");
+    let mut take = |key: &str| outputs.as_object_mut()?.shift_remove(key);
+    let mut billed = ["usage_metadata", "usage"].iter();
+    let usage = billed.find_map(|key| take(key).filter(Value::is_object));
+    let output = take("llm_output");
     let usage = usage.or_else(|| output.map(|it| it["token_usage"].clone()));
     let usage = usage.filter(Value::is_object);
     let usage = usage.or_else(|| metadata.take("usage_metadata").map(value));
@@ -101,24 +91,19 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
             "input_token_details": count("prompt_token_details"),
         })
     };
-    let usage = usage_in(
-        &usage.unwrap_or_else(counters),
-        CachedTokens::Within,
-        source,
-    );
-    let models = ["model", "model_name"]
-        .iter()
-        .find_map(|key| parameters.take(key));
+    let usage = usage.unwrap_or_else(counters);
+    let usage = usage_in(&usage, CachedTokens::Within, source);
+    let models = parameters.first(&["model", "model_name"]);
     let model = metadata.take("ls_model_name").or(models);
     let mut exchange = Exchange {
+        id: run.value("id"),
         model: model.map(value).unwrap_or_default(),
-        tools: parameters.take("tools").map(value).unwrap_or_default(),
-        end: run.take("end_time").and_then(milliseconds),
+        tools: parameters.value("tools"),
+        end: run.take("end_time").and_then(time),
         usage: unless_zero(usage),
         ..Exchange::default()
     };
-    exchange.id = run.take("id").map(value).unwrap_or_default();
-    exchange.ask(run.take("inputs").map(value).unwrap_or_default(), source);
+    exchange.ask(run.value("inputs"), source);
     exchange.answer(outputs, source);
     exchange
 }

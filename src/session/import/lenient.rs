@@ -7,26 +7,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde::de::value::MapDeserializer;
 use serde_json::value::RawValue;
 
-use super::ImportError;
-use super::assemble::{Assembler, count};
-use super::file::Line;
+use super::file::NO_RECORD;
 use crate::session::Source;
-
-/// Reads an object whose keys are all optional; none if it is not an object.
-pub(super) fn object<'a, T: Deserialize<'a>>(
-    text: &'a str,
-    assembler: &mut Assembler,
-) -> Option<T> {
-    object_in(text, &mut assembler.source)
-}
 
 /// Reads an object whose keys are all optional, and counts what is left out in `source`; none if it
 /// is not an object.
-pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
     if let Ok(read) = serde_json::from_str(text) {
         return Some(read);
     }
@@ -37,8 +26,9 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
             MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
         let fits = T::deserialize(alone).is_ok();
         if !fits {
-            let what = format!("the key `{key}` is of an odd type and is left out");
-            count(&mut source.warnings, &what);
+            source.warn(&format!(
+                "the key `{key}` is of an odd type and is left out"
+            ));
         }
         fits
     });
@@ -48,19 +38,15 @@ pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Sour
     .ok()
 }
 
-/// Reads a line that is an object whose keys are all optional; one that is other JSON is counted as
-/// unknown. The error of a line that is not JSON says where.
-pub(super) fn line<'a, T: Deserialize<'a>>(
-    line: &Line<'a>,
-    source: &mut Source,
-) -> Result<Option<T>, ImportError> {
-    let is_object = line.text.trim_start().starts_with('{');
-    let read = is_object.then(|| object_in(line.text, source)).flatten();
+/// Reads a record that is an object whose keys are all optional; one that is other JSON is counted as
+/// unknown.
+pub(super) fn record<'a, T: Deserialize<'a>>(raw: &'a RawValue, source: &mut Source) -> Option<T> {
+    let is_object = raw.get().starts_with('{');
+    let read = is_object.then(|| object(raw.get(), source)).flatten();
     if read.is_none() {
-        line.parse::<IgnoredAny>()?;
-        count(&mut source.unknown, "record that is no object");
+        source.not_understood(NO_RECORD);
     }
-    Ok(read)
+    read
 }
 
 #[cfg(test)]
@@ -79,14 +65,14 @@ mod tests {
     /// out.
     #[track_caller]
     fn check(text: &str, expected: &str, odd: usize) {
-        let mut assembler = Assembler::new([]);
-        let read: Option<Record<'_>> = object(text, &mut assembler);
+        let mut source = Source::default();
+        let read: Option<Record<'_>> = object(text, &mut source);
         let read = read.map(|it| {
             let rest = it.rest.map(RawValue::get);
             format!("{:?} {:?} {rest:?}", it.name, it.size)
         });
         assert_eq!(read.as_deref().unwrap_or("nothing"), expected, "{text}");
-        assert_eq!(assembler.source.warnings.len(), odd, "{text}");
+        assert_eq!(source.warnings.len(), odd, "{text}");
     }
 
     #[test]

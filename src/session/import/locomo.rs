@@ -16,7 +16,7 @@ const DATE: &str = "%I:%M %p on %d %B, %Y";
 pub(super) const IMPORTER: Importer = Importer::of_file("locomo", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
+    let has = |at: &str| head.item_has(at);
     has("/qa/0/question") && has("/qa/0/evidence") || has("/conversation/speaker_a")
 }
 

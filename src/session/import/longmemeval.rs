@@ -10,8 +10,8 @@ const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
-    has("/question_id") && has("/question_type") && has("/haystack_sessions")
+    let mut keys = ["/question_id", "/question_type", "/haystack_sessions"].iter();
+    keys.all(|key| head.item_has(key))
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
@@ -68,13 +68,9 @@ fn turn(raw: &RawValue, name: &Arc<str>, chat: &mut Chat) -> bool {
         keep_unread("malformed", raw, &mut chat.assembler);
         return false;
     };
-    let role = match turn.take_text("role").as_deref() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        _ => {
-            keep_unread("of unknown role", raw, &mut chat.assembler);
-            return false;
-        }
+    let Some(role) = turn.take_as("role") else {
+        keep_unread("of unknown role", raw, &mut chat.assembler);
+        return false;
     };
     let text = turn.take_text("content").unwrap_or_default();
     if text.is_empty() {

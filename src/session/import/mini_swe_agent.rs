@@ -29,13 +29,10 @@ fn detect(head: &Head) -> bool {
         Some(Value::Array(messages)) => messages.iter().any(is_told),
         Some(run @ Value::Object(_)) => {
             let has = |at: &str| run.pointer(at).is_some();
-            let names_itself = run
-                .get("trajectory_format")
-                .and_then(Value::as_str)
-                .is_some_and(|format| format.starts_with(FORMAT));
-            let is_info = ["/info/mini_version", "/info/model_stats", "/info/config"]
-                .iter()
-                .any(|at| has(at));
+            let format = run["trajectory_format"].as_str();
+            let names_itself = format.is_some_and(|it| it.starts_with(FORMAT));
+            let mut info = ["/info/mini_version", "/info/model_stats", "/info/config"].iter();
+            let is_info = info.any(|at| has(at));
             names_itself
                 || is_info && !has("/trajectory") && !has("/history")
                 || has("/messages/0/extra")
@@ -56,8 +53,6 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
         conversation.around.take("trajectory_format");
         openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
-        if let Some(name) = name {
-            assembler.header.model = Some(name.to_string());
-        }
+        assembler.header.model = name.or(assembler.header.model.take());
     })
 }

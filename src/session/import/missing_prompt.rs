@@ -22,15 +22,12 @@ pub(super) fn missing(parts: &SessionParts) -> Option<Missing> {
 
 fn size(parts: &SessionParts) -> Option<Tokens> {
     // The first message of the model's that has a bill.
-    let (at, billed) = parts
-        .messages
-        .iter()
-        .enumerate()
-        .find_map(|(at, message)| {
-            let is_answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
-            let billed = message.details.usage.filter(|_| is_answer)?.prompt();
-            (billed > Tokens::ZERO).then_some((at, billed))
-        })?;
+    let mut messages = parts.messages.iter().enumerate();
+    let (at, billed) = messages.find_map(|(at, message)| {
+        let is_answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
+        let billed = message.details.usage.filter(|_| is_answer)?.prompt();
+        (billed > Tokens::ZERO).then_some((at, billed))
+    })?;
     if parts.compactions.first().is_some_and(|it| it.at <= at) {
         return None;
     }

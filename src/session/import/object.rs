@@ -9,7 +9,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assemble::Assembler;
-use crate::units::Timestamp;
+use super::content::{self, Speaker};
+use super::usage::{CachedTokens, usage};
+use crate::session::ContentBlock;
+use crate::units::{Timestamp, Usage};
 
 /// The keys of a JSON object with their values as written; of duplicate keys, the last one.
 /// `null` counts as absent.
@@ -68,6 +71,52 @@ impl<'a> Object<'a> {
     /// Takes a text out. A value that is not a text stays, to be counted.
     pub(super) fn take_text(&mut self, key: &str) -> Option<Arc<str>> {
         self.take_typed(key)
+    }
+
+    /// Takes a text out, unless it is empty.
+    pub(super) fn take_words(&mut self, key: &str) -> Option<Arc<str>> {
+        self.take_text(key).filter(|text| !text.is_empty())
+    }
+
+    /// Takes the type of a record out; `without type` where it has none.
+    pub(super) fn take_type(&mut self) -> Arc<str> {
+        let kind = self.take_text("type");
+        kind.unwrap_or_else(|| "without type".into())
+    }
+
+    /// Takes the text under the first of these keys that has one.
+    pub(super) fn first_text(&mut self, keys: &[&str]) -> Option<Arc<str>> {
+        keys.iter().find_map(|key| self.take_text(key))
+    }
+
+    /// Takes the value under the first of these keys that is there.
+    pub(super) fn first(&mut self, keys: &[&str]) -> Option<&'a RawValue> {
+        keys.iter().find_map(|key| self.take(key))
+    }
+
+    /// Takes a value out, parsed; `null` where there is none.
+    pub(super) fn value(&mut self, key: &str) -> Value {
+        self.take_as(key).unwrap_or_default()
+    }
+
+    /// Takes a content out, and reads it.
+    pub(super) fn take_blocks(
+        &mut self,
+        key: &str,
+        speaker: Speaker,
+        assembler: &mut Assembler,
+    ) -> Vec<ContentBlock> {
+        content::blocks(self.take(key), speaker, &mut assembler.source)
+    }
+
+    /// Takes the counters of a call out.
+    pub(super) fn take_usage(
+        &mut self,
+        key: &str,
+        cached: CachedTokens,
+        assembler: &mut Assembler,
+    ) -> Option<Usage> {
+        usage(self.take(key)?, cached, &mut assembler.source)
     }
 
     /// Takes a list out. A value that is not a list stays, to be counted.

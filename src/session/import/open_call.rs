@@ -47,9 +47,7 @@ impl OpenCall {
             let part = AssistantRecord::of(call.said, call.time);
             assembler.assistant(None, part.by(None, call.model.clone(), None));
         }
-        if !call.results.is_empty() {
-            assembler.hear(None, call.results, None, None);
-        }
+        assembler.hear_results(call.results, None);
         self.by(call.model, call.time);
     }
 }

@@ -87,18 +87,12 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     fn read(mut self, conversation: Conversation<'_>) {
-        let Conversation {
-            mut around,
-            messages,
-        } = conversation;
+        let (mut around, messages) = (conversation.around, conversation.messages);
         around.header(self.assembler);
         let time = around.take_time("timestamp", self.assembler);
         let response = around.take_object("response");
         // Counters beside messages without a response are those of the last message.
-        let usage = match &response {
-            Some(_) => None,
-            None => around.take("usage"),
-        };
+        let usage = response.is_none().then(|| around.take("usage")).flatten();
         let last = messages.len().saturating_sub(1);
         for (at, raw) in messages.into_iter().enumerate() {
             let call = Call {
@@ -131,10 +125,8 @@ impl Reading<'_> {
             self.assembler
                 .warn("a response has a second choice, which is left out");
         }
-        let message = choices
-            .first()
-            .and_then(|choice| Object::read(choice)?.take_object("message"));
-        match message {
+        let first = choices.first().copied().and_then(Object::read);
+        match first.and_then(|mut it| it.take_object("message")) {
             Some(message) => self.assistant(message, call),
             None => self.assembler.skip("response without a message"),
         }
@@ -160,8 +152,7 @@ impl Reading<'_> {
                 object.count_left("message key", self.assembler);
             }
             Some("system" | "developer") => {
-                let what = "a system message within the conversation is kept as the user's";
-                self.assembler.warn(what);
+                self.assembler.warn(LATE_SYSTEM);
                 self.user(object, &[Tag::Meta]);
             }
             Some("user") => self.user(object, &[]),
@@ -204,7 +195,7 @@ impl Reading<'_> {
     }
 
     fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
-        content::blocks(object.take("content"), speaker, &mut self.assembler.source)
+        object.take_blocks("content", speaker, self.assembler)
     }
 
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
@@ -292,11 +283,6 @@ impl Reading<'_> {
         self.hear(object, extra.time, vec![result], Vec::new());
     }
 
-    /// Whether the message is part of a demonstration, which SWE-agent puts in front of the task.
-    fn is_demo(&self, object: &mut Object<'_>) -> bool {
-        self.dialect == Dialect::SweAgent && object.take_flag("is_demo")
-    }
-
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.
     fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
         let mut ids = object.take_list("tool_call_ids")?.into_iter();
@@ -330,7 +316,8 @@ impl Reading<'_> {
     }
 
     fn assistant<'m>(&mut self, mut object: Object<'m>, mut call: Call<'m>) {
-        let is_demo = self.is_demo(&mut object);
+        // SWE-agent puts a demonstration in front of the task.
+        let is_demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
         let extra = self.extra(&mut object);
         call = Call {
             id: call.id.or(extra.id),
@@ -352,12 +339,9 @@ impl Reading<'_> {
             own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
+        let model = call.model.or_else(|| object.take_text("model"));
         let record = AssistantRecord::of(blocks, own_time.or(call.time))
-            .by(
-                call.id,
-                call.model.or_else(|| object.take_text("model")),
-                usage,
-            )
+            .by(call.id, model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);

@@ -67,15 +67,12 @@ impl<'r> Reading<'r> {
 
     /// Reads a request, with its response where there is one.
     pub(super) fn conversation(&mut self, conversation: Conversation<'_>) {
-        let Conversation {
-            mut around,
-            messages,
-        } = conversation;
+        let mut around = conversation.around;
         around.header(self.assembler);
         if let Some(raw) = around.take("instructions") {
             self.prompt(raw);
         }
-        for raw in messages {
+        for raw in conversation.messages {
             self.item(raw, None);
         }
         let time = around.take_time("timestamp", self.assembler);
@@ -107,17 +104,12 @@ impl<'r> Reading<'r> {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
         let own = format!("call-{}", self.calls).into();
-        let billed = response.take("usage");
-        let source = &mut self.assembler.source;
-        let call = AssistantRecord::of(Vec::new(), time.or(created)).by(
-            response.take_text("id").or(Some(own)),
-            response.take_text("model"),
-            billed.and_then(|raw| usage(raw, CachedTokens::Within, source)),
-        );
-        let known = ["object", "status"];
+        let id = response.take_text("id").or(Some(own));
+        let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
+        let call = AssistantRecord::of(Vec::new(), time.or(created));
+        let call = call.by(id, response.take_text("model"), usage);
         // The response repeats what it was asked with.
-        let repeated = ["tools", "instructions", "previous_response_id"];
-        for key in known.iter().chain(&repeated) {
+        for key in "object status tools instructions previous_response_id".split(' ') {
             response.take(key);
         }
         for raw in response.items("output") {

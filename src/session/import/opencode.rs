@@ -36,9 +36,8 @@ const FOLDERS: FolderFormat = FolderFormat {
 };
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
-    has("/info/directory") && has("/info/title")
-        || has("/messages/0/parts") && has("/messages/0/info/role")
+    head.has("/info/directory") && head.has("/info/title")
+        || head.has("/messages/0/parts") && head.has("/messages/0/info/role")
         || head.first().is_some_and(storage::is_session)
 }
 
@@ -265,9 +264,7 @@ impl Reading {
         let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
         let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
-        if !step.results.is_empty() {
-            self.assembler.hear(None, step.results, step.ended, []);
-        }
+        self.assembler.hear_results(step.results, step.ended);
     }
 
     /// A name for a tool use that no other has.

@@ -72,14 +72,10 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     let mut sessions = Vec::new();
     for (events, mut around) in rows {
         let mut reading = Reading::default();
-        let metrics = around.remove("metrics").and_then(Object::read);
+        let metrics = around.take("metrics").and_then(Object::read);
         reading.learn_usages(metrics.unwrap_or_default());
         reading.events(&events);
-        for (key, raw) in around {
-            if raw.get() != "null" {
-                reading.assembler.skip(&format!("key `{key}`"));
-            }
-        }
+        around.count_left("key", &mut reading.assembler);
         if reading.assembler.is_empty() {
             source.skip("row without events");
             continue;
@@ -114,8 +110,8 @@ fn import_folder(
     }
     let events = folder.folder("events");
     let paths = event_paths(events.as_ref().unwrap_or(folder));
-    let documents = paths.iter().map(|path| files.read(path));
-    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    let documents: Result<Vec<_>, _> = paths.iter().map(|path| files.read(path)).collect();
+    let documents = documents?;
     let mut events: Vec<&RawValue> = Vec::new();
     for (at, one) in documents.iter().enumerate() {
         let values = match one.values(source) {
@@ -162,7 +158,7 @@ fn event_paths(folder: &Folder) -> Vec<PathBuf> {
 }
 
 /// One session of a file: its events, and the keys around them.
-type Row<'a> = (Vec<&'a RawValue>, BTreeMap<String, &'a RawValue>);
+type Row<'a> = (Vec<&'a RawValue>, Object<'a>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
@@ -181,7 +177,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, Impo
         }
     }
     if !loose.is_empty() {
-        rows.push((loose, BTreeMap::new()));
+        rows.push((loose, Object::default()));
     }
     match problem {
         Some(problem) if rows.is_empty() => Err(problem),
@@ -192,11 +188,11 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, Impo
 /// A row, or none if the value is an event.
 fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
     if value.text.starts_with('[') {
-        return Ok(Some((value.parse()?, BTreeMap::new())));
+        return Ok(Some((value.parse()?, Object::default())));
     }
-    let mut object: BTreeMap<String, &RawValue> = value.parse()?;
+    let mut object: Object<'_> = value.parse()?;
     let Some(history) = object.remove("history") else {
-        if object.contains_key("instance_id") {
+        if object.contains("instance_id") {
             return Err(value.error("a row without `history`"));
         }
         return Ok(None);
@@ -240,17 +236,6 @@ struct Event<'a> {
     /// The keys that were not read yet.
     keys: Object<'a>,
     raw: &'a RawValue,
-}
-
-impl<'a> Event<'a> {
-    fn new(name: Arc<str>, raw: &'a RawValue) -> Self {
-        Self {
-            name,
-            time: None,
-            keys: Object::default(),
-            raw,
-        }
-    }
 }
 
 /// The call in which the model said something.
@@ -311,9 +296,15 @@ impl Reading {
         let number = self.events;
         let Some(mut keys) = Object::read(raw) else {
             let source = &mut self.assembler.source;
-            if let Some(kept) = unknown_record("event malformed", raw, source) {
-                let name = format!("event {number}").into();
-                let event = Event::new(name, raw);
+            if let Some(kept) = unknown_record("event", "malformed", raw, source) {
+                let (name, keys) = (format!("event {number}").into(), Object::default());
+                let time = None;
+                let event = Event {
+                    name,
+                    time,
+                    keys,
+                    raw,
+                };
                 self.hear(&event, vec![kept], Some(Tag::Meta));
             }
             return;
@@ -327,9 +318,13 @@ impl Reading {
             Some(_) => format!("event {number}").into(),
             None => number.to_string().into(),
         });
-        let mut event = Event::new(name, raw);
-        event.time = self.time(&mut keys);
-        event.keys = keys;
+        let time = self.time(&mut keys);
+        let event = Event {
+            name,
+            time,
+            keys,
+            raw,
+        };
         match kind {
             Some(kind) => self.newer_event(&kind, event),
             None => self.older_event(event),
@@ -400,7 +395,7 @@ impl Reading {
         let agent = state.take_object("agent");
         if let Some(mut llm) = agent.and_then(|mut agent| agent.take_object("llm")) {
             let header = &mut self.assembler.header;
-            header.model = llm.take_text("model").map(|model| model.to_string());
+            header.model = llm.take_text("model");
             header.context_window = llm.take_as("max_input_tokens").map(Tokens);
         }
         self.leaf = state.take_text("leaf_event_id");
@@ -438,8 +433,8 @@ impl Reading {
 /// The content of an observation, between the texts of the shell before and after it.
 fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<ContentBlock> {
     let mut metadata = metadata.unwrap_or_default();
-    let prefix = metadata.take_text("prefix").unwrap_or_default();
-    let suffix = metadata.take_text("suffix").unwrap_or_default();
+    let [prefix, suffix] =
+        ["prefix", "suffix"].map(|key| metadata.take_text(key).unwrap_or_default());
     if prefix.is_empty() && suffix.is_empty() {
         return blocks;
     }
@@ -467,33 +462,22 @@ struct Node {
 /// The indices of the events between the root and `leaf`, by default the last event; none where no
 /// event names its parent, and all are in one line.
 fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
-    let nodes: Vec<Node> = events
-        .iter()
-        .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
-        .collect();
+    let nodes = events.iter().map(|raw| serde_json::from_str(raw.get()));
+    let nodes: Vec<Node> = nodes.map(Result::unwrap_or_default).collect();
     if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for (at, node) in nodes.iter().enumerate() {
-        if let Some(id) = &node.id {
-            places.entry(id).or_insert(at);
-        }
-    }
     let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|it| is_one_of(BESIDE, it));
-    let named = leaf.and_then(|leaf| places.get(leaf).copied());
+    let names = nodes.iter().map(|node| node.id.as_deref());
+    let named = leaf.and_then(|leaf| names.clone().position(|name| name == Some(leaf)));
     let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));
     // An event of an earlier release follows the one before it; so does one whose parent is missing.
-    let parent = |at: usize| match nodes[at].parent_id.as_deref() {
-        Some(ROOT) => None,
-        parent => {
-            let named = parent.and_then(|parent| places.get(parent).copied());
-            named.or_else(|| at.checked_sub(1))
+    Some(branch_of(names, last, |at| {
+        match nodes[at].parent_id.as_deref() {
+            Some(ROOT) => Parent::None,
+            named => Parent::Named(named),
         }
-    };
-    let mut branch = BTreeSet::new();
-    climb(last, parent, &mut branch);
-    Some(branch)
+    }))
 }
 
 #[cfg(test)]

@@ -147,10 +147,8 @@ fn span(raw: &RawValue, source: &mut Source) -> Option<Call<Span>> {
         None => call.record.has_messages(),
     };
     if !is_call {
-        source.skip(&format!(
-            "span of {}",
-            operation.as_deref().unwrap_or("no model")
-        ));
+        let operation = operation.as_deref().unwrap_or("no model");
+        source.skip(&format!("span of {operation}"));
     }
     is_call.then_some(call)
 }
@@ -170,9 +168,8 @@ impl Span {
 
     /// Adds what an event says of the call.
     fn event(&mut self, name: &str, mut fields: Attributes, source: &mut Source) {
-        let role = name
-            .strip_prefix("gen_ai.")
-            .and_then(|it| it.strip_suffix(".message"));
+        let role = name.strip_prefix("gen_ai.");
+        let role = role.and_then(|it| it.strip_suffix(".message"));
         if name == DETAILS {
             for (key, value) in fields {
                 self.attributes.entry(key).or_insert(value);
@@ -249,17 +246,16 @@ impl Span {
             model: value("gen_ai.request.model"),
             answered_by: value("gen_ai.response.model"),
             tools: parsed(value("gen_ai.tool.definitions")),
-            end: self.end.and_then(|it| i64::try_from(it / 1_000_000).ok()),
+            end: self
+                .end
+                .and_then(|it| i64::try_from(it / 1_000_000).ok())
+                .map(Timestamp),
             usage: unless_zero(usage),
             asked,
             answers,
         };
-        for known in [
-            "gen_ai.operation.name",
-            "gen_ai.provider.name",
-            "gen_ai.system",
-        ] {
-            value(known);
+        for known in ["operation.name", "provider.name", "system"] {
+            value(&format!("gen_ai.{known}"));
         }
         for key in self.attributes.keys() {
             source.skip(&format!("attribute `{key}`"));
@@ -271,9 +267,12 @@ impl Span {
 /// The attributes of a span, an event or a log record.
 fn attributes(record: &mut Object<'_>) -> Attributes {
     let pairs = record.items("attributes").into_iter().map(value);
-    pairs
-        .filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), any(&pair["value"]))))
-        .collect()
+    pairs.filter_map(|pair| entry(&pair)).collect()
+}
+
+/// A key, and its value without its type.
+fn entry(pair: &Value) -> Option<(String, Value)> {
+    Some((pair["key"].as_str()?.to_owned(), any(&pair["value"])))
 }
 
 /// A value without its type.
@@ -286,11 +285,7 @@ fn any(typed: &Value) -> Value {
     let inner_values = inner["values"].as_array().into_iter().flatten();
     match (&**kind, inner) {
         ("arrayValue", _) => inner_values.map(any).collect(),
-        ("kvlistValue", _) => {
-            let pairs = inner_values
-                .filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), any(&pair["value"]))));
-            Value::Object(pairs.collect())
-        }
+        ("kvlistValue", _) => Value::Object(inner_values.filter_map(entry).collect()),
         // A number of 64 bits is a text.
         ("intValue", Value::String(text)) => text.parse::<i64>().map_or(Value::Null, Value::from),
         _ => inner.clone(),
@@ -299,20 +294,14 @@ fn any(typed: &Value) -> Value {
 
 /// Takes a text out.
 fn text(attributes: &mut Attributes, key: &str) -> Option<Arc<str>> {
-    let text = attributes
-        .get(key)?
-        .as_str()
-        .filter(|it| !it.is_empty())?
-        .into();
+    let text = attributes.get(key)?.as_str();
+    let text = text.filter(|it| !it.is_empty())?.into();
     attributes.remove(key);
     Some(text)
 }
 
 /// A time in nanoseconds since 1970, which is a text or a number.
 fn nanoseconds(raw: &RawValue) -> Option<i128> {
-    raw.get()
-        .trim_matches('"')
-        .parse()
-        .ok()
-        .filter(|it| *it > 0)
+    let number = raw.get().trim_matches('"').parse();
+    number.ok().filter(|it| *it > 0)
 }

@@ -21,22 +21,19 @@ const BOOKKEEPING: &str = "session model_change thinking_level_change label sess
 pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.first().is_some_and(|first| {
-        let text = |key: &str| first.get(key).and_then(Value::as_str);
-        text("type") == Some("session") && text("id").is_some() && text("cwd").is_some()
-    })
+    let has_text = |at: &str| head.text_at(at).is_some();
+    head.text_at("/type") == Some("session") && has_text("/id") && has_text("/cwd")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
-    while let Some(line) = lines.next()? {
-        let entry: Option<Entry<'_>> = lenient::line(&line, &mut reading.assembler.source)?;
-        if let Some(mut entry) = entry {
-            entry.whole = Some(line.parse()?);
-            entries.push(entry);
-        }
+    for raw in file.raw_lines(source)? {
+        let entry: Option<Entry<'_>> = lenient::record(raw, source);
+        entries.extend(entry.map(|entry| Entry {
+            whole: Some(raw),
+            ..entry
+        }));
     }
 
     let branch = branch(&entries);
@@ -90,26 +87,22 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
     if entries.iter().all(|entry| entry.parent_id.is_none()) {
         return None;
     }
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for (at, entry) in entries.iter().enumerate().skip(1) {
-        if let Some(id) = &entry.id {
-            places.entry(id).or_insert(at);
-        }
-    }
     // The person may have gone back to the beginning: then the last entry has no parent either.
     let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
     let last = entries.iter().rposition(is_last)?;
-    let parent = |at: usize| {
+    // The first entry is the header, whose name is the session's.
+    let names = entries.iter().enumerate();
+    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| at > 0));
+    let mut kept = branch_of(names, Some(last), |at| {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
         let target = entry.target_id.as_deref().filter(|_| entry.is("leaf"));
-        let parent = target.or(entry.parent_id.as_deref())?;
-        // One that cannot be read was the entry before.
-        let known = places.get(parent).copied();
-        known.or_else(|| at.checked_sub(1))
-    };
-    let mut kept = BTreeSet::from([0]);
-    climb(Some(last), parent, &mut kept);
+        match target.or(entry.parent_id.as_deref()) {
+            None => Parent::None,
+            named => Parent::Named(named),
+        }
+    });
+    kept.insert(0);
     Some(kept)
 }
 
@@ -145,44 +138,43 @@ impl Reading {
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
         }
-        let name: Arc<str> = format!("entry {at}").into();
         let kind = entry.r#type.as_deref().unwrap_or("without type");
         match (kind, entry.message) {
             ("message", Some(message)) => {
                 let hash = ContentHash::of(message.get().as_bytes());
                 self.written.push((hash, at));
-                self.message(at, &name, message, time);
+                self.message(at, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
                 let source = &mut self.assembler.source;
                 let blocks = content::blocks(entry.content, Speaker::User, source);
-                self.user(at, &name, blocks, time, [Tag::Meta]);
+                self.user(at, blocks, time, [Tag::Meta]);
             }
             ("compaction", _) => self.compaction(entry),
             ("branch_summary", _) => {
                 let blocks = entry.summary.map(ContentBlock::Text).into_iter().collect();
-                self.user(at, &name, blocks, time, [Tag::Meta]);
+                self.user(at, blocks, time, [Tag::Meta]);
             }
             (known, _) if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(known);
                 self.model = entry.model_id.or(self.model.take());
             }
             (other, _) => {
-                let what = format!("entry {other}");
                 let source = &mut self.assembler.source;
-                let kept = entry.whole.and_then(|it| unknown_record(&what, it, source));
-                if let Some(kept) = kept {
-                    self.user(at, &name, vec![kept], time, [Tag::Meta]);
+                let whole = entry.whole;
+                if let Some(kept) = whole.and_then(|it| unknown_record("entry", other, it, source))
+                {
+                    self.user(at, vec![kept], time, [Tag::Meta]);
                 }
             }
         }
     }
 
-    fn message(&mut self, at: usize, name: &Arc<str>, raw: &RawValue, time: Option<Timestamp>) {
-        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), &mut self.assembler)
-        else {
+    fn message(&mut self, at: usize, raw: &RawValue, time: Option<Timestamp>) {
+        let source = &mut self.assembler.source;
+        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
             let block = counted("malformed message", raw, &mut self.assembler);
-            return self.user(at, name, vec![block], time, [Tag::Meta]);
+            return self.user(at, vec![block], time, [Tag::Meta]);
         };
         let assembler = &mut self.assembler;
         let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
@@ -192,17 +184,13 @@ impl Reading {
             Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
             Some("assistant") => {
                 let blocks = blocks(Speaker::Assistant);
-                let source = &mut assembler.source;
-                let usage = said
-                    .usage
-                    .and_then(|raw| usage(raw, CachedTokens::Apart, source));
+                let (billed, source) = (said.usage, &mut assembler.source);
+                let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
                 let usage = usage.and_then(unless_zero);
-                if !blocks.is_empty() {
-                    self.said.push((at, name.clone()));
-                }
+                let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
                 let record = AssistantRecord::of(blocks, time).by(None, model, usage);
-                return self.assembler.assistant(Some(name), record);
+                return self.assembler.assistant(Some(&name), record);
             }
             Some("toolResult") => {
                 let content = blocks(Speaker::User);
@@ -227,21 +215,27 @@ impl Reading {
                 (vec![block], Some(Tag::Meta))
             }
         };
-        self.user(at, name, blocks, time, tag);
+        self.user(at, blocks, time, tag);
     }
 
     fn user(
         &mut self,
         at: usize,
-        name: &Arc<str>,
         blocks: Vec<ContentBlock>,
         timestamp: Option<Timestamp>,
         tags: impl IntoIterator<Item = Tag>,
     ) {
+        let name = self.name(at, &blocks);
+        self.assembler.hear(Some(&name), blocks, timestamp, tags);
+    }
+
+    /// The name of an entry, which says these blocks.
+    fn name(&mut self, at: usize, blocks: &[ContentBlock]) -> Arc<str> {
+        let name: Arc<str> = format!("entry {at}").into();
         if !blocks.is_empty() {
             self.said.push((at, name.clone()));
         }
-        self.assembler.hear(Some(name), blocks, timestamp, tags);
+        name
     }
 
     /// The entry from which on all messages are those of a retained tail, word for word.
@@ -284,8 +278,7 @@ impl Reading {
 fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
     let mut reading = Reading::default();
     for (at, raw) in tail.iter().enumerate() {
-        let name: Arc<str> = format!("kept {at}").into();
-        reading.message(at, &name, raw, None);
+        reading.message(at, raw, None);
     }
     reading.assembler.messages()
 }

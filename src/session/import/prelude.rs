@@ -5,11 +5,11 @@ pub(super) use super::common::{
     counted, flat_call, input, input_or_empty, items, joined_texts, time_or_local, value,
 };
 pub(super) use super::content::Speaker;
-pub(super) use super::conversations::{keep_unread, system_text, unknown_record};
+pub(super) use super::conversations::{LATE_SYSTEM, keep_unread, system_text, unknown_record};
 pub(super) use super::file::{Line, SourceFile, SourceText};
 pub(super) use super::head::Head;
 pub(super) use super::object::Object;
-pub(super) use super::product::{climb, is_one_of, speaker, speaker_of};
+pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, speaker_of};
 pub(super) use super::usage::{
     CachedTokens, billed, counter, counters, unless_zero, usage, usage_in,
 };

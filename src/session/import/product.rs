@@ -7,6 +7,23 @@ pub(super) fn is_one_of(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
+/// The sessions of a file with several conversations.
+pub(super) fn sessions_of(
+    conversations: impl IntoIterator<Item = Assembler>,
+    source: &mut Source,
+    file: &SourceText,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for conversation in conversations {
+        if conversation.is_empty() {
+            add_counts(source, conversation.source);
+        } else {
+            sessions.extend(conversation.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
+}
+
 /// The sessions of a file: the main conversation, and those of sub-agents. The first one reports
 /// the counts of the file as a whole.
 pub(super) fn with_side_chains(
@@ -32,6 +49,38 @@ pub(super) fn with_side_chains(
         sessions.extend(chain.finish(id, &text.path)?);
     }
     Ok(sessions)
+}
+
+/// The record above another.
+pub(super) enum Parent<N> {
+    /// There is none.
+    None,
+    /// The one of that name; of an unknown name, or of none, the one before.
+    Named(Option<N>),
+}
+
+/// The places of the records on the way up from `last`; of records of one name the first counts.
+pub(super) fn branch_of<N: Ord>(
+    names: impl Iterator<Item = Option<N>>,
+    last: Option<usize>,
+    parent: impl Fn(usize) -> Parent<N>,
+) -> BTreeSet<usize> {
+    let mut places: BTreeMap<N, usize> = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        if let Some(name) = name {
+            places.entry(name).or_insert(at);
+        }
+    }
+    let above = |at: usize| match parent(at) {
+        Parent::None => None,
+        Parent::Named(name) => {
+            let known = name.and_then(|name| places.get(&name).copied());
+            known.or_else(|| at.checked_sub(1))
+        }
+    };
+    let mut path = BTreeSet::new();
+    climb(last, above, &mut path);
+    path
 }
 
 /// Adds a record and all records above it to `path`, up to one that is there already: a circle ends

@@ -26,31 +26,21 @@ pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import)
 fn detect(head: &Head) -> bool {
     let is_record = |record: &Value| {
         let mut keys = ["uuid", "parentUuid", "sessionId"].iter();
+        let parts = record.pointer("/message/parts");
         keys.all(|key| record.get(key).is_some())
-            && (record
-                .pointer("/message/parts")
-                .is_some_and(Value::is_array)
-                || record.get("systemPayload").is_some_and(Value::is_object))
+            && (parts.is_some_and(Value::is_array) || record["systemPayload"].is_object())
     };
     head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut lines = file.lines(source);
     let mut chat = Chat::default();
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    while let Some(line) = lines.next()? {
-        let raw = line.parse()?;
-        match Object::read(raw) {
-            Some(record) => entries.push(Entry { record, raw }),
-            None => chat.assembler.unknown("record that is no object"),
-        }
-    }
-    let branch = branch(&entries);
-    for (at, entry) in entries.into_iter().enumerate() {
+    let records = file.records(source)?;
+    let branch = branch(&records);
+    for (at, (record, raw)) in records.into_iter().enumerate() {
         // A record without a name is in no branch, and in all of them.
-        if branch.contains(&at) || !entry.record.has("uuid") {
-            chat.read(entry);
+        if branch.contains(&at) || !record.has("uuid") {
+            chat.read(record, raw);
         } else {
             chat.assembler.skip("record of an abandoned branch");
         }
@@ -59,32 +49,16 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     chat.assembler.session(file.id.clone(), &file.path)
 }
 
-/// One line of a file.
-struct Entry<'a> {
-    record: Object<'a>,
-    raw: &'a RawValue,
-}
-
 /// The records of the branch that the file ends in.
-fn branch(entries: &[Entry<'_>]) -> BTreeSet<usize> {
-    let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-    for (at, entry) in entries.iter().enumerate() {
-        if let Some(id) = entry.record.text("uuid") {
-            places.entry(id).or_insert(at);
+fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
+    let names = records.iter().map(|(record, _)| record.text("uuid"));
+    branch_of(names, records.len().checked_sub(1), |at| {
+        let (record, _) = &records[at];
+        match record.text("parentUuid") {
+            None if record.contains("parentUuid") => Parent::None,
+            named => Parent::Named(named),
         }
-    }
-    let parent = |at: usize| {
-        let record = &entries[at].record;
-        let named = record.text("parentUuid");
-        if named.is_none() && record.contains("parentUuid") {
-            return None;
-        }
-        let found = named.and_then(|id| places.get(&id).copied());
-        found.or_else(|| at.checked_sub(1))
-    };
-    let mut kept = BTreeSet::new();
-    climb(entries.len().checked_sub(1), parent, &mut kept);
-    kept
+    })
 }
 
 /// A message of a context: who speaks, and the blocks.
@@ -105,22 +79,20 @@ struct Chat {
 }
 
 impl Chat {
-    fn read(&mut self, entry: Entry<'_>) {
-        let mut record = entry.record;
+    fn read(&mut self, mut record: Object<'_>, raw: &RawValue) {
         let time = record.take_time("timestamp", &mut self.assembler);
-        let kind = record.take_text("type");
-        let kind = kind.as_deref().unwrap_or("without type");
+        let kind = record.take_type();
         let subtype = record.take_text("subtype");
         let message = record.take_object("message");
-        match (kind, message) {
+        match (&*kind, message) {
             ("system", _) if subtype.as_deref() == Some("chat_compression") => {
                 self.compact(None);
                 self.compression = Some(self.compression(record.inner("systemPayload")));
             }
             ("assistant", Some(message)) => self.model(record, message, time),
             ("user" | "tool_result" | "system", Some(message)) => {
-                let is_typed =
-                    kind == "user" && !matches!(subtype.as_deref(), Some("notification" | "cron"));
+                let is_typed = &*kind == "user"
+                    && !matches!(subtype.as_deref(), Some("notification" | "cron"));
                 self.user(record, message, time, is_typed);
             }
             ("system" | "assistant", None) => {
@@ -129,8 +101,7 @@ impl Chat {
             }
             _ => {
                 self.compact(None);
-                let what = format!("record {kind}");
-                self.assembler.hear_unknown(&what, entry.raw, time);
+                self.assembler.hear_unknown("record", &kind, raw, time);
             }
         }
     }
@@ -142,12 +113,7 @@ impl Chat {
         time: Option<Timestamp>,
         is_typed: bool,
     ) {
-        let mut said = blocks(
-            Speaker::User,
-            message.items("parts"),
-            &mut self.unnamed,
-            &mut self.assembler,
-        );
+        let mut said = self.said(Speaker::User, &mut message);
         let status = record.inner("toolCallResult").take_text("status");
         let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
         for block in &mut said {
@@ -161,19 +127,17 @@ impl Chat {
         self.assembler.hear(None, said, time, tag);
     }
 
+    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Vec<ContentBlock> {
+        let parts = message.items("parts");
+        blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
+    }
+
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
-        let said = blocks(
-            Speaker::Assistant,
-            message.items("parts"),
-            &mut self.unnamed,
-            &mut self.assembler,
-        );
+        let said = self.said(Speaker::Assistant, &mut message);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
-        let usage = record.take("usageMetadata");
-        let usage = usage
-            .and_then(|raw| usage_metadata(raw, source))
-            .and_then(unless_zero);
+        let billed = record.take("usageMetadata");
+        let usage = billed.and_then(|raw| unless_zero(usage_metadata(raw, source)?));
         if let Some(window) = record.take_as("contextWindowSize") {
             self.assembler.header.context_window = Some(Tokens(window));
         }
@@ -193,12 +157,8 @@ impl Chat {
                 Some("model") => Role::Assistant,
                 _ => Role::User,
             };
-            let speaker = match role {
-                Role::Assistant => Speaker::Assistant,
-                Role::User => Speaker::User,
-            };
             let parts = content.items("parts");
-            let said = blocks(speaker, parts, &mut unnamed, &mut self.assembler);
+            let said = blocks(role.into(), parts, &mut unnamed, &mut self.assembler);
             match context.last_mut() {
                 // The history has one message where the user's role speaks twice.
                 Some((Role::User, before)) if role == Role::User => before.extend(said),
@@ -273,10 +233,8 @@ fn is_same(one: &[ContentBlock], other: &[ContentBlock]) -> bool {
 fn written(context: &[Said]) -> Vec<Recorded> {
     let is_ack =
         |said: &Said| said.0 == Role::Assistant && ACKS.contains(&joined_texts(&said.1).trim());
-    let summary = context
-        .iter()
-        .rposition(is_ack)
-        .and_then(|ack| ack.checked_sub(1));
+    let ack = context.iter().rposition(is_ack);
+    let summary = ack.and_then(|ack| ack.checked_sub(1));
     let summary = summary.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
     let pieces = context.iter().enumerate().map(|(at, said)| {
         let tag = match said.0 {

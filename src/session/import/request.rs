@@ -188,15 +188,10 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Option<Message> {
     let session = assembler.finish("request".to_owned(), Path::new("request"));
     let messages = session.ok()??.parts.messages;
     let [_, message] = messages.try_into().ok()?;
-    let message = Arc::unwrap_or_clone(message);
+    let mut message = Arc::unwrap_or_clone(message);
     let is_models = message.role() == Role::Assistant;
     // The call that a result answers is in an earlier turn.
-    let tags: Vec<Tag> = message
-        .tags
-        .iter()
-        .filter(|it| *it != Tag::Orphan)
-        .collect();
-    let mut message = message.with_tags(tags);
+    message.tags.set(Tag::Orphan, false);
     message.details.api_call = None;
     (is_models == (side == Side::Model)).then_some(message)
 }

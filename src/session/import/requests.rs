@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::ImportError;
 use super::assemble::{ORPHANS, add_counts};
 use super::kept_context;
+use super::{ImportError, checked};
 use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag};
 use crate::units::{ApiCallId, ContentHash, Tokens};
 use agent::Agent;
@@ -156,16 +156,10 @@ impl Join {
 
     /// The sessions of the log.
     pub(super) fn finish(mut self, path: &Path) -> Result<Vec<Session>, ImportError> {
-        let session = |session: Session| {
-            Session::new(session.parts)
-                .map_err(|source| ImportError::Session(path.to_owned(), source))
-        };
+        let session = |session: Session| checked(session.parts, path);
         if self.answered < 2 {
-            return self
-                .held
-                .into_iter()
-                .map(|one| session(one.session))
-                .collect();
+            let sessions = self.held.into_iter().map(|one| session(one.session));
+            return sessions.collect();
         }
         drop_failed(&mut self.threads);
         let sessions = self.threads.into_iter().map(|mut thread| {
@@ -202,10 +196,7 @@ fn tag_orphans(session: &mut Session) {
         let lost = lost.count() as u64;
         orphans += lost;
         if (lost > 0) != message.has_tag(Tag::Orphan) {
-            let tags = message.tags.iter();
-            let tags = tags.filter(|tag| *tag != Tag::Orphan);
-            let tags: Vec<Tag> = tags.chain((lost > 0).then_some(Tag::Orphan)).collect();
-            *message = Arc::new((**message).clone().with_tags(tags));
+            Arc::make_mut(message).tags.set(Tag::Orphan, lost > 0);
         }
         asked.extend(message.tool_uses().map(|(_, tool_use)| tool_use.id.clone()));
     }
@@ -341,10 +332,8 @@ impl Thread {
     fn ask_anew(&mut self, one: Logged) {
         self.truncate(self.session.parts.messages.len() - 2);
         self.context.truncate(self.context.len() - 2);
-        self.session
-            .parts
-            .source
-            .skip("answer that the agent left out");
+        let source = &mut self.session.parts.source;
+        source.skip("answer that the agent left out");
         let known = self.context.len();
         self.grow(one, known);
     }

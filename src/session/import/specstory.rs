@@ -30,13 +30,8 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
-    let mut agents = [
-        Agent::default(),
-        Agent {
-            assembler: Assembler::new([Tag::Sidechain]),
-            ..Agent::default()
-        },
-    ];
+    let mut agents = [Agent::default(), Agent::default()];
+    agents[1].assembler = Assembler::new([Tag::Sidechain]);
     let mut open: Option<(Heading, String)> = None;
     for line in file.plain(source).lines() {
         if let Some(next) = Heading::of(line) {
@@ -112,10 +107,8 @@ impl Agent {
     fn message(&mut self, heading: &Heading, body: &str) {
         if heading.is_user {
             self.call.ends(&mut self.assembler);
-            let said = text_of(body).into_iter().collect();
-            return self
-                .assembler
-                .hear(None, said, heading.time, [Tag::TypedUser]);
+            let (said, time) = (text_of(body).into_iter().collect(), heading.time);
+            return self.assembler.hear(None, said, time, [Tag::TypedUser]);
         }
         self.call.by(heading.model.clone(), heading.time);
         let mut rest = body;

@@ -12,10 +12,10 @@
 
 use std::cell::RefCell;
 
+use super::checked;
 use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
-use crate::session::SessionParts;
 use views::Steps;
 
 mod views;
@@ -70,12 +70,8 @@ fn with_views(
     for (session, steps) in sessions.iter_mut().zip(steps) {
         let compactions = steps.unwrap_or_default().compactions(session);
         if !compactions.is_empty() {
-            let parts = std::mem::take(&mut session.parts);
-            *session = Session::new(SessionParts {
-                compactions,
-                ..parts
-            })
-            .map_err(|source| ImportError::Session(path.to_owned(), source))?;
+            session.parts.compactions = compactions;
+            *session = checked(std::mem::take(&mut session.parts), path)?;
         }
     }
     Ok(sessions)

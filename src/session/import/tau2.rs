@@ -13,7 +13,7 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("tau2", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
+    let has = |at: &str| head.has(at);
     has("/simulations")
         || has("/info/environment_info") && has("/tasks")
         || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
@@ -67,8 +67,7 @@ impl Reading {
         for (name, definition) in tools.unwrap_or_default() {
             self.assembler.tool(Some(name), definition);
         }
-        let model = info.inner("agent_info").take_text("llm");
-        self.assembler.header.model = model.map(|model| model.to_string());
+        self.assembler.header.model = info.inner("agent_info").take_text("llm");
     }
 
     /// Reads a run; a voice run holds nothing that can be read.
@@ -99,8 +98,7 @@ impl Reading {
                     self.theirs.extend(id);
                     self.assembler.skip("call of the user's");
                 }
-                let content = message.take("content");
-                let blocks = content::blocks(content, Speaker::User, &mut self.assembler.source);
+                let blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
                 if !blocks.is_empty() {
                     let tags = [Tag::TypedUser];
                     self.assembler.hear(None, blocks, timestamp, tags);
@@ -134,18 +132,14 @@ impl Reading {
 
     fn agent(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
         let is_first = self.assembler.is_empty();
-        let content = message.take("content");
-        let mut blocks = content::blocks(content, Speaker::User, &mut self.assembler.source);
+        let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
         for raw in message.items("tool_calls") {
-            let id = Object::read(raw).and_then(|mut call| call.take_text("id"));
-            let has_id = id.is_some_and(|id| !id.is_empty());
-            let call = flat_call(raw, "name", "arguments").filter(|_| has_id);
+            let id = Object::read(raw).and_then(|mut call| call.take_words("id"));
+            let call = flat_call(raw, "name", "arguments").filter(|_| id.is_some());
             let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
             blocks.push(call.unwrap_or_else(unknown));
         }
-        let billed = message.take("usage");
-        let source = &mut self.assembler.source;
-        let usage = billed.and_then(|raw| usage(raw, CachedTokens::Within, source));
+        let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();
         let record = AssistantRecord::of(blocks, timestamp)
@@ -164,9 +158,8 @@ impl Reading {
         if is_theirs {
             return self.assembler.skip("result of the user's");
         }
-        let content = message.take("content");
-        let content = content::blocks(content, Speaker::Tool, &mut self.assembler.source);
-        let block = ContentBlock::tool_result(id, content, message.take_flag("error"));
-        self.assembler.hear(None, vec![block], timestamp, []);
+        let content = message.take_blocks("content", Speaker::Tool, &mut self.assembler);
+        let is_error = message.take_flag("error");
+        self.assembler.hear_result(id, content, is_error, timestamp);
     }
 }

@@ -12,9 +12,9 @@ const SHAPE: Shape = Shape::of_messages("traj");
 pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |key: &str| head.first_item().is_some_and(|run| run.get(key).is_some());
+    let has = |at: &str| head.item_has(at);
     // A long `info` may come before the messages.
-    has("task_id") && (has("traj") || has("reward") && has("info"))
+    has("/task_id") && (has("/traj") || has("/reward") && has("/info"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {

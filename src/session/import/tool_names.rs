@@ -19,21 +19,13 @@ use crate::session::ToolClass;
 /// assert_eq!(class_of("frobnicate"), ToolClass::Other);
 /// ```
 pub fn class_of(name: &str) -> ToolClass {
-    if name
-        .get(..5)
-        .is_some_and(|head| head.eq_ignore_ascii_case("mcp__"))
-    {
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with("mcp__") {
         return ToolClass::Mcp;
     }
-    let plain: String = name
-        .chars()
-        .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    NAMES
-        .iter()
-        .find(|(_, names)| is_one_of(names, &plain))
-        .map_or(ToolClass::Other, |(class, _)| *class)
+    let plain = lower.replace(['_', '-', '.', ' '], "");
+    let known = NAMES.iter().find(|(_, names)| is_one_of(names, &plain));
+    known.map_or(ToolClass::Other, |(class, _)| *class)
 }
 
 /// Names in lower case and without separators, by class.

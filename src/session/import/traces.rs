@@ -19,6 +19,17 @@ pub(super) struct Call<T> {
     pub(super) record: T,
 }
 
+impl<T> Call<T> {
+    /// A call that began at that time.
+    pub(super) fn of(conversation: Option<Arc<str>>, start: Option<Timestamp>, record: T) -> Self {
+        Self {
+            conversation,
+            start: start.map(|time| i128::from(time.0) * 1_000_000),
+            record,
+        }
+    }
+}
+
 /// Joins the calls of a file to sessions; `read` reads the record of one.
 pub(super) fn sessions<T>(
     mut calls: Vec<Call<T>>,
@@ -40,12 +51,11 @@ pub(super) fn sessions<T>(
             add_counts(source, assembler.source);
             continue;
         }
-        let at = *known
-            .entry(call.conversation.clone())
-            .or_insert(joins.len());
-        if at == joins.len() {
+        let own = known.entry(call.conversation.clone());
+        let at = *own.or_insert_with(|| {
             joins.push(Join::default());
-        }
+            joins.len() - 1
+        });
         if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
             let messages = std::mem::take(&mut session.parts.messages);
             session.parts.messages = messages.into_iter().flat_map(with_summary).collect();

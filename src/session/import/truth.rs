@@ -97,12 +97,8 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
     }
     let messages = session.messages().len();
     let outside = truth.facts.iter().find(|fact| {
-        let is_sorted = fact.evidence.is_sorted();
-        !is_sorted
-            || fact
-                .messages()
-                .into_iter()
-                .any(|message| message >= messages)
+        let mut named = fact.messages().into_iter();
+        !fact.evidence.is_sorted() || named.any(|message| message >= messages)
     });
     outside.map(|fact| {
         format!(

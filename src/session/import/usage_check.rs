@@ -5,6 +5,7 @@
 //! wrote is known by its text alone.
 
 use crate::session::{ContentBlock, Message, Role, Session};
+use crate::units::Usage;
 
 /// The warning about such a call.
 const PARTIAL: &str = "output tokens are partial: a call wrote more than they say";
@@ -19,15 +20,11 @@ const SHORTEST: u64 = 100;
 
 /// Whether a message is an answer that its counter cannot have counted.
 fn is_partial(message: &Message) -> bool {
-    let Some(usage) = message
-        .details
-        .usage
-        .filter(|_| message.role() == Role::Assistant)
-    else {
-        return false;
+    let is_more = |usage: Usage| {
+        let chars = written(message);
+        chars >= SHORTEST && chars > usage.output.0.saturating_mul(MOST_CHARS)
     };
-    let chars = written(message);
-    chars >= SHORTEST && chars > usage.output.0.saturating_mul(MOST_CHARS)
+    message.role() == Role::Assistant && message.details.usage.is_some_and(is_more)
 }
 
 /// The characters that the model itself wrote: what a provider's own tools found is in its answer
@@ -44,12 +41,8 @@ fn written(message: &Message) -> u64 {
 
 /// Counts the calls whose counters are partial among the session's warnings.
 pub(super) fn warn(session: &mut Session) {
-    let found = session
-        .parts
-        .messages
-        .iter()
-        .filter(|it| is_partial(it))
-        .count();
+    let messages = session.parts.messages.iter();
+    let found = messages.filter(|it| is_partial(it)).count();
     if found > 0 {
         let warnings = &mut session.parts.source.warnings;
         warnings.insert(PARTIAL.to_owned(), found as u64);

@@ -70,12 +70,9 @@ pub(crate) struct Ways {
 
 impl Ways {
     pub(crate) fn of(recipe: &Recipe) -> Self {
-        Self {
-            most: recipe
-                .phrasings
-                .map_or(usize::MAX, |most| whole(most.into())),
-            language: recipe.language,
-        }
+        let (most, language) = (recipe.phrasings, recipe.language);
+        let most = most.map_or(usize::MAX, |most| whole(most.into()));
+        Self { most, language }
     }
 
     /// One of the first of these, which must not be none.

@@ -22,11 +22,8 @@ pub(super) fn resumption(session: &Session) -> Option<ResumePoint> {
         .or_else(|| (1..most).rev().find(typed))?;
     let mut notes = String::from("# What was asked\n");
     for message in messages[..at].iter().filter(|m| m.has_tag(Tag::TypedUser)) {
-        let text = message.content().iter().find_map(|block| match block {
-            ContentBlock::Text(text) => Some(text.trim()),
-            _ => None,
-        });
-        let words: Vec<&str> = text.unwrap_or("").split_whitespace().collect();
+        let text = message.content().iter().find_map(ContentBlock::as_text);
+        let words: Vec<&str> = text.map_or("", |it| it).split_whitespace().collect();
         let line: String = words.join(" ").chars().take(NOTE_CHARS).collect();
         notes.push_str("- ");
         notes.push_str(&line);

@@ -10,7 +10,7 @@ use super::workspace::{Action, Moment, Talk};
 use super::{Length, Recipe, session_id, tools};
 use crate::session::{
     ContentBlock, JsonText, Message, Missing, Role, Session, SessionError, SessionParts, Source,
-    Tag, ToolResult, ToolSchema, ToolUse,
+    Tag, ToolSchema, ToolUse,
 };
 use crate::tokens::CountedTexts;
 use crate::units::{ApiCallId, Timestamp, Tokens};
@@ -263,11 +263,12 @@ impl<'a> Transcript<'a> {
             })));
             let shot = self.screen.as_mut().and_then(|screen| screen.shot(class));
             let text = ContentBlock::Text(action.output.into());
-            answers.push(ContentBlock::ToolResult(Box::new(ToolResult {
-                tool_use_id: id.clone(),
-                content: std::iter::once(text).chain(shot).collect(),
-                is_error: action.failed,
-            })));
+            let content = std::iter::once(text).chain(shot).collect();
+            answers.push(ContentBlock::tool_result(
+                id.clone(),
+                content,
+                action.failed,
+            ));
             ids.push(id);
         }
         self.respond(blocks);
@@ -279,8 +280,7 @@ impl<'a> Transcript<'a> {
     /// Tags a message that was written before.
     pub(crate) fn tag(&mut self, message: usize, tag: Tag) {
         if let Some(message) = self.parts.messages.get_mut(message) {
-            let tags: Vec<Tag> = message.tags.iter().chain([tag]).collect();
-            *message = Arc::new(Message::clone(message).with_tags(tags));
+            Arc::make_mut(message).tags.set(tag, true);
         }
     }
 

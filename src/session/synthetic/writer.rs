@@ -18,7 +18,7 @@ use super::{Generated, Recipe};
 use crate::session::ground_truth::{
     ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact, Revision,
 };
-use crate::session::{ContentBlock, SessionError, Thinking};
+use crate::session::{ContentBlock, SessionError};
 use crate::tokens::CountedTexts;
 
 mod phases;
@@ -172,10 +172,8 @@ impl<'a> Writer<'a> {
     fn act(&mut self, round: Round) -> Vec<Arc<str>> {
         let mut blocks = Vec::new();
         if let Some(thought) = round.thought {
-            blocks.push(ContentBlock::Thinking(Box::new(Thinking {
-                text: thought.into(),
-                signature: Some(self.out.random.hex(64).into()),
-            })));
+            let signature = self.out.random.hex(64).into();
+            blocks.push(ContentBlock::thinking(thought, Some(signature)));
         }
         blocks.push(ContentBlock::Text(round.paragraphs.join("\n\n").into()));
         let asking = self.out.next();

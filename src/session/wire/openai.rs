@@ -4,7 +4,7 @@
 //! into `thinking_blocks`, where LiteLLM has it: the API itself takes none. Arguments are JSON in a
 //! string; those that were no JSON when they were recorded are written as they were.
 
-use super::{anthropic_block, list, object, string};
+use super::{anthropic_block, list, object, string, typed};
 use crate::session::{ContentBlock, JsonText, Message, Role, ToolUse};
 
 /// One message as the compact JSON of one message or several.
@@ -71,11 +71,8 @@ fn call(tool_use: &ToolUse) -> String {
         ("name", string(&tool_use.name)),
         ("arguments", string(&arguments(&tool_use.input))),
     ]);
-    object(vec![
-        ("id", string(&tool_use.id)),
-        ("type", string("function")),
-        ("function", function),
-    ])
+    let (id, kind) = (string(&tool_use.id), string("function"));
+    object(vec![("id", id), ("type", kind), ("function", function)])
 }
 
 /// The arguments as the API has them. A JSON string that holds no JSON represents arguments that
@@ -100,7 +97,7 @@ fn part(block: &ContentBlock) -> String {
         return anthropic_block(block);
     };
     let source = image.source.as_str().to_owned();
-    object(vec![("type", string("image_url")), ("image_url", source)])
+    typed("image_url", vec![("image_url", source)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Messages as the items that OpenAI's responses API takes.
 
 use super::openai::arguments;
-use super::{anthropic_block, list, object, string};
+use super::{anthropic_block, list, string, typed};
 use crate::session::{ContentBlock, Message, Role};
 
 /// One message as the compact JSON of one item or several.
@@ -16,32 +16,26 @@ pub fn responses_json(message: &Message) -> Vec<String> {
                 continue;
             }
             ContentBlock::Thinking(thinking) => {
-                let summary = object(vec![
-                    ("type", string("summary_text")),
-                    ("text", string(&thinking.text)),
-                ]);
-                let mut entries = vec![("type", string("reasoning"))];
-                entries.push(("summary", list([summary].into_iter())));
+                let summary = typed("summary_text", vec![("text", string(&thinking.text))]);
+                let mut entries = vec![("summary", list([summary].into_iter()))];
                 let encrypted = thinking.signature.iter();
                 entries.extend(encrypted.map(|text| ("encrypted_content", string(text))));
-                object(entries)
+                typed("reasoning", entries)
             }
-            ContentBlock::ToolUse(tool) => object(vec![
-                ("type", string("function_call")),
-                ("call_id", string(&tool.id)),
-                ("name", string(&tool.name)),
-                ("arguments", string(&arguments(&tool.input))),
-            ]),
+            ContentBlock::ToolUse(tool) => {
+                let arguments = string(&arguments(&tool.input));
+                let (id, name) = (string(&tool.id), string(&tool.name));
+                let entries = vec![("call_id", id), ("name", name), ("arguments", arguments)];
+                typed("function_call", entries)
+            }
             ContentBlock::ToolResult(result) => {
                 let output = match &result.content[..] {
                     [ContentBlock::Text(text)] => string(text),
                     content => list(content.iter().map(|block| part(Role::User, block))),
                 };
-                object(vec![
-                    ("type", string("function_call_output")),
-                    ("call_id", string(&result.tool_use_id)),
-                    ("output", output),
-                ])
+                let id = string(&result.tool_use_id);
+                let entries = vec![("call_id", id), ("output", output)];
+                typed("function_call_output", entries)
             }
             ContentBlock::Opaque(opaque) => opaque.json.as_str().to_owned(),
         };
@@ -54,31 +48,23 @@ pub fn responses_json(message: &Message) -> Vec<String> {
 
 /// The texts so far, as a message of its own.
 fn spoken(role: Role, said: &mut Vec<String>) -> Option<String> {
-    let role = match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
     let said = std::mem::take(said);
     (!said.is_empty()).then(|| {
-        object(vec![
-            ("type", string("message")),
-            ("role", string(role)),
-            ("content", list(said.into_iter())),
-        ])
+        let content = list(said.into_iter());
+        let entries = vec![("role", string(role.name())), ("content", content)];
+        typed("message", entries)
     })
 }
 
 fn part(role: Role, block: &ContentBlock) -> String {
-    match (block, role) {
-        (ContentBlock::Text(text), Role::User) => typed("input_text", "text", string(text)),
-        (ContentBlock::Text(text), Role::Assistant) => typed("output_text", "text", string(text)),
+    let (kind, key, value) = match (block, role) {
+        (ContentBlock::Text(text), Role::User) => ("input_text", "text", string(text)),
+        (ContentBlock::Text(text), Role::Assistant) => ("output_text", "text", string(text)),
         (ContentBlock::Image(image), _) => {
-            typed("input_image", "image_url", image.source.as_str().to_owned())
+            let source = image.source.as_str().to_owned();
+            ("input_image", "image_url", source)
         }
-        (block, _) => anthropic_block(block),
-    }
-}
-
-fn typed(kind: &str, key: &str, value: String) -> String {
-    object(vec![("type", string(kind)), (key, value)])
+        (block, _) => return anthropic_block(block),
+    };
+    typed(kind, vec![(key, value)])
 }

@@ -57,10 +57,8 @@ pub(super) fn name(at: usize) -> Arc<str> {
 impl HiddenMessages {
     /// Looks through all messages of a task.
     pub(super) fn of(messages: &[&RawValue], shown: &Shown) -> Self {
-        let marks: Vec<Marks> = messages
-            .iter()
-            .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
-            .collect();
+        let marks = messages.iter().map(|raw| serde_json::from_str(raw.get()));
+        let marks: Vec<Marks> = marks.map(Result::unwrap_or_default).collect();
         let mut due: BTreeMap<usize, Vec<PendingCompaction>> = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
             let name = marks[at].name();
@@ -93,9 +91,11 @@ impl HiddenMessages {
 
     /// Keeps a summary or marker until it takes effect.
     pub(super) fn write(&mut self, at: usize, object: &mut Object<'_>, assembler: &mut Assembler) {
-        let role = match self.marks[at].role.as_deref() {
-            Some("assistant") => Role::Assistant,
-            _ => Role::User,
+        let is_model = self.marks[at].role.as_deref() == Some("assistant");
+        let role = if is_model {
+            Role::Assistant
+        } else {
+            Role::User
         };
         let blocks = blocks_of(object.take("content"), role, assembler);
         let tag = match self.marks[at].is_summary {

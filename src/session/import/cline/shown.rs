@@ -69,7 +69,7 @@ impl Shown {
 
     fn record(&mut self, raw: &RawValue) {
         // A key of an odd type is not a reason to leave out the others.
-        let Some(record) = lenient::object_in::<Record>(raw.get(), &mut Source::default()) else {
+        let Some(record) = lenient::object::<Record>(raw.get(), &mut Source::default()) else {
             self.unread += 1;
             return;
         };

@@ -47,20 +47,16 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let speaker = if &*role == "model" {
-            Speaker::Assistant
-        } else {
-            Speaker::User
-        };
-        let blocks = blocks(speaker, content.items("parts"), &mut unnamed, assembler);
+        let mut said = |speaker| blocks(speaker, content.items("parts"), &mut unnamed, assembler);
         match &*role {
             "model" => {
-                let record = AssistantRecord::of(blocks, None);
+                let record = AssistantRecord::of(said(Speaker::Assistant), None);
                 assembler.assistant(None, record);
             }
             "user" | "function" => {
-                let tags = speaker_of(&blocks);
-                assembler.hear(None, blocks, None, tags);
+                let said = said(Speaker::User);
+                let tags = speaker_of(&said);
+                assembler.hear(None, said, None, tags);
             }
             role => keep_unread(role, raw, assembler),
         }

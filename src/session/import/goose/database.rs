@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 use super::super::ImportError;
 use super::super::assemble::Assembler;
 use super::super::file::session_id;
-use super::super::sqlite::reading::{Database, Listed, unread_log};
+use super::super::sqlite::reading::{Database, Listed};
 use super::super::usage::billed;
 use super::Reading;
-use crate::session::{Session, Tag};
+use crate::session::Session;
 use crate::units::Usage;
 
 /// A message with the keys that it has in a log.
@@ -34,32 +34,23 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
         "SELECT id, {}, {} FROM sessions ORDER BY created_at, id",
         kind?, config?
     );
-    let listed = |[id, kind, config]: [Option<Arc<str>>; 3]| {
+    database.listed(&query, |id, kind, config| {
         let config = config.unwrap_or_default();
         let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
-        Some(Listed {
-            id: id?,
+        Listed {
+            id,
             is_child: kind.as_deref() == Some("sub_agent"),
-            model: config["model_name"].as_str().map(str::to_owned),
-        })
-    };
-    Ok(database
-        .rows(&query, &[])?
-        .into_iter()
-        .filter_map(listed)
-        .collect())
+            model: config["model_name"].as_str().map(Arc::from),
+        }
+    })
 }
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
-    let tags: Vec<Tag> = one.is_child.then_some(Tag::Sidechain).into_iter().collect();
     let mut reading = Reading {
-        assembler: Assembler::new(tags),
+        assembler: database.assembler(one),
         ..Reading::default()
     };
-
-    unread_log(database, &mut reading.assembler);
-    reading.assembler.header.model.clone_from(&one.model);
     let [id, metadata] =
         ["message_id", "metadata_json"].map(|column| database.column("messages", column));
     let query = format!(

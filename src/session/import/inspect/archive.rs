@@ -28,9 +28,8 @@ pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<(), ImportError> 
         }
     }
     // A log that was not finished has only the beginning of its header.
-    let header = HEADERS
-        .iter()
-        .find(|it| names.iter().any(|name| name == *it));
+    let is_there = |header: &&&str| names.iter().any(|name| name == **header);
+    let header = HEADERS.iter().find(is_there);
     if header.is_none() {
         log.source.warn("the archive has no header");
     }
@@ -79,7 +78,6 @@ fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
 }
 
 fn is_json(name: &str) -> bool {
-    Path::new(name)
-        .extension()
-        .is_some_and(|extension| extension == "json")
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|it| it == "json")
 }

@@ -19,11 +19,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     let id = message.take_text("id");
     let mut tags = Vec::new();
     let blocks = match role.as_deref() {
-        Some("system") => content::blocks(
-            message.take("content"),
-            Speaker::User,
-            &mut assembler.source,
-        ),
+        Some("system") => message.take_blocks("content", Speaker::User, assembler),
         Some("user") => {
             let is_summary = message.inner("metadata").take_flag("summary");
             let source = message.take_text("source");
@@ -33,11 +29,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
                 None if assembler.is_empty() => Tag::TypedUser,
                 Some(_) | None => Tag::Meta,
             });
-            content::blocks(
-                message.take("content"),
-                Speaker::User,
-                &mut assembler.source,
-            )
+            message.take_blocks("content", Speaker::User, assembler)
         }
         Some("assistant") => answered(&mut message, assembler),
         Some("tool") => vec![result(&mut message, assembler)],
@@ -64,19 +56,14 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
 fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
-    let thought = message.take_text("reasoning");
-    if let Some(text) = thought.filter(|text| !text.is_empty()) {
+    if let Some(text) = message.take_words("reasoning") {
         blocks.push(ContentBlock::thinking(text, None));
     }
-    let source = &mut assembler.source;
-    blocks.extend(content::blocks(
-        message.take("content"),
-        Speaker::Assistant,
-        source,
-    ));
+    blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
     for raw in message.items("tool_calls") {
         let call = flat_call(raw, "function", "arguments");
-        blocks.push(call.unwrap_or_else(|| content::unknown("tool_call", raw, source)));
+        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
+        blocks.push(call.unwrap_or_else(unknown));
     }
     blocks
 }

@@ -54,10 +54,8 @@ impl<'a> Sample<'a> {
             ..Self::default()
         };
         let events = object.take_list("events");
-        let events = events
-            .unwrap_or_else(|| transcript.items("events"))
-            .into_iter();
-        let events: Vec<Object<'_>> = events.filter_map(Object::read).collect();
+        let events = events.unwrap_or_else(|| transcript.items("events"));
+        let events = events.into_iter().filter_map(Object::read).collect();
         let messages = object.take("messages").map_or("[]", RawValue::get);
         let is_read = sample.read_all(events, messages);
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
@@ -67,7 +65,7 @@ impl<'a> Sample<'a> {
         }
         let system = std::mem::take(&mut sample.system);
         sample.assembler.header.system = system_text(&system, &mut sample.assembler);
-        let session = sample.assembler.finish("sample".to_owned(), line.path())?;
+        let session = sample.assembler.finish("sample".to_owned(), line.path)?;
         let is_read = session.is_some();
         sessions.extend(session);
         Ok(is_read)
@@ -153,8 +151,7 @@ impl<'a> Sample<'a> {
             if self.assembler.is_empty() {
                 return self.system.extend(record.blocks);
             }
-            let what = "a system message within the conversation is kept as the user's";
-            self.assembler.warn(what);
+            self.assembler.warn(LATE_SYSTEM);
         }
         let name = record.name.as_ref();
         self.records.note(name, &record.blocks);
@@ -167,8 +164,7 @@ impl<'a> Sample<'a> {
             None => {
                 let print = print_of(raw.get());
                 let at = self.nameless.iter().position(|(said, _)| *said == print);
-                at.and_then(|at| self.nameless.remove(at))
-                    .map(|(_, call)| call)
+                at.and_then(|at| Some(self.nameless.remove(at)?.1))
             }
         };
         let Call { usage, time } = call.unwrap_or_default();
@@ -192,12 +188,11 @@ impl<'a> Sample<'a> {
             self.assembler.unknown("input of a call");
             return Some(());
         };
-        let sent: Vec<Shown> = sent
-            .into_iter()
-            .map(|raw| said(raw, &mut self.assembler))
-            .filter(|one| !one.is_system)
-            .map(|one| one.record)
-            .collect();
+        let sent = sent.into_iter().filter_map(|raw| {
+            let one = said(raw, &mut self.assembler);
+            (!one.is_system).then_some(one.record)
+        });
+        let sent: Vec<Shown> = sent.collect();
         let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
         let last = self.assembler.compactions().last();
         if last.is_some_and(|last| last.at > at) {

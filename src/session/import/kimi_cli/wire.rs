@@ -40,9 +40,7 @@ pub(super) fn sessions(
     let mut agents = vec![Agent::default()];
     agents[0].assembler.header.system = system;
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-    let mut lines = file.lines(source);
-    while let Some(line) = lines.next()? {
-        let raw = line.parse()?;
+    for raw in file.raw_lines(source)? {
         let mut record = Object::read(raw).unwrap_or_default();
         let time = record.take_time("timestamp", &mut agents[0].assembler);
         let Some(mut message) = record.take_object("message") else {
@@ -50,21 +48,22 @@ pub(super) fn sessions(
             let kind = kind.as_deref().unwrap_or("without message");
             match kind {
                 "metadata" => agents[0].assembler.skip(kind),
-                _ => agents[0].unknown(kind, raw, time),
+                _ => agents[0].assembler.hear_unknown("record", kind, raw, time),
             }
             continue;
         };
         let mut agent = 0;
         while message.text("type").as_deref() == Some("SubagentEvent") {
             let mut wrapped = message.inner("payload");
-            let mut keys = ["agent_id", "parent_tool_call_id", "task_tool_call_id"].iter();
-            let name = keys.find_map(|key| wrapped.take_text(key));
+            let keys = ["agent_id", "parent_tool_call_id", "task_tool_call_id"];
+            let name = wrapped.first_text(&keys);
             let Some(event) = wrapped.take_object("event") else {
                 break;
             };
             agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
+                let assembler = Assembler::new([Tag::Sidechain]);
                 agents.push(Agent {
-                    assembler: Assembler::new([Tag::Sidechain]),
+                    assembler,
                     ..Agent::default()
                 });
                 agents.len() - 1
@@ -108,22 +107,20 @@ struct Step {
 
 impl Agent {
     fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
-        let kind = message.take_text("type");
-        let kind = kind.as_deref().unwrap_or("without type");
+        let kind = message.take_type();
         let part = message.take("payload");
         let mut payload = part.and_then(Object::read).unwrap_or_default();
-        match (kind, &mut self.open) {
+        match (&*kind, &mut self.open) {
             ("ToolCallPart", Some((.., arguments))) => {
                 arguments.push_str(&payload.take_text("arguments_part").unwrap_or_default());
                 return;
             }
             _ => self.close_call(),
         }
-        match (kind, part) {
+        match (&*kind, part) {
             ("TurnBegin" | "SteerInput", Some(_)) => {
                 self.ends_turn();
-                let said = payload.take("user_input");
-                let said = content::blocks(said, Speaker::User, &mut self.assembler.source);
+                let said = payload.take_blocks("user_input", Speaker::User, &mut self.assembler);
                 self.asked = Some((said, time));
             }
             ("StepBegin", _) => {
@@ -146,14 +143,14 @@ impl Agent {
                 if let Some((id, name)) = names {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
-                    let kept = content::unknown(kind, part, &mut self.assembler.source);
+                    let kept = content::unknown(&kind, part, &mut self.assembler.source);
                     self.step.blocks.push(kept);
                 }
             }
             ("ToolResult", Some(part)) => {
                 let result = self
                     .result(payload)
-                    .unwrap_or_else(|| content::unknown(kind, part, &mut self.assembler.source));
+                    .unwrap_or_else(|| content::unknown(&kind, part, &mut self.assembler.source));
                 self.step.results.push(result);
                 self.step.result_time = time;
             }
@@ -171,13 +168,8 @@ impl Agent {
                     .compacts(None, self.context, CompactedTo::Missing);
             }
             (known, _) if is_one_of(BOOKKEEPING, known) => self.assembler.skip(known),
-            _ => self.unknown(kind, raw, time),
+            _ => self.assembler.hear_unknown("record", &kind, raw, time),
         }
-    }
-
-    fn unknown(&mut self, kind: &str, raw: &RawValue, time: Option<Timestamp>) {
-        let what = format!("record {kind}");
-        self.assembler.hear_unknown(&what, raw, time);
     }
 
     /// The result of a tool use as the model reads it.
@@ -185,8 +177,7 @@ impl Agent {
         let id = payload.take_text("tool_call_id")?;
         let mut value = payload.take_object("return_value")?;
         let is_error = value.take_flag("is_error");
-        let message = value.take_text("message").filter(|it| !it.is_empty());
-        let message = message.map(|it| {
+        let message = value.take_words("message").map(|it| {
             let error = if is_error { "ERROR: " } else { "" };
             ContentBlock::Text(format!("<system>{error}{it}</system>").into())
         });
@@ -197,17 +188,13 @@ impl Agent {
     }
 
     fn status(&mut self, mut payload: Object<'_>) {
-        self.context = payload
-            .take_as("context_tokens")
-            .map(Tokens)
-            .or(self.context);
+        let context = payload.take_as("context_tokens").map(Tokens);
+        self.context = context.or(self.context);
         let header = &mut self.assembler.header;
         let window = payload.take_as("max_context_tokens").map(Tokens);
         header.context_window = window.or(header.context_window);
         let id = payload.take_text("message_id");
-        let source = &mut self.assembler.source;
-        let billed = payload.take("token_usage");
-        let billed = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+        let billed = payload.take_usage("token_usage", CachedTokens::Apart, &mut self.assembler);
         // One without them says something of the product.
         self.step.is_answered |= id.is_some() || billed.is_some();
         self.step.id = id.or(self.step.id.take());
@@ -224,9 +211,8 @@ impl Agent {
     fn close_call(&mut self) {
         if let Some((id, name, arguments)) = self.open.take() {
             let input = arguments_in(&arguments, &mut self.assembler);
-            self.step
-                .blocks
-                .push(ContentBlock::tool_use(id, name, input));
+            let tool_use = ContentBlock::tool_use(id, name, input);
+            self.step.blocks.push(tool_use);
         }
     }
 
@@ -237,10 +223,7 @@ impl Agent {
             let part = AssistantRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
             self.assembler.assistant(None, part);
         }
-        if !step.results.is_empty() {
-            self.assembler
-                .hear(None, step.results, step.result_time, None);
-        }
+        self.assembler.hear_results(step.results, step.result_time);
     }
 
     fn ends_turn(&mut self) {
@@ -249,12 +232,9 @@ impl Agent {
             let text = said.first().and_then(ContentBlock::as_text);
             text.is_some_and(|text| text.starts_with('/'))
         };
-        match self.asked.take() {
-            Some((said, _)) if is_command(&said) => self.assembler.skip("command of the user's"),
-            asked => {
-                self.asked = asked;
-                self.asks();
-            }
+        match self.asked.take_if(|(said, _)| is_command(said)) {
+            Some(_) => self.assembler.skip("command of the user's"),
+            None => self.asks(),
         }
     }
 }

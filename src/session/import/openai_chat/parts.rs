@@ -9,10 +9,9 @@ use crate::units::ContentHash;
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     // Gateways name it in their own way, and may say it twice.
-    let text = object.take_text("reasoning_content");
+    let text = object.take_words("reasoning_content");
     let own = object.take_text("reasoning");
-    let own = own.or(object.take_text("reasoning_text"));
-    let text = text.filter(|text| !text.is_empty()).or(own);
+    let text = text.or(own.or(object.take_text("reasoning_text")));
     let sealed = object.take_text("reasoning_opaque");
     let details = object.items("reasoning_details");
     let blocks = object.take("thinking_blocks");
@@ -27,9 +26,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> V
     for raw in details {
         let mut detail = Object::read(raw).unwrap_or_default();
         signature = signature.or_else(|| detail.take_text("signature"));
-        let mut keys = ["text", "summary"].iter();
-        let said = keys.find_map(|key| detail.take_text(key));
-        match said {
+        match detail.first_text(&["text", "summary"]) {
             Some(said) => told.push(said),
             None => hidden.push(content::kept("reasoning_details", raw)),
         }
@@ -103,7 +100,7 @@ pub(crate) fn tool_uses(
     let mut uses = Vec::new();
     for raw in object.items("tool_calls") {
         let tool_use = Object::read(raw).and_then(|mut call| {
-            let id = call.take_text("id").filter(|id| !id.is_empty());
+            let id = call.take_words("id");
             let function = call.take_object("function");
             let function = function.or_else(|| call.take_object("custom"))?;
             tool_use(id, function, unnamed, assembler)
@@ -138,13 +135,12 @@ pub(crate) fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) ->
     if let Some(text) = function.take_text("arguments") {
         return arguments_in(&text, assembler);
     }
-    if let Some(raw) = function.take("arguments") {
-        assembler.warn("tool arguments stand as JSON, not as a string");
-        JsonText::from(raw)
-    } else {
-        assembler.warn("a tool call has no arguments");
-        JsonText::string("")
-    }
+    let raw = function.take("arguments");
+    assembler.warn(match raw {
+        Some(_) => "tool arguments stand as JSON, not as a string",
+        None => "a tool call has no arguments",
+    });
+    input_or_empty(raw)
 }
 
 /// The arguments in a string.

@@ -1,5 +1,6 @@
 //! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
+use super::super::openai_chat::parts::arguments_in;
 use super::super::prelude::*;
 use crate::session::import::content::kept;
 
@@ -50,7 +51,7 @@ struct Raw<'a> {
 
 /// Reads one item.
 pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
-    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), assembler) else {
+    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), &mut assembler.source) else {
         return Item::Product(vec![unknown("malformed item", raw, assembler)]);
     };
     // A message may leave out what it is.
@@ -61,20 +62,17 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
     };
     match &*kind {
         "message" => {
-            let speaker = match item.role.as_deref() {
-                Some("assistant") => Speaker::Assistant,
-                _ => Speaker::User,
+            let (speaker, said): (_, fn(_) -> _) = match item.role.as_deref() {
+                Some("assistant") => (Speaker::Assistant, Item::Model),
+                Some("user") => (Speaker::User, Item::Other),
+                _ => (Speaker::User, Item::Product),
             };
             let blocks = content::blocks(item.content, speaker, &mut assembler.source);
-            match item.role.as_deref() {
-                _ if blocks.is_empty() => {
-                    assembler.skip("message without content");
-                    Item::Nothing
-                }
-                Some("assistant") => Item::Model(blocks),
-                Some("user") => Item::Other(blocks),
-                _ => Item::Product(blocks),
+            if blocks.is_empty() {
+                assembler.skip("message without content");
+                return Item::Nothing;
             }
+            said(blocks)
         }
         "reasoning" => reasoning(&item, assembler),
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
@@ -124,9 +122,9 @@ fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBloc
 
 /// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.
 fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
-    let lists = [item.summary, item.content].into_iter().flatten();
+    let lists = [item.summary, item.content].into_iter();
     let source = &mut assembler.source;
-    let blocks = lists.flat_map(|list| content::blocks(Some(list), Speaker::User, source));
+    let blocks = lists.flat_map(|list| content::blocks(list, Speaker::User, source));
     let texts = blocks.filter_map(|block| block.as_text().cloned());
     let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
     if !text.is_empty() || item.encrypted_content.is_some() {
@@ -148,10 +146,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
     let input = match (told, item.input) {
         // Arguments are JSON in a string; a custom tool takes any text.
         (Some(raw), _) => match content::text(raw) {
-            Some(arguments) => JsonText::parse(&arguments).unwrap_or_else(|_| {
-                assembler.warn("tool arguments are no JSON; they are kept as a string");
-                JsonText::string(&arguments)
-            }),
+            Some(arguments) => arguments_in(&arguments, assembler),
             None => JsonText::from(raw),
         },
         (None, Some(raw)) => JsonText::from(raw),

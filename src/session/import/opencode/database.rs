@@ -1,12 +1,10 @@
 //! opencode's database: the same messages and parts as in an export, one row each.
 
-use std::sync::Arc;
-
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::file::session_id;
-use super::super::sqlite::reading::{Database, Listed, unread_log};
+use super::super::sqlite::reading::{Database, Listed};
 use super::{Reading, StoredMessage};
 use crate::session::Session;
 
@@ -16,25 +14,20 @@ const NOT_JSON: &str = "row that is not JSON";
 /// All sessions, oldest first; those that a tool started are side chains.
 pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let parent = database.column("session", "parent_id")?;
-    let query = format!("SELECT id, {parent} FROM session ORDER BY time_created, id");
-    let listed = |[id, parent]: [Option<Arc<str>>; 2]| {
-        Some(Listed {
-            id: id?,
-            is_child: parent.is_some(),
-            model: None,
-        })
-    };
-    Ok(database
-        .rows(&query, &[])?
-        .into_iter()
-        .filter_map(listed)
-        .collect())
+    let query = format!("SELECT id, {parent}, NULL FROM session ORDER BY time_created, id");
+    database.listed(&query, |id, parent, model| Listed {
+        id,
+        is_child: parent.is_some(),
+        model,
+    })
 }
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
-    let mut reading = Reading::new(one.is_child);
-    unread_log(database, &mut reading.assembler);
+    let mut reading = Reading {
+        assembler: database.assembler(one),
+        ..Reading::default()
+    };
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";

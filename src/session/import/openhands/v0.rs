@@ -49,9 +49,7 @@ impl Reading {
                 self.condensed(&forgotten, summary);
             }
             "message" => {
-                let content = args.take("content");
-                let mut blocks =
-                    content::blocks(content, Speaker::User, &mut self.assembler.source);
+                let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
                 if is_user {
                     for key in ["image_urls", "images_urls"] {
                         blocks.extend(args.items(key).into_iter().map(content::image));
@@ -68,7 +66,7 @@ impl Reading {
                 self.say(&event, blocks, call);
             }
             _ if is_user => {
-                let command = args.take_text("command").or_else(|| args.take_text("code"));
+                let command = args.first_text(&["command", "code"]);
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
                 self.pairs.commands.insert(event.name.clone());
                 let blocks = vec![ContentBlock::Text(text.into())];
@@ -95,7 +93,7 @@ impl Reading {
         let function = metadata.take_text("function_name");
         let thought = args.take("thought");
         let mut response = metadata.inner("model_response");
-        let id = response.take_text("id").filter(|id| !id.is_empty());
+        let id = response.take_words("id");
         let choices = response.items("choices");
         let choice = choices.first().copied().and_then(Object::read);
         let message = choice.and_then(|mut choice| choice.take_object("message"));
@@ -115,20 +113,13 @@ impl Reading {
                 }
             }
             if is_new {
-                blocks.extend(parts::reasoning(&mut message, &mut self.assembler));
-                let source = &mut self.assembler.source;
-                blocks.extend(content::blocks(
-                    message.take("content"),
-                    Speaker::Assistant,
-                    source,
-                ));
+                let (speaker, assembler) = (Speaker::Assistant, &mut self.assembler);
+                blocks.extend(parts::reasoning(&mut message, assembler));
+                blocks.extend(message.take_blocks("content", speaker, assembler));
             }
         } else {
-            blocks.extend(content::blocks(
-                thought,
-                Speaker::User,
-                &mut self.assembler.source,
-            ));
+            let source = &mut self.assembler.source;
+            blocks.extend(content::blocks(thought, Speaker::User, source));
         }
         if let Some(wanted) = &wanted {
             self.pairs.unmade.remove(wanted);
@@ -162,12 +153,11 @@ impl Reading {
         recorded: Option<&RawValue>,
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
-        let source = &mut self.assembler.source;
-        let recorded = recorded.and_then(|raw| usage(raw, CachedTokens::Within, source));
+        let (within, assembler) = (CachedTokens::Within, &mut self.assembler);
+        let recorded = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
-        let total = metrics.take("accumulated_token_usage");
-        let total = total.and_then(|raw| usage(raw, CachedTokens::Within, source));
+        let total = metrics.take_usage("accumulated_token_usage", within, assembler);
         let growth = total.map(|total| total - std::mem::replace(&mut self.spent, total));
         recorded.or(known).or(growth)
     }
@@ -184,11 +174,10 @@ impl Reading {
             return self.hear(&event, blocks, Some(Tag::Meta));
         }
         let is_error = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
-        let source = &mut self.assembler.source;
-        let mut blocks = content::blocks(keys.take("content"), Speaker::Tool, source);
+        let mut blocks = keys.take_blocks("content", Speaker::Tool, &mut self.assembler);
         blocks.extend(extras.items("image_urls").into_iter().map(content::image));
         for key in ["screenshot", "set_of_marks"] {
-            if extras.take_text(key).is_some_and(|text| !text.is_empty()) {
+            if extras.take_words(key).is_some() {
                 self.assembler.skip("picture of a browser");
             }
         }
@@ -267,8 +256,8 @@ fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
         "additional_agent_instructions",
         "conversation_instructions",
     ];
-    let texts = texts.iter().filter_map(|key| extras.take_text(key));
-    let mut texts: Vec<Arc<str>> = texts.filter(|text| !text.is_empty()).collect();
+    let texts = texts.iter().filter_map(|key| extras.take_words(key));
+    let mut texts: Vec<Arc<str>> = texts.collect();
     let known = extras.items("microagent_knowledge").into_iter();
     texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));
     texts.into_iter().map(ContentBlock::Text).collect()

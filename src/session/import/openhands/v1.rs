@@ -57,8 +57,7 @@ impl Reading {
         for raw in event.keys.items("tools") {
             let mut tool = Object::read(raw).unwrap_or_default();
             let named = tool.inner("function").take_text("name");
-            let mut keys = ["name", "title", "kind"].into_iter();
-            let named = named.or_else(|| keys.find_map(|key| tool.take_text(key)));
+            let named = named.or_else(|| tool.first_text(&["name", "title", "kind"]));
             self.assembler.tool(named, raw);
         }
     }
@@ -148,8 +147,7 @@ impl Reading {
         let error = observation.take("error");
         let is_error = observation.take_flag("is_error");
         // Versions named what is shown after the tool.
-        let mut keys = ["content", "output", "text", "result", "message"].into_iter();
-        let said = keys.find_map(|key| observation.take(key));
+        let said = observation.first(&["content", "output", "text", "result", "message"]);
         let blocks = match said.or(error) {
             Some(said) => match content::text(said) {
                 // An empty result is a result.
@@ -181,8 +179,7 @@ fn shell(mut metadata: Object<'_>) -> String {
         ("working_dir", "Current working directory:"),
         ("py_interpreter_path", "Python interpreter:"),
     ] {
-        let value = metadata.take_text(key).filter(|value| !value.is_empty());
-        if let Some(value) = value {
+        if let Some(value) = metadata.take_words(key) {
             parts.push(format!("\n[{words} {value}]"));
         }
     }
@@ -214,9 +211,8 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBl
 
 /// The blocks of a text: providers get no empty text.
 fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     let mut blocks = shown(raw, assembler);
-    blocks.retain(|block| !is_empty(block));
+    blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
     blocks
 }
 

@@ -1,6 +1,6 @@
 //! Recognises equal messages of two requests.
 
-use crate::session::{ContentBlock, Message, Role};
+use crate::session::{ContentBlock, Message};
 use crate::units::ContentHash;
 
 /// The text of a message, and the part of it that remains when its texts change.
@@ -26,11 +26,8 @@ impl Look {
 
     /// Looks at a message.
     pub(crate) fn of(message: &Message) -> Self {
-        let role = match message.role() {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        let (mut whole, mut shape) = (role.to_owned(), role.to_owned());
+        let mut whole = message.role().name().to_owned();
+        let mut shape = whole.clone();
         for (block, text) in message.content().iter().zip(message.model_text()) {
             let (name, said) = match block {
                 ContentBlock::Thinking(_) => continue,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::import::gemini_cli::ACKS;
-use crate::session::{ContentBlock, Message, Recorded, Role, Session, Tag};
+use crate::session::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
 
 /// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;
@@ -15,7 +15,7 @@ pub(super) fn tag_acknowledgements(session: &mut Session) {
             && message.details.usage.is_none()
             && ACKS.contains(&&*text(message));
         if is_ack {
-            *message = Arc::new((**message).clone().with_tags([Tag::Synthetic]));
+            Arc::make_mut(message).tags = Tags::from_iter([Tag::Synthetic]);
         }
     }
 }
@@ -30,10 +30,11 @@ pub(super) fn written(
     if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
         return Recorded::Written(message.clone());
     }
-    let tags = message.tags.iter();
-    let tags = tags.filter(|tag| *tag != Tag::TypedUser);
-    let tags: Vec<Tag> = tags.chain([Tag::CompactSummary]).collect();
-    Recorded::Written(Arc::new((**message).clone().with_tags(tags)))
+    let mut summary = message.clone();
+    let tags = &mut Arc::make_mut(&mut summary).tags;
+    tags.set(Tag::TypedUser, false);
+    tags.set(Tag::CompactSummary, true);
+    Recorded::Written(summary)
 }
 
 /// Whether the log says that a message is a summary.

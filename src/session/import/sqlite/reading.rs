@@ -9,25 +9,21 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::session::Session;
 use crate::session::import::assemble::Assembler;
 use crate::session::import::file::{MAX_FILE, MAX_TEXT};
 use crate::session::import::{ImportError, crush, goose, opencode};
+use crate::session::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let database = Database::open(path)?;
+    let has_messages = database.has(&["sessions", "messages"]);
     let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"]) {
-        (
-            "opencode",
-            opencode::database::list,
-            opencode::database::read,
-        )
-    } else if database.has(&["sessions", "messages"])
-        && database.column("messages", "parts")? == "parts"
-    {
+        use opencode::database::{list, read};
+        ("opencode", list, read)
+    } else if has_messages && database.column("messages", "parts")? == "parts" {
         ("crush", crush::list, crush::read)
-    } else if database.has(&["sessions", "messages"]) {
+    } else if has_messages {
         ("goose", goose::database::list, goose::database::read)
     } else {
         return Err(ImportError::UnknownFormat(path.to_owned()));
@@ -58,15 +54,7 @@ pub(crate) struct Listed {
     /// Whether a tool started it.
     pub(crate) is_child: bool,
     /// The model it was given, where that is listed.
-    pub(crate) model: Option<String>,
-}
-
-/// Counts the log beside a database that cannot be read with it.
-pub(crate) fn unread_log(database: &Database, assembler: &mut Assembler) {
-    if database.has_log {
-        let what = "what the product has not yet moved from its log into the database is left out";
-        assembler.warn(what);
-    }
+    pub(crate) model: Option<Arc<str>>,
 }
 
 /// A database, open for reading.
@@ -86,9 +74,8 @@ impl Database {
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
         let has_log = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
-        let whole = has_log
-            .then(|| with_log(path, Path::new(&log_path)))
-            .flatten();
+        let log = has_log.then(|| Path::new(&log_path));
+        let whole = log.and_then(|log| with_log(path, log));
         let has_log = has_log && whole.is_none();
         let connection = if let Some(bytes) = whole {
             let mut connection = Connection::open_in_memory().map_err(failed)?;
@@ -117,12 +104,8 @@ impl Database {
         };
         // Views and virtual tables could run anything.
         let plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
-        database.tables = database
-            .rows::<1>(plain, &[])?
-            .into_iter()
-            .flatten()
-            .flatten()
-            .collect();
+        let tables = database.rows::<1>(plain, &[])?.into_iter();
+        database.tables = tables.flatten().flatten().collect();
         Ok(database)
     }
 
@@ -134,6 +117,29 @@ impl Database {
     /// Whether there are tables of all these names.
     pub(crate) fn has(&self, tables: &[&str]) -> bool {
         tables.iter().all(|name| self.tables.contains(*name))
+    }
+
+    /// The sessions that a query lists by their names, each with two other columns.
+    pub(crate) fn listed(
+        &self,
+        query: &str,
+        listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
+    ) -> Result<Vec<Listed>, ImportError> {
+        let rows = self.rows(query, &[])?.into_iter();
+        let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
+        Ok(sessions.collect())
+    }
+
+    /// The beginning of a session. A log beside the database that cannot be read with it is counted.
+    pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
+        let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
+        assembler.header.model.clone_from(&one.model);
+        if self.has_log {
+            let what =
+                "what the product has not yet moved from its log into the database is left out";
+            assembler.warn(what);
+        }
+        assembler
     }
 
     /// The name of a column, or `NULL` where the table has none: columns came with versions.

@@ -145,18 +145,15 @@ fn is_same(one: &Message, two: &Message) -> bool {
 
 /// Whether a message is another one with the texts of the user's and of results replaced.
 fn is_edited(own: &Message, shown: &Message) -> bool {
+    let mut pairs = own.content().iter().zip(shown.content());
     own.role() == Role::User
         && shown.role() == Role::User
         && own.content().len() == shown.content().len()
-        && own
-            .content()
-            .iter()
-            .zip(shown.content())
-            .all(|pair| match pair {
-                (ContentBlock::ToolResult(own), ContentBlock::ToolResult(shown)) => {
-                    own.tool_use_id == shown.tool_use_id
-                }
-                (ContentBlock::Text(_), ContentBlock::Text(_)) => true,
-                (own, shown) => own == shown,
-            })
+        && pairs.all(|pair| match pair {
+            (ContentBlock::ToolResult(own), ContentBlock::ToolResult(shown)) => {
+                own.tool_use_id == shown.tool_use_id
+            }
+            (ContentBlock::Text(_), ContentBlock::Text(_)) => true,
+            (own, shown) => own == shown,
+        })
 }

@@ -19,8 +19,8 @@ pub(in super::super) struct Exchange {
     pub(in super::super) model: Value,
     pub(in super::super) answered_by: Value,
     pub(in super::super) tools: Value,
-    /// When the answer was there, in milliseconds since 1970.
-    pub(in super::super) end: Option<i64>,
+    /// When the answer was there.
+    pub(in super::super) end: Option<Timestamp>,
     pub(in super::super) usage: Option<Usage>,
     pub(in super::super) asked: Vec<Value>,
     pub(in super::super) answers: Vec<Value>,
@@ -68,10 +68,9 @@ impl Exchange {
         let all = || self.asked.iter().chain(&self.answers);
         if all().any(langchain::is_message) {
             self.read_langchain(assembler);
-        } else if all().any(is_item) {
-            self.read_responses(assembler);
         } else {
-            self.read_chat(assembler);
+            let is_items = all().any(is_item);
+            self.read_openai(is_items, assembler);
         }
     }
 
@@ -90,46 +89,36 @@ impl Exchange {
         })
     }
 
-    fn read_chat(self, assembler: &mut Assembler) {
+    /// Reads a request of OpenAI's, in items or in messages.
+    fn read_openai(self, is_items: bool, assembler: &mut Assembler) {
         let usage = self.billed();
-        let messages = self.asked.into_iter().map(chat_message);
-        let messages: Vec<Value> = messages.collect();
-        let choices = self.answers.into_iter().map(chat_message);
-        let choices: Vec<Value> = choices.map(|it| json!({"message": it})).collect();
+        let (asked, list, answers) = if is_items {
+            (self.asked, "output", self.answers)
+        } else {
+            let asked = self.asked.into_iter().map(chat_message);
+            let choices = self.answers.into_iter().map(chat_message);
+            let choices = choices.map(|it| json!({"message": it}));
+            (asked.collect(), "choices", choices.collect())
+        };
         let request = json!({
             "model": self.model,
             "tools": self.tools,
             "timestamp": self.end,
-            "messages": messages,
+            "messages": asked,
             "response": {
                 "id": self.id,
                 "model": self.answered_by,
-                "choices": choices,
+                list: answers,
                 "usage": usage,
             },
         });
-        with_conversation(&request, "messages", |conversation| {
-            openai_chat::read(conversation, Dialect::Api, assembler);
-        });
-    }
-
-    fn read_responses(self, assembler: &mut Assembler) {
-        let usage = self.billed();
-        let request = json!({
-            "model": self.model,
-            "tools": self.tools,
-            "timestamp": self.end,
-            "input": self.asked,
-            "response": {
-                "id": self.id,
-                "model": self.answered_by,
-                "output": self.answers,
-                "usage": usage,
-            },
-        });
-        with_conversation(&request, "input", |conversation| {
+        let text = request.to_string();
+        let conversation = conversation_of(&text);
+        if is_items {
             openai_responses::Reading::new(assembler).conversation(conversation);
-        });
+        } else {
+            openai_chat::read(conversation, Dialect::Api, assembler);
+        }
     }
 
     fn read_langchain(self, assembler: &mut Assembler) {
@@ -163,11 +152,11 @@ impl Exchange {
     }
 }
 
-fn with_conversation(request: &Value, key: &str, read: impl FnOnce(Conversation<'_>)) {
-    let text = request.to_string();
-    let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
-    let messages = around.items(key);
-    read(Conversation { around, messages });
+/// The request in a text, with its messages apart.
+fn conversation_of(text: &str) -> Conversation<'_> {
+    let mut around: Object<'_> = serde_json::from_str(text).unwrap_or_default();
+    let messages = around.items("messages");
+    Conversation { around, messages }
 }
 
 /// The object or list that a text holds as JSON; any other value as it is.
@@ -231,15 +220,10 @@ fn as_text(value: Value, role: &str) -> Vec<Value> {
 fn is_item(value: &Value) -> bool {
     let kinds = "function_call function_call_output reasoning custom_tool_call \
                  custom_tool_call_output";
-    let parts = value["content"].as_array();
-    let mut parts = parts
-        .into_iter()
-        .flatten()
-        .filter_map(|it| it["type"].as_str());
-    value["type"]
-        .as_str()
-        .is_some_and(|kind| is_one_of(kinds, kind))
-        || parts.any(|kind| matches!(kind, "input_text" | "output_text"))
+    let kind = value["type"].as_str();
+    let mut parts = value["content"].as_array().into_iter().flatten();
+    kind.is_some_and(|kind| is_one_of(kinds, kind))
+        || parts.any(|it| matches!(it["type"].as_str(), Some("input_text" | "output_text")))
 }
 
 /// A message as OpenAI's chat API has it.
@@ -278,11 +262,10 @@ pub(in super::super) fn chat_message(message: Value) -> Value {
         message.insert("tool_calls".to_owned(), beside);
     }
     let said = message.get("content").and_then(Value::as_array);
-    let said = said
-        .into_iter()
-        .flatten()
-        .filter_map(|part| part["id"].as_str());
-    let said: BTreeSet<String> = said.map(str::to_owned).collect();
+    let said = said.into_iter().flatten().map(|part| &part["id"]);
+    let said: BTreeSet<String> = said
+        .filter_map(|id| Some(id.as_str()?.to_owned()))
+        .collect();
     if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
         // A call that stands in the content too is the same.
         calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));
@@ -292,11 +275,8 @@ pub(in super::super) fn chat_message(message: Value) -> Value {
 }
 
 fn is_list_of_others(value: &Value) -> bool {
-    let items = value.as_array();
-    items.is_some_and(|it| {
-        it.iter()
-            .any(|it| !it.is_string() && !it["type"].is_string())
-    })
+    let mut items = value.as_array().into_iter().flatten();
+    items.any(|it| !it.is_string() && !it["type"].is_string())
 }
 
 /// A call with its name and its arguments as a text in `function`.

@@ -31,14 +31,8 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(random: &Random, bank: &'static [RuleWords], ways: Ways) -> Self {
-        let decks = bank
-            .iter()
-            .map(|kind| {
-                let mut deck = kind.abouts.clone();
-                random.shuffle(&mut deck);
-                deck
-            })
-            .collect();
+        let mut decks: Vec<_> = bank.iter().map(|kind| kind.abouts.clone()).collect();
+        decks.iter_mut().for_each(|deck| random.shuffle(deck));
         let aside = Random::new(random.forked().below(u64::MAX), "foils");
         Self {
             bank,
