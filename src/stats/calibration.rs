@@ -103,10 +103,11 @@ impl Calibration {
         let pairs: Vec<(bool, bool)> = labelled.iter().map(|one| (one.human, one.judge)).collect();
         let kappa = cohens_kappa(&pairs);
         let (sensitivity, specificity) = (rate(true), rate(false));
+        let both = sensitivity
+            .zip(specificity)
+            .map(|(q1, q0)| q0.value + q1.value);
         let agrees = kappa.is_some_and(|kappa| kappa >= LEAST_KAPPA)
-            && sensitivity
-                .zip(specificity)
-                .is_some_and(|(q1, q0)| q0.value + q1.value >= LEAST_BOTH);
+            && both.is_some_and(|both| both >= LEAST_BOTH);
         let right = labelled.iter().filter(|one| one.human).count();
         Some(Self {
             labels,
@@ -193,10 +194,8 @@ pub fn self_consistency(verdicts: &[Vec<bool>]) -> Option<f64> {
     if several.is_empty() {
         return None;
     }
-    let same = several
-        .iter()
-        .filter(|said| said.iter().all(|one| *one == said[0]));
-    Some(same.count() as f64 / several.len() as f64)
+    let is_same = |said: &&&Vec<bool>| said.iter().all(|one| *one == said[0]);
+    Some(several.iter().filter(is_same).count() as f64 / several.len() as f64)
 }
 
 #[cfg(test)]

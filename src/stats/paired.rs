@@ -141,19 +141,17 @@ impl PairedDifference {
         let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
         let means: Vec<f64> = used.map(|cluster| cluster.mean).collect();
         let apart = (by_session.point_estimate - by_probe.point_estimate).abs();
-        let spread = by_session.standard_error.unwrap_or(0.0);
+        let error = by_session.standard_error;
+        let spread = error.unwrap_or(0.0);
+        let offered = Some(&means).filter(|means| means.len() >= FEWEST_FOR_BOOTSTRAP);
         let all = || sessions.iter().flatten();
         let unscored = all().map(|session| session.unscored.len()).sum();
         Some(Self {
             weights_matter: spread > 0.0 && apart > spread,
             counts: Counts::of(all().flat_map(|session| session.pairs.iter().copied())),
             sign_flip: signflip::test(&means, seed),
-            bootstrap: (means.len() >= FEWEST_FOR_BOOTSTRAP)
-                .then(|| bootstrap::percentile(&means, seed))
-                .flatten(),
-            detectable: by_session
-                .standard_error
-                .and_then(|error| power::detectable(error, means.len())),
+            bootstrap: offered.and_then(|means| bootstrap::percentile(means, seed)),
+            detectable: error.and_then(|error| power::detectable(error, means.len())),
             bounds: (unscored > 0).then(|| bounds(sessions)),
             unscored,
             by_session,

@@ -11,13 +11,11 @@ pub fn dominates(left: &[f64], right: &[f64]) -> bool {
 
 /// Which points no other point dominates. Points that are equal are on the front together.
 pub fn front(points: &[Point]) -> Vec<bool> {
-    points
-        .iter()
-        .map(|point| {
-            point.iter().all(|value| value.is_finite())
-                && !points.iter().any(|other| dominates(other, point))
-        })
-        .collect()
+    let is_on_front = |point: &Point| {
+        point.iter().all(|value| value.is_finite())
+            && !points.iter().any(|other| dominates(other, point))
+    };
+    points.iter().map(is_on_front).collect()
 }
 
 /// How often each point is on the front when one session after the other is left out.

@@ -44,10 +44,10 @@ pub fn sessions_needed(deviation: f64, distance: f64) -> Option<usize> {
     }
     let enough = |sessions: usize| {
         let freedom = sessions - 1;
-        let reach = quantile::t(0.95, freedom)
-            .zip(quantile::t(POWER, freedom))
-            .map(|(alpha, power)| alpha + power);
-        reach.is_some_and(|reach| reach * deviation / (sessions as f64).sqrt() <= distance)
+        let reach = quantile::t(0.95, freedom).zip(quantile::t(POWER, freedom));
+        reach.is_some_and(|(alpha, power)| {
+            (alpha + power) * deviation / (sessions as f64).sqrt() <= distance
+        })
     };
     if !enough(MOST_SESSIONS) {
         return None;

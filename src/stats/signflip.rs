@@ -60,10 +60,8 @@ pub(super) fn exact(differences: &[f64]) -> f64 {
     let (left, right) = differences.split_at(differences.len() / 2);
     let (left, right) = (sums(left), sums(right));
     // Sums lie symmetrically: as many reach `observed` as reach its negative.
-    let extreme: usize = left
-        .iter()
-        .map(|sum| right.len() - right.partition_point(|other| sum + other < observed))
-        .sum();
+    let reaching = |sum: &f64| right.len() - right.partition_point(|it| sum + it < observed);
+    let extreme: usize = left.iter().map(reaching).sum();
     (2 * extreme) as f64 / (left.len() * right.len()) as f64
 }
 

@@ -87,19 +87,16 @@ pub(super) fn compare_with(
     } else {
         sides().map(|side| side.len() - 1).sum()
     };
-    let observed = sessions
+    let differences = sessions
         .iter()
-        .map(|session| mean(&session.candidate) - mean(&session.baseline))
-        .sum::<f64>()
-        / groups;
+        .map(|it| mean(&it.candidate) - mean(&it.baseline));
+    let observed = differences.sum::<f64>() / groups;
     if !observed.is_finite() {
         return None;
     }
     let mut draws = Draws::new(seed, "suite");
-    let mut pool: Vec<Vec<f64>> = sessions
-        .iter()
-        .map(|session| [&session.baseline[..], &session.candidate[..]].concat())
-        .collect();
+    let both = |session: &Repeats| [&session.baseline[..], &session.candidate[..]].concat();
+    let mut pool: Vec<Vec<f64>> = sessions.iter().map(both).collect();
     // Sums of the same numbers in another order differ by rounding.
     let size: f64 = pool.iter().flatten().map(|value| value.abs()).sum();
     let reach = observed.abs() - 1e-11 * size / groups;

@@ -23,10 +23,8 @@ pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
 /// The interval of the share of all values, each 0 or 1, session by session, and the effective n it
 /// rests on.
 pub fn of_sessions(sessions: &[Vec<f64>]) -> Option<(ConfidenceInterval, f64)> {
-    let clusters: Vec<Cluster> = sessions
-        .iter()
-        .map(|values| Cluster::of(values.iter().sum(), values.len()))
-        .collect();
+    let of_session = |values: &Vec<f64>| Cluster::of(values.iter().sum(), values.len());
+    let clusters: Vec<Cluster> = sessions.iter().map(of_session).collect();
     let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
     let share = clusters.iter().map(|c| c.difference).sum::<f64>() / items as f64;
     let correlation = power::correlation_within(sessions).unwrap_or(0.0);
