@@ -16,6 +16,11 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// `1 session`, `6 sessions`.
+pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// The whole part of a number. It is 0 below 0 and for NaN, and the largest whole number for
 /// anything above it.
 #[expect(
@@ -57,6 +62,12 @@ impl Tokens {
     /// The share `self / whole`, or `None` when the whole is zero.
     pub fn share_of(self, whole: Self) -> Option<f64> {
         (whole.0 > 0).then(|| self.0 as f64 / whole.0 as f64)
+    }
+
+    /// These tokens so many times.
+    #[must_use]
+    pub(crate) fn times(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
     }
 
     /// The largest whole number of tokens that is not above `fraction × self`.

@@ -37,7 +37,7 @@ impl Rereads {
             let prompt = cell.prompt_tokens.get(reread.call).copied();
             rereads.calls += 1;
             rereads.tokens += prompt.unwrap_or_default();
-            rereads.tokens += Tokens(reread.tokens.0.saturating_mul(carried));
+            rereads.tokens += reread.tokens.times(carried);
         }
         Some(rereads)
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::prelude::*;
 use crate::probe::{Unscored, Verdict};
+use crate::units::many;
 
 /// How many items were asked, and how many of them have no score.
 ///
@@ -30,15 +31,12 @@ impl UnscoredItems {
             };
             let refusal = item.answer.as_ref().and_then(|it| it.refusal.as_ref());
             found.refusal = found.refusal.take().or_else(|| refusal.cloned());
-            match verdict {
-                Verdict::Unscored {
-                    reason: Unscored::NeedsJudge,
-                } => {}
-                Verdict::Unscored { reason } => {
-                    found.asked += 1;
-                    *found.unscored.entry(reason).or_default() += 1;
-                }
-                Verdict::Scored { .. } => found.asked += 1,
+            if verdict == Verdict::unscored(Unscored::NeedsJudge) {
+                continue;
+            }
+            found.asked += 1;
+            if let Verdict::Unscored { reason } = verdict {
+                *found.unscored.entry(reason).or_default() += 1;
             }
         }
         found
@@ -58,12 +56,8 @@ impl UnscoredItems {
 impl fmt::Display for UnscoredItems {
     /// `3 of 96 answers have no score: 2 empty, 1 refused`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let answers = if self.asked == 1 {
-            "answer has"
-        } else {
-            "answers have"
-        };
-        write!(f, "{} of {} {answers} no score", self.items(), self.asked)?;
+        let answers = many(self.asked, "answer has", "answers have");
+        write!(f, "{} of {answers} no score", self.items())?;
         for (at, (reason, count)) in self.unscored.iter().enumerate() {
             let why = match reason {
                 Unscored::NeedsJudge => "without a judge",

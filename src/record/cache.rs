@@ -140,8 +140,8 @@ impl ObservedCache {
     pub fn share(&self, read: Tokens) -> Option<f64> {
         let later = self.calls.saturating_sub(1) as u64;
         let heads = if read > Tokens::ZERO { later } else { 0 };
-        let head = Tokens(self.unrecorded.0.saturating_mul(heads));
-        let whole = self.counted + Tokens(self.unrecorded.0.saturating_mul(self.calls as u64));
+        let head = self.unrecorded.times(heads);
+        let whole = self.counted + self.unrecorded.times(self.calls as u64);
         (read + head).share_of(whole)
     }
 }

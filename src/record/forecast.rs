@@ -37,16 +37,15 @@ impl ProbesDue {
     /// The same where each item is answered so often, and judged so often in all.
     #[must_use]
     pub fn times(self, answers: u64, verdicts: u64) -> Self {
-        let more = |tokens: Tokens, times: u64| Tokens(tokens.0.saturating_mul(times));
         Self {
             items: self.items,
             questions: self.questions * answers,
-            question_tokens: more(self.question_tokens, answers),
-            gold_tokens: more(self.gold_tokens, answers),
+            question_tokens: self.question_tokens.times(answers),
+            gold_tokens: self.gold_tokens.times(answers),
             judged: self.judged * verdicts,
             different: self.different * verdicts / answers.max(1),
-            judge_tokens: more(self.judge_tokens, verdicts),
-            judged_gold: more(self.judged_gold, verdicts),
+            judge_tokens: self.judge_tokens.times(verdicts),
+            judged_gold: self.judged_gold.times(verdicts),
         }
     }
 }

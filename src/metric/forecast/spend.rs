@@ -173,8 +173,8 @@ impl Spend {
         let floor = cell.floor.iter();
         let floor = floor.map(|(prompt, due)| (*prompt, *due, Change::default()));
         for (prompt, due, change) in asked.chain(floor).filter(|(_, due, _)| due.questions > 0) {
-            let thinking = times(inputs.thinking.reader, due.questions);
-            let longest = times(inputs.longest_answer, due.questions);
+            let thinking = inputs.thinking.reader.times(due.questions);
+            let longest = inputs.longest_answer.times(due.questions);
             let output = Span {
                 low: Tokens::ZERO,
                 expected: due.gold_tokens,
@@ -209,7 +209,7 @@ impl Spend {
         }
         let SentinelsDue { calls, tokens } = cell.sentinels;
         if calls > 0 {
-            let usage = verdict.map(|output| Usage::uncached(tokens, times(output, calls)));
+            let usage = verdict.map(|output| Usage::uncached(tokens, output.times(calls)));
             self.add(calls, usage, terms);
         }
     }
@@ -257,10 +257,10 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
         let part = u128::from(of.0) * u128::from(tokens.0) / u128::from(prompt.tokens.0.max(1));
         Tokens(u64::try_from(part).unwrap_or(u64::MAX))
     };
-    let read = part(prompt.read) + times(part(prompt.read_again), questions.saturating_sub(1));
+    let read = part(prompt.read) + part(prompt.read_again).times(questions.saturating_sub(1));
     let written = part(prompt.written);
     Usage {
-        input_uncached: times(tokens, questions) - read - written,
+        input_uncached: tokens.times(questions) - read - written,
         cache_read: read,
         cache_write_5m: written,
         ..Usage::default()
@@ -270,20 +270,16 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
 fn judged(due: &ProbesDue, inputs: &Inputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
-    let longest = times(inputs.longest_answer, due.judged);
+    let longest = inputs.longest_answer.times(due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let input = Span {
         low: Tokens::ZERO,
-        expected: Tokens(times(shown, due.different).0 / due.judged.max(1)),
+        expected: Tokens(shown.times(due.different).0 / due.judged.max(1)),
         high: due.judge_tokens + longest.max(due.judged_gold),
     };
     let output = Span {
-        expected: times(verdict.expected, due.different),
-        ..verdict.map(|tokens| times(tokens, due.judged))
+        expected: verdict.expected.times(due.different),
+        ..verdict.map(|tokens| tokens.times(due.judged))
     };
     input.zip(output, Usage::uncached)
-}
-
-fn times(tokens: Tokens, count: u64) -> Tokens {
-    Tokens(tokens.0.saturating_mul(count))
 }
