@@ -99,11 +99,8 @@ impl Journal {
         }
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, manifest)?;
-        let manifest_path = folder.join(MANIFEST);
-        if !manifest_path.exists() {
-            let mut json = serde_json::to_string_pretty(manifest).map_err(no_json(MANIFEST))?;
-            checked::sign(&mut json, DOCUMENT);
-            write_private(&manifest_path, &mut |out| out.write_all(json.as_bytes()))?;
+        if !folder.join(MANIFEST).exists() {
+            write_document(folder, MANIFEST, manifest)?;
         }
         let path = folder.join(CELLS);
         let order: Vec<CellKey> = lines::read(&path)?;
@@ -155,17 +152,18 @@ impl Journal {
 
     /// Writes which source of the run has which sessions.
     pub fn keep_sources(&self, sources: &[PlannedSource]) -> Result<(), JournalError> {
-        let bytes = lines::of(sources, SOURCES)?;
-        let path = self.folder.join(SOURCES);
-        write_private(&path, &mut |out| out.write_all(&bytes))
+        self.write_lines(SOURCES, sources)
+    }
+
+    /// Writes a whole file of lines.
+    fn write_lines<T: Serialize>(&self, name: &str, items: &[T]) -> Result<(), JournalError> {
+        let bytes = lines::of(items, name)?;
+        write_private(&self.folder.join(name), &mut |out| out.write_all(&bytes))
     }
 
     /// Writes which part of a run the folder holds.
     pub fn keep_shard(&self, shard: &Shard) -> Result<(), JournalError> {
-        let mut json = serde_json::to_string_pretty(shard).map_err(no_json(SHARD))?;
-        checked::sign(&mut json, DOCUMENT);
-        let path = self.folder.join(SHARD);
-        write_private(&path, &mut |out| out.write_all(json.as_bytes()))
+        write_document(&self.folder, SHARD, shard)
     }
 
     /// The folder.
@@ -246,11 +244,9 @@ impl Journal {
         if known.iter().all(|one| held.contains(one)) {
             return Ok(());
         }
-        let path = self.folder.join(CALIBRATIONS);
-        let mut all: Vec<JudgeCalibration> = lines::read(&path)?;
+        let mut all: Vec<JudgeCalibration> = lines::read(&self.folder.join(CALIBRATIONS))?;
         calibration::lay_over(&mut all, known.iter().cloned());
-        let all = lines::of(&all, CALIBRATIONS)?;
-        write_private(&path, &mut |out| out.write_all(&all))
+        self.write_lines(CALIBRATIONS, &all)
     }
 
     /// Waits until everything written is on disk.
@@ -305,12 +301,8 @@ pub fn read_shard(folder: &Path) -> Result<Option<Shard>, JournalError> {
         return Ok(None);
     }
     let shard: Shard = document(&path, (shard::FORMAT, shard::VERSION))?;
-    let Partition {
-        by,
-        shard: number,
-        of,
-    } = shard.part;
-    match Partition::new(by, number, of) {
+    let part = shard.part;
+    match Partition::new(part.by, part.shard, part.of) {
         Ok(_) => Ok(Some(shard)),
         Err(why) => Err(JournalError::NoPart(path, why)),
     }
@@ -360,6 +352,15 @@ fn document<T: DeserializeOwned>(
         return Err(damaged(Damage::NoChecksum));
     }
     serde_json::from_value(value).map_err(|error| damaged(error.into()))
+}
+
+/// Writes a signed document of this name.
+fn write_document<T: Serialize>(folder: &Path, name: &str, it: &T) -> Result<(), JournalError> {
+    let mut json = serde_json::to_string_pretty(it).map_err(no_json(name))?;
+    checked::sign(&mut json, DOCUMENT);
+    write_private(&folder.join(name), &mut |out| {
+        out.write_all(json.as_bytes())
+    })
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {

@@ -184,12 +184,9 @@ impl AnswerRecord {
     /// Its verdicts, one for each time the judges were asked; without a judge, the verdict of the
     /// rules.
     pub fn verdicts(&self) -> Vec<Verdict> {
+        let judged = self.judged.iter().chain(&self.rejudged);
         match self.judged {
-            Some(first) => [first]
-                .into_iter()
-                .chain(self.rejudged.iter().copied())
-                .map(|judged| self.with_its_way(judged))
-                .collect(),
+            Some(_) => judged.map(|it| self.with_its_way(*it)).collect(),
             None => vec![self.typed],
         }
     }
@@ -197,14 +194,12 @@ impl AnswerRecord {
     /// A judge says right or wrong. Rules may classify a wrong answer more precisely: an older
     /// value stays stale, and another key's misbound.
     fn with_its_way(&self, judged: Verdict) -> Verdict {
+        let score = 0.0;
         match (judged.scored(), self.typed.scored()) {
             (
                 Some((_, Outcome::Wrong)),
                 Some((_, outcome @ (Outcome::Stale | Outcome::Misbound))),
-            ) => Verdict::Scored {
-                score: 0.0,
-                outcome,
-            },
+            ) => Verdict::Scored { score, outcome },
             _ => judged,
         }
     }
@@ -237,17 +232,12 @@ fn together(verdicts: &[Verdict]) -> Option<Verdict> {
     let scored: Vec<(f64, Outcome)> = scored.collect();
     let count = |outcome: Outcome| scored.iter().filter(|(_, other)| *other == outcome).count();
     let most = scored.iter().map(|(_, outcome)| count(*outcome)).max();
-    let outcome = scored
-        .iter()
-        .map(|(_, outcome)| *outcome)
-        .find(|outcome| Some(count(*outcome)) == most);
-    match outcome {
-        Some(outcome) => Some(Verdict::Scored {
-            score: scored.iter().map(|(score, _)| score).sum::<f64>() / scored.len() as f64,
-            outcome,
-        }),
-        None => verdicts.first().copied(),
-    }
+    let mut outcomes = scored.iter().map(|(_, outcome)| *outcome);
+    let Some(outcome) = outcomes.find(|outcome| Some(count(*outcome)) == most) else {
+        return verdicts.first().copied();
+    };
+    let score = scored.iter().map(|(score, _)| score).sum::<f64>() / scored.len() as f64;
+    Some(Verdict::Scored { score, outcome })
 }
 
 /// A question with its answer, as an item of a session is asked it.

@@ -190,30 +190,21 @@ impl Partition {
         let mut engines = ENGINES.iter();
         let found = engines.find_map(|engine| Some((engine, variable(engine.task)?)));
         let Some((engine, task)) = found else {
-            let names = ENGINES
-                .map(|engine| format!("`{}`", engine.task))
-                .join(", ");
+            let names = ENGINES.map(|engine| format!("`{}`", engine.task));
+            let names = names.join(", ");
             return Err(format!(
                 "this is not the task of a batch engine: none of {names} is set; write `cost:K/N`"
             ));
         };
+        let of = engine.name;
         let number = |name: &str, text: &str| -> Result<u32, String> {
             let number = text.trim().parse();
-            number.map_err(|_| {
-                format!(
-                    "`{name}` of {} is `{text}`, which is not a number",
-                    engine.name
-                )
-            })
+            number.map_err(|_| format!("`{name}` of {of} is `{text}`, which is not a number"))
         };
         let task = number(engine.task, &task)?;
         let tasks = variable(engine.tasks).ok_or_else(|| {
-            let Engine {
-                name, tasks, hint, ..
-            } = engine;
-            format!(
-                "`{tasks}` is not set, so that the number of {name}'s tasks is not known: {hint}"
-            )
+            let (tasks, hint) = (engine.tasks, engine.hint);
+            format!("`{tasks}` is not set, so that the number of {of}'s tasks is not known: {hint}")
         })?;
         let tasks = number(engine.tasks, &tasks)?;
         let (first, default) = engine.first;
@@ -222,10 +213,9 @@ impl Partition {
         let last = last.transpose()?.map(|last| last.saturating_sub(first));
         // Of a task that is submitted again alone, or of every second one, the number of all is not known.
         if tasks == 1 || last.is_some_and(|last| last.checked_add(1) != Some(tasks)) {
+            let part = task.saturating_add(1).saturating_sub(first.min(1)).max(1);
             return Err(format!(
-                "the tasks of this {} job are not those of a whole run: name the part, as in `cost:{}/16`",
-                engine.name,
-                task.saturating_add(1).saturating_sub(first.min(1)).max(1)
+                "the tasks of this {of} job are not those of a whole run: name the part, as in `cost:{part}/16`"
             ));
         }
         let shard = task.checked_sub(first).map_or(0, |at| at.saturating_add(1));

@@ -94,10 +94,8 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     let rubric = last.rubric.clone();
     manifest.conditions.insert(JUDGE_RUBRIC.to_owned(), rubric);
     manifest.conditions.remove(JUDGE_PROMPT);
-    let prompt = last
-        .prompt
-        .clone()
-        .map(|prompt| (JUDGE_PROMPT.to_owned(), prompt));
+    let prompt = last.prompt.iter().cloned();
+    let prompt = prompt.map(|prompt| (JUDGE_PROMPT.to_owned(), prompt));
     manifest.conditions.extend(prompt);
     let voters = last.voters();
     let is_asked_alike = |one: &&GivenVerdict| {
@@ -218,10 +216,8 @@ pub fn is_unfit(sentinels: &[&SentinelRecord]) -> bool {
 /// Removes the verdicts of judges that miss too many answers whose verdict is known. The other judges
 /// vote without them; where none is left, rules grade what they can, and the rest is unscored.
 pub fn disregard_unfit(cells: &mut [CellRecord]) {
-    let fit: Vec<bool> = by_judge(cells.iter())
-        .iter()
-        .map(|(_, sentinels)| !is_unfit(sentinels))
-        .collect();
+    let judges = by_judge(cells.iter()).into_iter();
+    let fit: Vec<bool> = judges.map(|(_, it)| !is_unfit(&it)).collect();
     if fit.iter().all(|fit| *fit) {
         return;
     }

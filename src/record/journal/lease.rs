@@ -109,9 +109,8 @@ pub(super) fn held<'a>(folders: &[&'a Path]) -> Vec<&'a Path> {
         !is_dead(owner)
     };
     let looked = folders.iter().map(|folder| (*folder, read(folder)));
-    let mut open: Vec<(&Path, Option<String>)> = looked
-        .filter(|(_, text)| text.as_ref().is_some_and(is_alive))
-        .collect();
+    let open = looked.filter(|(_, text)| text.as_ref().is_some_and(is_alive));
+    let mut open: Vec<(&Path, Option<String>)> = open.collect();
     if open.is_empty() {
         return Vec::new();
     }

@@ -201,9 +201,10 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     };
     // The cells come last: what is beside them belongs to them.
     join_lines(&inputs, out)?;
-    let folders: Vec<(&Path, Option<&Shard>)> = { inputs.iter() }
-        .map(|input| (&*input.folder, input.shard.as_ref()))
-        .collect();
+    let folders = inputs
+        .iter()
+        .map(|input| (&*input.folder, input.shard.as_ref()));
+    let folders: Vec<(&Path, Option<&Shard>)> = folders.collect();
     let other_answers = join_answers(&folders, out)?;
     joining.write_cells(&lines, &out.join(CELLS))?;
     let present = joining.present;
@@ -219,11 +220,9 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     match division {
         // So that a later merge knows where the rest comes from.
         Some(part) if !merged.missing.is_empty() => {
-            let command = { inputs.iter() }.find_map(|input| Some(&input.shard.as_ref()?.command));
-            let command = command.cloned().unwrap_or_default();
             journal.keep_shard(&Shard {
                 is_merged: true,
-                ..Shard::new(part, command)
+                ..Shard::new(part, command(&inputs))
             })?;
         }
         _ => journal.forget_shard()?,
@@ -237,13 +236,10 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    let mut all = inputs.iter();
-    let other = all.find(|input| input.fingerprint != first.fingerprint);
-    if let Some(other) = other {
-        return Err(MergeError::TwoRuns {
-            one: of(first),
-            other: of(other),
-        });
+    let is_other = |input: &&Input| input.fingerprint != first.fingerprint;
+    if let Some(other) = inputs.iter().find(is_other) {
+        let (one, other) = (of(first), of(other));
+        return Err(MergeError::TwoRuns { one, other });
     }
     let mut manifest = read_manifest(&first.folder)?;
     for input in inputs {
@@ -266,6 +262,12 @@ fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
     }
 }
 
+/// The command that makes one of the parts, if there are any.
+fn command(inputs: &[Input]) -> Vec<String> {
+    let shard = inputs.iter().find_map(|input| input.shard.as_ref());
+    shard.map(|shard| shard.command.clone()).unwrap_or_default()
+}
+
 /// The parts that sessions without all their cells belong to.
 fn parts_of(
     missing: &[(usize, usize)],
@@ -275,16 +277,14 @@ fn parts_of(
 ) -> Vec<(Option<MissingPart>, usize)> {
     let Some(any) = division else {
         let cells = missing.iter().map(|(_, cells)| cells).sum();
-        return { [(None, cells)].into_iter() }
-            .filter(|(_, cells)| *cells > 0)
-            .collect();
+        return Vec::from_iter((cells > 0).then_some((None, cells)));
     };
     let shards = any.by.shards(any.of, manifest);
     let mut of_shards: BTreeMap<u32, usize> = BTreeMap::new();
     for (at, cells) in missing {
         *of_shards.entry(shards[*at]).or_default() += cells;
     }
-    let command = { inputs.iter() }.find_map(|input| Some(&input.shard.as_ref()?.command));
+    let command = command(inputs);
     let missing_part = |shard| {
         let part = Partition { shard, ..any };
         let is_own = |shard: &Shard| shard.part == part && !shard.is_merged;
@@ -295,16 +295,12 @@ fn parts_of(
             part,
             folder: named.map(|input| input.folder.clone()),
             stopped: own.and_then(|shard| shard.stopped.clone()),
-            command: own.map_or_else(
-                || command.cloned().unwrap_or_default(),
-                |own| own.command.clone(),
-            ),
+            command: own.map_or_else(|| command.clone(), |own| own.command.clone()),
         }
     };
-    let of_shards = of_shards.into_iter();
-    of_shards
-        .map(|(shard, cells)| (Some(missing_part(shard)), cells))
-        .collect()
+    let missing = of_shards.into_iter();
+    let missing = missing.map(|(shard, cells)| (Some(missing_part(shard)), cells));
+    missing.collect()
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
