@@ -65,21 +65,19 @@ impl Source {
             return Err(BaselineError::Format(format.unwrap_or("").to_owned()));
         }
         let version = value.get("version").and_then(serde_json::Value::as_u64);
-        match version.and_then(|version| u32::try_from(version).ok()) {
-            Some(version) if version > VERSION => Err(BaselineError::Newer(version)),
-            _ => {
-                if !is_signed {
-                    return Err(BaselineError::Damaged(Damage::NoChecksum));
-                }
-                let found: Result<Self, _> = serde_json::from_value(value);
-                let mut found = found.map_err(BaselineError::Json)?;
-                for (name, sample) in &mut found.strategies {
-                    sample.strategy.clone_from(name);
-                }
-                found.place_in_clusters();
-                Ok(found)
-            }
+        let version = version.and_then(|version| u32::try_from(version).ok());
+        if let Some(version) = version.filter(|version| *version > VERSION) {
+            return Err(BaselineError::Newer(version));
         }
+        if !is_signed {
+            return Err(BaselineError::Damaged(Damage::NoChecksum));
+        }
+        let mut found: Self = serde_json::from_value(value).map_err(BaselineError::Json)?;
+        for (name, sample) in &mut found.strategies {
+            sample.strategy.clone_from(name);
+        }
+        found.place_in_clusters();
+        Ok(found)
     }
 
     /// The file's text.
@@ -124,16 +122,14 @@ fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<S
             chance: Chance::Everywhere,
             seed: 1,
         };
-        let found: BTreeMap<String, f64> = Comparison::of(&first, &second, settings)
-            .metrics
-            .iter()
-            .filter_map(|metric| {
-                // On the scale of the bounds that it is held against: of amounts the logarithm.
-                let bounds = metric.bounds?;
-                let far = bounds.interval_lower.abs().max(bounds.interval_upper.abs());
-                (far > 0.0).then(|| (metric.metric.to_owned(), far))
-            })
-            .collect();
+        let compared = Comparison::of(&first, &second, settings);
+        let found = compared.metrics.iter().filter_map(|metric| {
+            // On the scale of the bounds that it is held against: of amounts the logarithm.
+            let bounds = metric.bounds?;
+            let far = bounds.interval_lower.abs().max(bounds.interval_upper.abs());
+            (far > 0.0).then(|| (metric.metric.to_owned(), far))
+        });
+        let found: BTreeMap<String, f64> = found.collect();
         if !found.is_empty() {
             noise.insert(sample.strategy.clone(), found);
         }

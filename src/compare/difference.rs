@@ -35,9 +35,10 @@ pub(super) fn of_metric(
 
 /// The sessions of the baseline, each with what the candidate has of it.
 fn pairs_of<'a>(baseline: &'a Sample, candidate: &'a Sample) -> Vec<Pair<'a>> {
+    let other = |id| candidate.sessions.get(id);
     let sessions = baseline.sessions.iter();
     sessions
-        .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
+        .map(|(id, old)| (id.as_str(), old, other(id)))
         .collect()
 }
 
@@ -54,14 +55,13 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
         Target::Suite | Target::Population => Target::Population,
     };
     let settings = Settings { target, ..settings };
+    let metrics = COMPARED.iter();
+    let metrics = metrics.filter_map(|metric| metric_difference(metric, &pairs, settings));
     Comparison {
         baseline: baseline.strategy.clone(),
         candidate: candidate.strategy.clone(),
         same_definition: same_definition.then(|| baseline.definition == candidate.definition),
-        metrics: COMPARED
-            .iter()
-            .filter_map(|metric| metric_difference(metric, &pairs, settings))
-            .collect(),
+        metrics: metrics.collect(),
         changed: changed(&pairs),
         broken_rules: broken_rules(&pairs),
         deaths: deaths(&pairs),
@@ -294,9 +294,8 @@ fn of_repeats(
             candidate: on_scale(candidate),
         })
     };
-    let of_pairs = pairs
-        .iter()
-        .filter_map(|pair| Some((cluster(pair), of_pair(pair)?)));
+    let pairs = pairs.iter();
+    let of_pairs = pairs.filter_map(|pair| Some((cluster(pair), of_pair(pair)?)));
     let clusters = in_clusters(of_pairs).into_values();
     let repeats: Vec<Repeats> = clusters.map(|own| mean_repeats(&own)).collect();
     suite::compare(&repeats, seed)
@@ -400,9 +399,8 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 
 fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
     let of_pair = |(session, old, new): &Pair<'_>| {
-        let rules = new
-            .iter()
-            .flat_map(|new| new.rejected.difference(&old.rejected));
+        let new = new.iter();
+        let rules = new.flat_map(|new| new.rejected.difference(&old.rejected));
         let broken = rules.map(|rule| BrokenRule {
             session: (*session).to_owned(),
             rule: rule.clone(),
@@ -453,9 +451,8 @@ fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         }
         coverage.items += of_metric.items;
         coverage.paired_items += of_metric.paired_items;
-        coverage
-            .by_metric
-            .extend((of_metric.items > 0).then_some(of_metric));
+        let scored = (of_metric.items > 0).then_some(of_metric);
+        coverage.by_metric.extend(scored);
     }
     coverage
 }

@@ -14,8 +14,9 @@ use super::{
     BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
     NewDeath,
 };
-use crate::stats::gate::{Target, Verdict};
+use crate::stats::gate::{Bounds, Target, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
+use crate::units::many;
 
 /// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where
 /// results depend on chance.
@@ -39,11 +40,9 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
+        let margins = COMPARED.iter().filter_map(|it| Some((it.name, it.margin?)));
         Self {
-            margins: COMPARED
-                .iter()
-                .filter_map(|metric| Some((metric.name, metric.margin?)))
-                .collect(),
+            margins: margins.collect(),
             target: None,
             hard_break: true,
             coverage: 0.98,
@@ -98,6 +97,13 @@ pub struct GatedMetric {
     pub sessions_needed: Option<usize>,
 }
 
+impl GatedMetric {
+    /// Why there is no difference.
+    pub(crate) fn why(&self) -> &str {
+        self.reason.as_deref().unwrap_or("not measured")
+    }
+}
+
 /// Looks at one comparison, one of a `family` that are gated together. `noise` gives the noise of a metric,
 /// 0 where none is known.
 pub fn judge(
@@ -139,14 +145,11 @@ pub fn judge(
             rules.coverage * 100.0
         )
     });
-    let mut metrics: Vec<GatedMetric> = comparison
-        .metrics
-        .iter()
-        .filter_map(|metric| {
-            let margin = *rules.margins.get(metric.metric)?;
-            Some(one(metric, margin, noise(metric.metric), family))
-        })
-        .collect();
+    let metrics = comparison.metrics.iter().filter_map(|metric| {
+        let margin = *rules.margins.get(metric.metric)?;
+        Some(one(metric, margin, noise(metric.metric), family))
+    });
+    let mut metrics: Vec<GatedMetric> = metrics.collect();
     if comparison.unpriced_sessions > 0 {
         doubt_costs(&mut metrics, comparison.unpriced_sessions, rules);
     }
@@ -193,11 +196,7 @@ fn doubt_costs(metrics: &mut Vec<GatedMetric>, sessions: usize, rules: &Rules) {
             reason: Some(format!(
                 "the prices of {} are not those of the baseline: \
                  `proctor baseline refresh` measures it again",
-                if sessions == 1 {
-                    "1 session".to_owned()
-                } else {
-                    format!("{sessions} sessions")
-                }
+                many(sessions, "session", "sessions")
             )),
             sessions_needed: None,
         };
@@ -232,35 +231,28 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
         return unclear(reason.to_owned());
     };
     // On the scale of the bounds: of amounts the logarithm.
-    let margin = if is_amount {
-        libm::log1p(margin)
-    } else {
-        margin
-    };
+    let on_scale = is_amount.then(|| libm::log1p(margin));
+    let margin = on_scale.unwrap_or(margin);
     let verdict = bounds.verdict(family, margin, noise);
-    if metric.missing_sessions > 0 && verdict != Verdict::Regressed {
+    let missing = metric.missing_sessions;
+    if missing > 0 && verdict != Verdict::Regressed {
         let ended = if is_amount {
             ", or ended at different calls"
         } else {
             ""
         };
-        return unclear(format!(
-            "{} sessions are missing{ended}",
-            metric.missing_sessions
-        ));
+        return unclear(format!("{missing} sessions are missing{ended}"));
     }
     // Pairs without a score, at their worst and at their best.
     if let Some((low, high)) = metric.paired.bounds {
         let point = metric.paired.by_session.point_estimate;
         let moved = || (bounds.moved(low - point), bounds.moved(high - point));
         let (worst, best) = metric.worst.unwrap_or_else(moved);
-        if [worst, best]
-            .iter()
-            .any(|it| it.verdict(family, margin, noise) != verdict)
-        {
+        let turns = |it: &Bounds| it.verdict(family, margin, noise) != verdict;
+        if [worst, best].iter().any(turns) {
+            let unscored = metric.paired.unscored;
             return unclear(format!(
-                "{} pairs were not scored, and could turn the verdict",
-                metric.paired.unscored
+                "{unscored} pairs were not scored, and could turn the verdict"
             ));
         }
     }
@@ -282,11 +274,8 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
         Some(needed) => format!("{count} {what} are too few: about {needed} are needed"),
         None => format!("no number of {what} would decide it"),
     };
-    gated(
-        verdict,
-        Some(reason),
-        needed.filter(|_| metric.suite.is_none()),
-    )
+    let needed = needed.filter(|_| metric.suite.is_none());
+    gated(verdict, Some(reason), needed)
 }
 
 /// How a gate ended.
@@ -317,10 +306,8 @@ impl Rules {
     pub fn set_margin(&mut self, metric: &str, margin: f64) -> Result<(), String> {
         let Some(known) = ComparableMetric::named(metric) else {
             let names: Vec<&str> = COMPARED.iter().map(|metric| metric.name).collect();
-            return Err(format!(
-                "no metric `{metric}` can be gated: {}",
-                names.join(", ")
-            ));
+            let names = names.join(", ");
+            return Err(format!("no metric `{metric}` can be gated: {names}"));
         };
         let is_share = matches!(known.kind, Kind::Probes | Kind::Share);
         if is_share && margin > 1.0 {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Comparison, SessionSample, Source};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry, is_model_name};
+use crate::units::many;
 
 /// The metrics that rest on prices.
 pub(super) const PRICED: [&str; 2] = ["cost_savings", "cost"];
@@ -28,10 +29,7 @@ pub struct Repriced {
 impl Repriced {
     /// `costs of 12 sessions: both sides priced with the candidate's prices (claude-sonnet-5-5, 2026-11-01)`.
     pub fn words(&self) -> String {
-        let sessions = match self.sessions {
-            1 => "1 session".to_owned(),
-            sessions => format!("{sessions} sessions"),
-        };
+        let sessions = many(self.sessions, "session", "sessions");
         let named: Vec<&str> = self.prices.iter().map(String::as_str).collect();
         let more = named.len().saturating_sub(MOST_MODELS);
         let named = named[..named.len() - more].join("; ");
@@ -159,15 +157,9 @@ impl Source {
 
     /// Leaves out what these sessions cost: a change of prices is no change of a strategy.
     pub fn forget_costs(&mut self, sessions: &[String]) {
-        for sample in self.strategies.values_mut() {
-            for id in sessions {
-                let Some(session) = sample.sessions.get_mut(id) else {
-                    continue;
-                };
-                session
-                    .metrics
-                    .retain(|name, _| !PRICED.contains(&name.as_str()));
-            }
+        let all = self.strategies.values_mut().flat_map(|it| &mut it.sessions);
+        for (_, session) in all.filter(|(id, _)| sessions.contains(id)) {
+            session.forget_costs();
         }
     }
 }
@@ -181,17 +173,20 @@ impl Comparison {
 }
 
 impl SessionSample {
-    /// Computes its costs at these prices.
-    fn price(&mut self, prices: &SessionPrices) {
+    fn forget_costs(&mut self) {
         self.metrics
             .retain(|name, _| !PRICED.contains(&name.as_str()));
-        let costs = self.billed.iter().map(|billed| billed.costs(prices));
-        for (name, value) in costs.flat_map(priced) {
-            let value = value.filter(|value| value.is_finite());
-            if let Some(value) = value {
-                self.metrics.entry(name.to_owned()).or_default().push(value);
-            }
-        }
+    }
+
+    /// Computes its costs at these prices.
+    fn price(&mut self, prices: &SessionPrices) {
+        self.forget_costs();
+        let costs: Vec<Costs> = self
+            .billed
+            .iter()
+            .map(|billed| billed.costs(prices))
+            .collect();
+        self.put(costs.into_iter().flat_map(priced));
     }
 }
 

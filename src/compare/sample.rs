@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::prices;
 use crate::metric::CellSummary;
-use crate::metric::cost::{BilledTokens, edge_savings};
+use crate::metric::cost::{BilledTokens, SchemeCost, edge_savings};
 use crate::metric::survival::is_planted;
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
@@ -142,6 +142,15 @@ impl Sample {
 }
 
 impl SessionSample {
+    /// Adds a repeat's values of metrics, as far as they are known.
+    pub(super) fn put(&mut self, values: impl Iterator<Item = (&'static str, Option<f64>)>) {
+        for (name, value) in values {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                self.metrics.entry(name.to_owned()).or_default().push(value);
+            }
+        }
+    }
+
     fn add(&mut self, cell: &CellRecord, summary: &CellSummary, reader: ModelKind) {
         let cost = summary.costs.first();
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
@@ -152,14 +161,9 @@ impl SessionSample {
             ("token_savings", summary.savings.and_then(|s| s.share())),
             ("tokens", spent),
         ];
-        let priced = cost
-            .into_iter()
-            .flat_map(|cost| prices::priced(cost.costs()));
-        for (name, value) in values.into_iter().chain(priced) {
-            if let Some(value) = value.filter(|value| value.is_finite()) {
-                self.metrics.entry(name.to_owned()).or_default().push(value);
-            }
-        }
+        let costs = cost.map(SchemeCost::costs);
+        let priced = costs.into_iter().flat_map(prices::priced);
+        self.put(values.into_iter().chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
         let edge = edge_savings(summary).map(|(share, _)| share);
         self.edge_savings.extend(edge.filter(|it| it.is_finite()));
@@ -175,16 +179,16 @@ impl SessionSample {
         for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
             let item = self
                 .probes
-                .entry(format!("{}@{}", probe.probe, probe.percent))
-                .or_insert_with(|| ProbeSample {
-                    kind: probe.kind.name().to_owned(),
-                    importance: probe.importance,
-                    survival: Vec::new(),
-                    extract: Vec::new(),
-                    accuracy: Vec::new(),
-                    answers: Vec::new(),
-                    lost_at: None,
-                });
+                .entry(format!("{}@{}", probe.probe, probe.percent));
+            let item = item.or_insert_with(|| ProbeSample {
+                kind: probe.kind.name().to_owned(),
+                importance: probe.importance,
+                survival: Vec::new(),
+                extract: Vec::new(),
+                accuracy: Vec::new(),
+                answers: Vec::new(),
+                lost_at: None,
+            });
             if probe.kind.is_searched() {
                 item.survival.push(probe.survival.score);
             }

@@ -28,36 +28,26 @@ pub struct Slice {
 
 /// Survival by kind, the kinds in alphabetical order.
 pub(super) fn by_kind(pairs: &[Pair<'_>], seed: u64) -> Vec<Slice> {
-    let kinds: BTreeSet<&str> = pairs
-        .iter()
-        .flat_map(|(_, old, _)| old.probes.values())
-        .map(|probe| probe.kind.as_str())
-        .collect();
-    let found: Vec<(&str, PairedDifference)> = kinds
-        .into_iter()
-        .filter_map(|kind| {
-            let of_pair = |pair| paired_probes(pair, "survival", |probe| probe.kind == kind);
-            let sessions = in_clusters(pairs.iter().map(|pair| (cluster(pair), of_pair(pair))));
-            let sessions: Vec<Vec<PairedSession>> = sessions.into_values().collect();
-            Some((kind, PairedDifference::of(&sessions, seed)?))
-        })
-        .collect();
-    let tested: Vec<f64> = found
-        .iter()
-        .filter_map(|(_, difference)| Some(difference.sign_flip?.p))
-        .collect();
-    let mut adjusted = benjamini_hochberg(&tested).into_iter();
-    found
-        .into_iter()
-        .map(|(kind, difference)| {
-            let adjusted_p = difference.sign_flip.and_then(|_| adjusted.next());
-            Slice {
-                kind: kind.to_owned(),
-                difference: difference.by_session,
-                counts: difference.counts,
-                adjusted_p,
-                is_finding: adjusted_p.is_some_and(|p| p <= EXPLORED),
-            }
-        })
-        .collect()
+    let probes = pairs.iter().flat_map(|(_, old, _)| old.probes.values());
+    let kinds: BTreeSet<&str> = probes.map(|probe| probe.kind.as_str()).collect();
+    let found = kinds.into_iter().filter_map(|kind| {
+        let of_pair = |pair| paired_probes(pair, "survival", |probe| probe.kind == kind);
+        let sessions = in_clusters(pairs.iter().map(|pair| (cluster(pair), of_pair(pair))));
+        let sessions: Vec<Vec<PairedSession>> = sessions.into_values().collect();
+        Some((kind, PairedDifference::of(&sessions, seed)?))
+    });
+    let found: Vec<(&str, PairedDifference)> = found.collect();
+    let tested = found.iter().filter_map(|(_, it)| Some(it.sign_flip?.p));
+    let mut adjusted = benjamini_hochberg(&tested.collect::<Vec<_>>()).into_iter();
+    let slices = found.into_iter().map(|(kind, difference)| {
+        let adjusted_p = difference.sign_flip.and_then(|_| adjusted.next());
+        Slice {
+            kind: kind.to_owned(),
+            difference: difference.by_session,
+            counts: difference.counts,
+            adjusted_p,
+            is_finding: adjusted_p.is_some_and(|p| p <= EXPLORED),
+        }
+    });
+    slices.collect()
 }

@@ -11,7 +11,8 @@ use crate::metric::cost::SessionPrices;
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
 use crate::record::{
-    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, StrategyEntry,
+    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
+    StrategyEntry,
 };
 
 /// How the manifest names a reader where none is asked.
@@ -160,9 +161,8 @@ impl Source {
 
     fn reduced(manifest: &Manifest, cells: &[CellRecord], with_added: bool) -> Self {
         let references = cells.iter().filter(|cell| cell.arm == Arm::Reference);
-        let references: BTreeMap<&str, &CellRecord> = references
-            .map(|cell| (cell.session.as_str(), cell))
-            .collect();
+        let references: BTreeMap<&str, &CellRecord> =
+            references.map(|cell| (&*cell.session, cell)).collect();
         let sample = |entry: &StrategyEntry| {
             let is_own = |cell: &&CellRecord| {
                 let is_strategy = cell.arm == Arm::Strategy && cell.strategy == entry.name;
@@ -172,11 +172,15 @@ impl Source {
             let sample = Sample::of(entry, &own, &references, manifest.reader.kind);
             (entry.name.clone(), sample)
         };
-        let sessions = &manifest.sessions;
-        let strategies = manifest
-            .strategies
-            .iter()
-            .filter(|entry| with_added || !entry.is_added);
+        let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
+            let sessions = manifest.sessions.iter();
+            sessions
+                .filter_map(|it| Some((it.id.clone(), of(it)?)))
+                .collect()
+        };
+        let all = manifest.strategies.iter();
+        let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
+        let random = all.filter(|it| it.is_random).map(|it| it.name.clone());
         let mut source = Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -190,32 +194,14 @@ impl Source {
                 judge: manifest.judge.clone(),
                 faults: manifest.faults.clone(),
                 sample: manifest.sample,
-                prices: sessions
-                    .iter()
-                    .filter_map(|session| {
-                        let price = serde_json::to_string(session.price.as_ref()?).ok()?;
-                        Some((session.id.clone(), price))
-                    })
-                    .collect(),
+                prices: of_sessions(|it| serde_json::to_string(it.price.as_ref()?).ok()),
                 settings: manifest.conditions.clone(),
                 repeats: manifest.repeats,
-                random: {
-                    let random = manifest.strategies.iter().filter(|it| it.is_random);
-                    random.map(|it| it.name.clone()).collect()
-                },
+                random: random.collect(),
             },
-            probes: sessions
-                .iter()
-                .filter_map(|session| Some((session.id.clone(), session.probes.clone()?)))
-                .collect(),
-            sessions: sessions
-                .iter()
-                .map(|session| (session.id.clone(), session.hash.clone()))
-                .collect(),
-            clusters: sessions
-                .iter()
-                .filter_map(|session| Some((session.id.clone(), session.cluster.clone()?)))
-                .collect(),
+            probes: of_sessions(|it| it.probes.clone()),
+            sessions: of_sessions(|it| Some(it.hash.clone())),
+            clusters: of_sessions(|it| it.cluster.clone()),
             rates: prices::of_sessions(cells),
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
@@ -270,10 +256,8 @@ impl Source {
 
     /// Leaves out what readers answered: the numbers of two readers make no difference.
     pub fn forget_answers(&mut self) {
-        let sessions = self
-            .strategies
-            .values_mut()
-            .flat_map(|sample| sample.sessions.values_mut());
+        let samples = self.strategies.values_mut();
+        let sessions = samples.flat_map(|sample| sample.sessions.values_mut());
         for probe in sessions.flat_map(|session| session.probes.values_mut()) {
             probe.extract.clear();
             probe.accuracy.clear();
@@ -371,9 +355,7 @@ impl Source {
         self.probes.retain(|id, _| sessions.contains_key(id));
         self.clusters.retain(|id, _| sessions.contains_key(id));
         for sample in self.strategies.values_mut() {
-            sample
-                .sessions
-                .retain(|id, _| self.sessions.contains_key(id));
+            sample.sessions.retain(|id, _| sessions.contains_key(id));
         }
     }
 

@@ -123,7 +123,8 @@ impl SweepPoint {
     }
 }
 
-fn label(values: &[(String, String)]) -> String {
+/// Knobs with their values, in words.
+pub(crate) fn label(values: &[(String, String)]) -> String {
     if values.is_empty() {
         return "default".to_owned();
     }
@@ -133,10 +134,13 @@ fn label(values: &[(String, String)]) -> String {
 
 /// The part of a setting that is the window's.
 pub fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
-    let of_window = values
-        .iter()
-        .filter(|(knob, _)| knob.starts_with("window."));
+    let of_window = values.iter().filter(|(knob, _)| is_of_window(knob));
     of_window.cloned().collect()
+}
+
+/// Whether a knob is the window's.
+pub(crate) fn is_of_window(knob: &str) -> bool {
+    knob.starts_with("window.")
 }
 
 /// The value of a metric on a session: of its probes, or its own.
@@ -174,19 +178,14 @@ pub fn broken(sample: &Sample) -> Option<String> {
         let call = session.died_at.as_deref()?.strip_prefix("call ")?;
         call.parse::<usize>().ok()
     });
-    let first = calls
-        .min()
-        .map_or_else(String::new, |call| format!(", first at call {call}"));
-    match (dead, failed, rejected) {
-        (0, 0, 0) => None,
-        (0, 0, _) => Some(format!(
-            "prompts would be rejected in {rejected} of {all} sessions"
-        )),
-        (0, _, _) => Some(format!(
-            "the strategy failed in {failed} of {all} sessions{first}"
-        )),
-        (_, _, _) => Some(format!("out of window in {dead} of {all} sessions{first}")),
-    }
+    let first = calls.min().map(|call| format!(", first at call {call}"));
+    let first = first.unwrap_or_default();
+    Some(match (dead, failed, rejected) {
+        (0, 0, 0) => return None,
+        (0, 0, _) => format!("prompts would be rejected in {rejected} of {all} sessions"),
+        (0, _, _) => format!("the strategy failed in {failed} of {all} sessions{first}"),
+        (_, _, _) => format!("out of window in {dead} of {all} sessions{first}"),
+    })
 }
 
 /// Those of the metrics that every setting was measured on, on some session; broken settings count only where
@@ -233,36 +232,31 @@ pub fn judge(
         let values: Vec<f64> = clusters.iter().filter_map(of_cluster).collect();
         Estimate::of_sessions(&values, used.iter().filter_map(of).count())
     };
-    let mut points: Vec<SweepPoint> = tried
-        .iter()
-        .map(|point| SweepPoint {
-            values: point.values.clone(),
-            cost: estimate(point, cost),
-            quality: estimate(point, quality.metric),
-            broken: broken(&point.sample),
-            on_front: false,
-            front_share: None,
-            standing: None,
-        })
-        .collect();
+    let points = tried.iter().map(|point| SweepPoint {
+        values: point.values.clone(),
+        cost: estimate(point, cost),
+        quality: estimate(point, quality.metric),
+        broken: broken(&point.sample),
+        on_front: false,
+        front_share: None,
+        standing: None,
+    });
+    let mut points: Vec<SweepPoint> = points.collect();
     let windows = distinct(tried.iter().map(|point| window_of(&point.values)));
     let mut choices = Vec::new();
     for window in windows {
-        let own: Vec<usize> = (0..tried.len())
-            .filter(|at| window_of(&tried[*at].values) == window)
-            .collect();
-        let of_clusters: Vec<Vec<Point>> = own
-            .iter()
-            .map(|at| {
-                let metrics = [cost, quality.metric];
-                let of_point = |session: &&String| tried[*at].objectives(session, metrics);
-                let of_cluster = |own: &Vec<_>| {
-                    let points: Vec<Point> = own.iter().map(of_point).collect();
-                    pareto::mean(&points)
-                };
-                clusters.iter().map(of_cluster).collect()
-            })
-            .collect();
+        let is_own = |at: &usize| window_of(&tried[*at].values) == window;
+        let own: Vec<usize> = (0..tried.len()).filter(is_own).collect();
+        let of_clusters = own.iter().map(|at| {
+            let metrics = [cost, quality.metric];
+            let of_point = |session: &&String| tried[*at].objectives(session, metrics);
+            let of_cluster = |own: &Vec<_>| {
+                let points: Vec<Point> = own.iter().map(of_point).collect();
+                pareto::mean(&points)
+            };
+            clusters.iter().map(of_cluster).collect()
+        });
+        let of_clusters: Vec<Vec<Point>> = of_clusters.collect();
         let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
         let shares = pareto::jackknife(&of_clusters);
@@ -274,10 +268,8 @@ pub fn judge(
         if own.len() > 1 {
             let own_points: Vec<&SweepPoint> = own.iter().map(|at| &points[*at]).collect();
             let choice = Choice::of(&own_points, &means, window, cost, quality);
-            let chosen = own
-                .iter()
-                .find(|at| Some(&points[**at].values) == choice.values.as_ref());
-            if let Some(at) = chosen {
+            let is_chosen = |at: &&usize| Some(&points[**at].values) == choice.values.as_ref();
+            if let Some(at) = own.iter().find(is_chosen) {
                 points[*at].standing = choice.standing;
             }
             choices.push(choice);
@@ -313,14 +305,12 @@ fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
     let of_knob = |knob: &String| {
         let whole = || points.iter().filter(|point| point.broken.is_none());
         let values = distinct(whole().filter_map(|point| pairs::value(point, knob)));
-        let by_value: Vec<ValueMeans> = values
-            .into_iter()
-            .filter_map(|value| {
-                let has = |point: &&SweepPoint| pairs::value(point, knob) == Some(value);
-                let cell = PairCell::of(whole().filter(has))?;
-                Some((value.clone(), cell.cost, cell.quality))
-            })
-            .collect();
+        let by_value = values.into_iter().filter_map(|value| {
+            let has = |point: &&SweepPoint| pairs::value(point, knob) == Some(value);
+            let cell = PairCell::of(whole().filter(has))?;
+            Some((value.clone(), cell.cost, cell.quality))
+        });
+        let by_value: Vec<ValueMeans> = by_value.collect();
         let range = |pick: fn(&ValueMeans) -> Option<f64>| {
             let values = by_value.iter().filter_map(pick);
             let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -339,12 +329,8 @@ fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
 
 /// The knobs that are swept, in the order of the command line.
 fn knobs(points: &[SweepPoint]) -> Vec<&String> {
-    distinct(
-        points
-            .iter()
-            .flat_map(|point| &point.values)
-            .map(|(knob, _)| knob),
-    )
+    let values = points.iter().flat_map(|point| &point.values);
+    distinct(values.map(|(knob, _)| knob))
 }
 
 /// Each item once, in the order in which it first comes.
@@ -370,11 +356,8 @@ pub fn better_half(tried: &[Trial], sessions: &[String], cost: &str, quality: &s
     let keep = tried.len().div_ceil(2);
     let mut kept = Vec::new();
     while kept.len() < keep {
-        let mut layer: Vec<usize> = pareto::front(&means)
-            .into_iter()
-            .enumerate()
-            .filter_map(|(at, on)| on.then_some(at))
-            .collect();
+        let front = pareto::front(&means);
+        let mut layer: Vec<usize> = (0..tried.len()).filter(|at| front[*at]).collect();
         if layer.is_empty() {
             // Only broken ones are left.
             break;

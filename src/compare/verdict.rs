@@ -184,6 +184,9 @@ pub struct AxisFinding {
     /// The assumption under which its sign is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
+    /// Standard deviation of a session's difference, where it has an error.
+    #[serde(skip)]
+    pub(crate) deviation: Option<f64>,
 }
 
 /// A strategy to avoid.
@@ -206,26 +209,30 @@ pub struct Line {
     pub text: String,
 }
 
+impl Line {
+    pub(crate) fn new(label: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { label, text }
+    }
+}
+
 impl Verdict {
     /// Judges the strategies of a run.
-    pub(crate) fn of(
-        population: String,
-        clusters: usize,
-        margin: f64,
-        mut candidates: Vec<Candidate>,
-    ) -> Self {
+    pub(crate) fn of(population: String, clusters: usize, mut candidates: Vec<Candidate>) -> Self {
         let saved = |candidate: &Candidate| candidate.saved.map(|it| it.point_estimate);
         candidates.sort_by(|left, right| {
             let order = saved(right).unwrap_or(f64::NEG_INFINITY);
             order.total_cmp(&saved(left).unwrap_or(f64::NEG_INFINITY))
         });
         let sound = |it: &&Candidate| it.fired > 0 && it.broken.is_none();
-        let mut contenders: Vec<Contender> = (candidates.iter().filter(sound))
-            .filter_map(|candidate| Contender::of(candidate, margin))
+        let mut contenders: Vec<Contender> = candidates
+            .iter()
+            .filter(sound)
+            .filter_map(Contender::of)
             .collect();
         adjust(&mut contenders);
         for one in &mut contenders {
-            one.sessions_needed = one.needed(&candidates, margin);
+            one.sessions_needed = one.needed();
             one.is_recommended = clusters >= FEWEST_SESSIONS && one.is_shown();
         }
         let recommended = contenders.iter().filter(|one| one.is_recommended);
@@ -254,7 +261,7 @@ impl Verdict {
         Self {
             population,
             clusters,
-            margin,
+            margin: MARGIN,
             recommended,
             obstacle,
             contenders,
@@ -265,7 +272,7 @@ impl Verdict {
 }
 
 impl Contender {
-    fn of(candidate: &Candidate, margin: f64) -> Option<Self> {
+    fn of(candidate: &Candidate) -> Option<Self> {
         let control = candidate.control.clone()?;
         let axes = candidate.differences.iter().map(|it| AxisFinding {
             axis: it.axis,
@@ -274,8 +281,9 @@ impl Contender {
             lower: it.bounds.lower,
             adjusted_p: it.p,
             is_better: false,
-            is_not_worse: it.bounds.lower >= -margin,
+            is_not_worse: it.bounds.lower >= -MARGIN,
             flip: it.flip.clone(),
+            deviation: it.bounds.deviation,
         });
         Some(Self {
             strategy: candidate.name.clone(),
@@ -291,37 +299,29 @@ impl Contender {
     /// Better on one axis at least, whatever is assumed, and not worse on any.
     fn is_shown(&self) -> bool {
         let better = || self.axes.iter().filter(|axis| axis.is_better);
+        let is_kept = |axis: &AxisFinding| axis.is_better || axis.is_not_worse;
         better().next().is_some()
             && better().all(|axis| axis.flip.is_none())
             && self.uncompared.is_empty()
-            && self
-                .axes
-                .iter()
-                .all(|axis| axis.is_better || axis.is_not_worse)
+            && self.axes.iter().all(is_kept)
     }
 
     /// The sessions after which each axis that is not shown to be no worse would be, and the best of them
     /// to be better.
-    fn needed(&self, candidates: &[Candidate], margin: f64) -> Option<usize> {
+    fn needed(&self) -> Option<usize> {
         if self.is_shown() || !self.uncompared.is_empty() {
             return None;
         }
-        let mut candidates = candidates.iter();
-        let own = candidates.find(|candidate| candidate.name == self.strategy)?;
-        let needed = |difference: &Difference, distance: f64| {
-            power::sessions_needed(difference.bounds.deviation?, distance)
-        };
-        let worse = own.differences.iter().zip(&self.axes);
-        let worse = worse.filter(|(_, axis)| !axis.is_not_worse);
-        let not_worse: Option<Vec<usize>> = worse
-            .map(|(it, _)| needed(it, margin + it.bounds.difference))
-            .collect();
+        let needed =
+            |axis: &AxisFinding, distance: f64| power::sessions_needed(axis.deviation?, distance);
+        let worse = self.axes.iter().filter(|axis| !axis.is_not_worse);
+        let not_worse: Option<Vec<usize>> =
+            worse.map(|it| needed(it, MARGIN + it.difference)).collect();
         let better = if self.axes.iter().any(|axis| axis.is_better) {
             0
         } else {
-            let all = own.differences.iter();
-            all.filter_map(|it| needed(it, it.bounds.difference))
-                .min()?
+            let all = self.axes.iter();
+            all.filter_map(|it| needed(it, it.difference)).min()?
         };
         not_worse?.into_iter().chain([better]).max()
     }
@@ -329,11 +329,8 @@ impl Contender {
 
 /// Holm's adjustment over strategies and axes; what has no test is not shown.
 fn adjust(contenders: &mut [Contender]) {
-    let mut axes: Vec<&mut AxisFinding> = contenders
-        .iter_mut()
-        .flat_map(|one| &mut one.axes)
-        .filter(|axis| axis.adjusted_p.is_some())
-        .collect();
+    let axes = contenders.iter_mut().flat_map(|one| &mut one.axes);
+    let mut axes: Vec<_> = axes.filter(|axis| axis.adjusted_p.is_some()).collect();
     let p_values: Vec<f64> = axes.iter().filter_map(|axis| axis.adjusted_p).collect();
     for (axis, adjusted) in axes.iter_mut().zip(holm(&p_values)) {
         axis.adjusted_p = Some(adjusted);

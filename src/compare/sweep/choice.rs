@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Sweep, SweepPoint, label};
+use super::{Sweep, SweepPoint, is_of_window, label};
 use crate::compare::Comparison;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::Point;
@@ -45,7 +45,7 @@ pub struct Objective<'a> {
 }
 
 /// The choice in one window.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Choice {
     /// The knobs of the window, where windows are swept.
     pub window: Vec<(String, String)>,
@@ -79,13 +79,7 @@ impl Choice {
         let default = points.iter().position(|point| point.values == window);
         let mut choice = Self {
             window,
-            values: None,
-            standing: None,
-            best_kept: None,
-            best_quality: None,
-            kept_enough: 0,
-            problem: None,
-            confirmation: None,
+            ..Self::default()
         };
         let Some(found) = margin_rule(means, quality.margin, default.unwrap_or(0)) else {
             choice.problem = Some(unmeasured(points, cost, quality.metric));
@@ -98,10 +92,9 @@ impl Choice {
         let saved = means[found.cheapest][0];
         if saved > 0.0 {
             choice.values = Some(cheapest.values.clone());
-            choice.standing = Some(if default == Some(found.cheapest) {
-                Standing::Default
-            } else {
-                Standing::NotConfirmed
+            choice.standing = Some(match default {
+                Some(default) if default == found.cheapest => Standing::Default,
+                _ => Standing::NotConfirmed,
             });
         } else {
             choice.problem = Some(format!(
@@ -130,9 +123,7 @@ impl Choice {
 
 /// The knobs of the strategy in words; `default` without one.
 fn label_in_window(values: &[(String, String)]) -> String {
-    let own = values
-        .iter()
-        .filter(|(knob, _)| !knob.starts_with("window."));
+    let own = values.iter().filter(|(knob, _)| !is_of_window(knob));
     label(&own.cloned().collect::<Vec<_>>())
 }
 
@@ -141,21 +132,18 @@ fn unmeasured(points: &[&SweepPoint], cost: &str, quality: &str) -> String {
     let whole = || points.iter().filter(|point| point.broken.is_none());
     if let Some(first) = points.first().filter(|_| whole().next().is_none()) {
         let why = first.broken.as_deref().unwrap_or_default();
-        let alike = points
-            .iter()
-            .all(|point| point.broken.as_deref() == Some(why));
+        let alike = points.iter().all(|it| it.broken.as_deref() == Some(why));
         let of = if alike { "each" } else { "the default" };
         return format!("all {} settings are broken; {of}: {why}", points.len());
     }
-    for (metric, is_known) in [
-        (cost, whole().any(|point| point.cost.is_some())),
-        (quality, whole().any(|point| point.quality.is_some())),
-    ] {
-        if !is_known {
-            return format!("{metric} was not measured on these sessions");
-        }
-    }
-    format!("no session has both {cost} and {quality} under every setting")
+    let unknown = if whole().all(|point| point.cost.is_none()) {
+        cost
+    } else if whole().all(|point| point.quality.is_none()) {
+        quality
+    } else {
+        return format!("no session has both {cost} and {quality} under every setting");
+    };
+    format!("{unknown} was not measured on these sessions")
 }
 
 /// The result of the margin rule among the settings of one window.
@@ -177,9 +165,8 @@ pub(super) struct Found {
 /// setting that is broken has no number and takes no part. Of equal savings the one that keeps more is
 /// taken, then the one in `first`, then the first. `None` where nothing was measured.
 pub(super) fn margin_rule(means: &[Point], margin: f64, first: usize) -> Option<Found> {
-    let measured: Vec<usize> = (0..means.len())
-        .filter(|at| means[*at].iter().all(|value| value.is_finite()))
-        .collect();
+    let is_measured = |at: &usize| means[*at].iter().all(|value| value.is_finite());
+    let measured: Vec<usize> = (0..means.len()).filter(is_measured).collect();
     // Whether the second is better: by one objective, then by the other, then by the place.
     let best = |of: &[usize], [by, then]: [usize; 2]| {
         of.iter().copied().reduce(|best, at| {
@@ -197,10 +184,8 @@ pub(super) fn margin_rule(means: &[Point], margin: f64, first: usize) -> Option<
     };
     let best_kept = best(&measured, [1, 0])?;
     let least = means[best_kept][1] - margin - EQUAL;
-    let enough: Vec<usize> = measured
-        .into_iter()
-        .filter(|at| means[*at][1] >= least)
-        .collect();
+    let measured = measured.into_iter();
+    let enough: Vec<usize> = measured.filter(|at| means[*at][1] >= least).collect();
     Some(Found {
         best_kept,
         kept_enough: enough.len(),

@@ -87,19 +87,13 @@ impl PairCell {
 }
 
 pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
-    let mut values = point.values.iter();
-    values
-        .find(|(name, _)| name == knob)
-        .map(|(_, value)| value)
+    let found = point.values.iter().find(|(name, _)| name == knob);
+    found.map(|(_, value)| value)
 }
 
 /// The values that a knob takes: numbers ascending, anything else in the order of the settings.
 fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
-    let mut found = distinct(
-        points
-            .iter()
-            .filter_map(|point| value(point, knob).cloned()),
-    );
+    let mut found = distinct(points.iter().filter_map(|it| value(it, knob).cloned()));
     let numbers: Option<Vec<f64>> = found.iter().map(|value| value.parse().ok()).collect();
     if let Some(numbers) = numbers {
         let mut both: Vec<(f64, String)> = numbers.into_iter().zip(found).collect();

@@ -44,9 +44,10 @@ pub(crate) fn differences(
     let of = |axis: Axis| {
         let metric = ComparableMetric::named(axis.metric())?;
         let found = of_metric(metric, baseline, candidate, settings)?;
-        let edge = (axis == Axis::Cost)
-            .then(|| at_the_edge(baseline, candidate))
-            .flatten();
+        let edge = match axis {
+            Axis::Cost => at_the_edge(baseline, candidate),
+            Axis::Facts | Axis::Answers | Axis::Actions => None,
+        };
         Some(Difference {
             axis,
             p: found.p(),

@@ -1,21 +1,16 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
-use super::words::{points, short_name, signed};
+use super::words::{interval, points, short_name, signed};
 use super::{Axis, Line, MARGIN};
-use crate::compare::{Comparison, MetricDifference};
+use crate::compare::Comparison;
 use crate::stats::gate::Bounds;
 
 /// The axes of a comparison. Answers, where models gave them, take the place of the facts.
-fn axes(comparison: &Comparison) -> Vec<(Axis, &MetricDifference, Bounds)> {
-    let measured = |axis: Axis| {
-        let metric = comparison.metric(axis.metric())?;
-        Some((axis, metric, metric.bounds?))
-    };
+fn axes(comparison: &Comparison) -> Vec<(Axis, Bounds)> {
+    let measured = |axis: Axis| Some((axis, comparison.metric(axis.metric())?.bounds?));
     let kept = measured(Axis::Answers).or_else(|| measured(Axis::Facts));
-    [measured(Axis::Cost), kept, measured(Axis::Actions)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [measured(Axis::Cost), kept, measured(Axis::Actions)];
+    all.into_iter().flatten().collect()
 }
 
 /// Names the one to use. It must be shown to be better on one axis, and worse by no more than the margin on
@@ -25,81 +20,57 @@ pub(crate) fn of_pair(comparison: &Comparison) -> Line {
     let [baseline, candidate] =
         [&comparison.baseline, &comparison.candidate].map(|name| short_name(name));
     let of = |is: fn(&Bounds) -> bool| -> Vec<String> {
-        let these = axes.iter().filter(|(.., bounds)| is(bounds));
+        let these = axes.iter().filter(|(_, bounds)| is(bounds));
         these
-            .map(|(axis, _, bounds)| in_words(*axis, bounds))
+            .map(|(axis, bounds)| in_words(*axis, bounds))
             .collect()
     };
     let better = of(|bounds| bounds.lower > 0.0);
     let worse = of(|bounds| bounds.upper < 0.0 && bounds.lower < -MARGIN);
     let open = of(|bounds| bounds.upper >= 0.0 && bounds.lower < -MARGIN);
     let held = of(|bounds| (-MARGIN..=0.0).contains(&bounds.lower));
-    let line = |label, text| Line { label, text };
-    let margin = points(MARGIN);
-    let of_names = if baseline == candidate {
-        "the candidate".to_owned()
-    } else {
-        candidate.clone()
-    };
-    match (better.is_empty(), worse.is_empty() && open.is_empty()) {
-        _ if axes.is_empty() => line(
-            "no recommendation",
-            "no axis could be compared: cost, facts and actions need bounds on both sides"
-                .to_owned(),
-        ),
-        (false, true) => {
-            let rest = if held.is_empty() {
-                String::new()
-            } else {
-                format!(
-                    ", and worse by no more than {margin} points on {}",
-                    held.join(" and ")
-                )
-            };
-            line(
+    let is_nothing = |it: &Bounds| (it.interval_lower, it.interval_upper) == (0.0, 0.0);
+    let is_better = !better.is_empty();
+    let margin = format!("worse by no more than {} points", points(MARGIN));
+    let is_one = baseline == candidate;
+    let name = if is_one { "the candidate" } else { &candidate };
+    if axes.is_empty() {
+        let why = "no axis could be compared: cost, facts and actions need bounds on both sides";
+        return Line::new("no recommendation", why);
+    }
+    if worse.is_empty() && open.is_empty() {
+        return match (is_better, held.join(" and ").as_str()) {
+            (true, "") => Line::new(
                 "use",
-                format!("{of_names}: better on {}{rest}.", better.join(" and ")),
-            )
-        }
-        (true, true)
-            if axes.iter().all(|(.., bounds)| {
-                (bounds.interval_lower, bounds.interval_upper) == (0.0, 0.0)
-            }) =>
-        {
-            line(
-                "no difference",
-                "both are the same on every axis.".to_owned(),
-            )
-        }
-        (true, true) => line(
-            "no difference",
-            format!(
-                "{of_names} is worse by no more than {margin} points on any axis, and better on none: {}.",
-                held.join(", ")
+                format!("{name}: better on {}.", better.join(" and ")),
             ),
-        ),
-        (is_no_better, false) => {
-            let parts = [
-                ("better", better),
-                ("worse", worse),
-                ("not shown to be no worse", open),
-            ];
-            let parts = parts.into_iter().filter(|(_, axes)| !axes.is_empty());
-            let parts = parts.map(|(how, axes)| format!("{how} on {}", axes.join(" and ")));
-            let parts: Vec<String> = parts.collect();
-            let label = if is_no_better {
-                "keep"
-            } else {
-                "no recommendation"
-            };
-            let text = format!("{of_names} is {}.", parts.join(", "));
-            let text = if is_no_better && baseline != candidate {
-                format!("{baseline}: {text}")
-            } else {
-                text
-            };
-            line(label, text)
-        }
+            (true, held) => {
+                let better = better.join(" and ");
+                let text = format!("{name}: better on {better}, and {margin} on {held}.");
+                Line::new("use", text)
+            }
+            (false, _) if axes.iter().all(|(_, bounds)| is_nothing(bounds)) => {
+                Line::new("no difference", "both are the same on every axis.")
+            }
+            (false, _) => {
+                let held = held.join(", ");
+                let text = format!("{name} is {margin} on any axis, and better on none: {held}.");
+                Line::new("no difference", text)
+            }
+        };
+    }
+    let parts = [
+        ("better", better),
+        ("worse", worse),
+        ("not shown to be no worse", open),
+    ];
+    let parts = parts.into_iter().filter(|(_, axes)| !axes.is_empty());
+    let parts = parts.map(|(how, axes)| format!("{how} on {}", axes.join(" and ")));
+    let text = format!("{name} is {}.", parts.collect::<Vec<_>>().join(", "));
+    match (is_better, is_one) {
+        (true, _) => Line::new("no recommendation", text),
+        (false, true) => Line::new("keep", text),
+        (false, false) => Line::new("keep", format!("{baseline}: {text}")),
     }
 }
 
@@ -109,6 +80,6 @@ fn in_words(axis: Axis, bounds: &Bounds) -> String {
     if bounds.error.is_none() {
         return text;
     }
-    let ends = [bounds.interval_lower, bounds.interval_upper].map(signed);
-    format!("{text} [{}]", ends.join(", "))
+    let ends = (bounds.interval_lower, bounds.interval_upper);
+    format!("{text} {}", interval(ends))
 }

@@ -101,44 +101,29 @@ impl TasksSolved {
     pub(super) fn line(&self) -> Line {
         let name = short_name(&self.strategy);
         let (solved, tasks) = (self.solved, self.tasks);
-        let solved = if solved.fract() == 0.0 {
-            format!("{solved:.0}")
-        } else {
-            format!("{solved:.1}")
-        };
-        let mut text = format!("{name}: {solved} of {tasks} tasks solved");
+        let digits = usize::from(solved.fract() != 0.0);
+        let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
         let bill = self.dollars.map(|dollars| format!(", billed {dollars}"));
         let Some(against) = &self.against else {
-            text += &bill.unwrap_or_default();
-            return Line {
-                label: "tasks",
-                text,
-            };
+            return Line::new("tasks", text + &bill.unwrap_or_default());
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
         let _ = write!(text, "; against {baseline} {won} won, {lost} lost");
-        if let Some(p) = against.p {
-            let p = if p < 0.01 {
-                "p < 0.01".to_owned()
-            } else {
-                format!("p {p:.2}")
-            };
-            let _ = write!(text, " ({p})");
-        }
-        match against.saved {
-            Some(saved) if saved >= 0.0 => {
-                let _ = write!(text, ", {:.0} % of its bill saved", saved * 100.0);
-            }
-            Some(saved) => {
-                let _ = write!(text, ", {:.1} times its bill", 1.0 - saved);
-            }
-            None => {}
-        }
+        text += &match against.p {
+            Some(p) if p < 0.01 => " (p < 0.01)".to_owned(),
+            Some(p) => format!(" (p {p:.2})"),
+            None => String::new(),
+        };
+        text += &match against.saved {
+            Some(saved) if saved >= 0.0 => format!(", {:.0} % of its bill saved", saved * 100.0),
+            Some(saved) => format!(", {:.1} times its bill", 1.0 - saved),
+            None => String::new(),
+        };
         let most = against.lost_at_most * 100.0;
         let _ = write!(text, ". Share lost: at most {most:.0} % (95 %)");
         let label = if against.is_shown() { "use" } else { "tasks" };
-        Line { label, text }
+        Line::new(label, text)
     }
 }
 
@@ -148,10 +133,10 @@ impl TasksAgainst {
         theirs: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
         own: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
     ) -> Self {
-        let pairs: Vec<_> = own
+        let pairs = own
             .iter()
-            .filter_map(|(task, runs)| Some((theirs.get(task)?, runs)))
-            .collect();
+            .filter_map(|(task, runs)| Some((theirs.get(task)?, runs)));
+        let pairs: Vec<_> = pairs.collect();
         let count = |is_meant: fn(f64) -> bool| {
             let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
             differences.filter(|it| is_meant(*it)).count()
@@ -162,6 +147,7 @@ impl TasksAgainst {
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
         let bill = dollars(pairs.iter().flat_map(|(old, _)| *old));
         let own_bill = dollars(pairs.iter().flat_map(|(_, new)| *new));
+        let saved = |(old, new): (Usd, Usd)| 1.0 - new.0 as f64 / old.0 as f64;
         Self {
             baseline: baseline.to_owned(),
             tasks,
@@ -169,9 +155,7 @@ impl TasksAgainst {
             lost,
             p: (won + lost > 0).then(|| sign_test(won, lost)),
             lost_at_most: share.map_or(1.0, |it| it.upper_bound),
-            saved: bill
-                .zip(own_bill)
-                .and_then(|(old, new)| (old.0 > 0).then(|| 1.0 - new.0 as f64 / old.0 as f64)),
+            saved: bill.filter(|it| it.0 > 0).zip(own_bill).map(saved),
         }
     }
 

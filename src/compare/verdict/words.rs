@@ -30,35 +30,29 @@ impl Verdict {
         // They say more than the replay of what the agents did.
         let is_closed = !lines.is_empty();
         let recommended = self.contenders.iter().filter(|it| it.is_recommended);
-        lines.extend(recommended.clone().take(SHOWN).map(|it| Line {
-            label: "use",
-            text: self.why(it),
-        }));
-        let others = recommended.skip(SHOWN).map(|it| short_name(&it.strategy));
-        let others: Vec<String> = others.collect();
+        let first = recommended.clone().take(SHOWN);
+        lines.extend(first.map(|it| Line::new("use", self.why(it))));
+        let others = named(recommended.skip(SHOWN).map(|it| &it.strategy));
         if !others.is_empty() {
-            let text = format!("{} beat their controls, too", others.join(", "));
-            lines.push(Line { label: "use", text });
+            lines.push(Line::new(
+                "use",
+                format!("{others} beat their controls, too"),
+            ));
         }
-        if let Some(obstacle) = self.obstacle.filter(|_| !is_closed) {
-            lines.push(Line {
-                label: "no recommendation",
-                text: self.why_not(obstacle),
-            });
-        }
-        let avoid: Vec<&Avoid> = self.avoid.iter().filter(|it| !it.is_broken).collect();
-        lines.extend(avoid.iter().take(SHOWN).map(|it| Line {
-            label: "avoid",
-            text: format!("{}: {}", short_name(&it.strategy), it.why),
-        }));
-        if avoid.len() > SHOWN {
-            let names = avoid[SHOWN..].iter().map(|it| short_name(&it.strategy));
-            let names: Vec<String> = names.collect();
-            let text = format!("also {}", names.join(", "));
-            lines.push(Line {
-                label: "avoid",
-                text,
-            });
+        let obstacle = self.obstacle.filter(|_| !is_closed);
+        let why_not = obstacle.map(|it| Line::new("no recommendation", self.why_not(it)));
+        lines.extend(why_not);
+        let avoid = self.avoid.iter().filter(|it| !it.is_broken);
+        let why = |it: &Avoid| format!("{}: {}", short_name(&it.strategy), it.why);
+        lines.extend(
+            avoid
+                .clone()
+                .take(SHOWN)
+                .map(|it| Line::new("avoid", why(it))),
+        );
+        let others = named(avoid.skip(SHOWN).map(|it| &it.strategy));
+        if !others.is_empty() {
+            lines.push(Line::new("avoid", format!("also {others}")));
         }
         lines
     }
@@ -69,18 +63,12 @@ impl Verdict {
             let axes = one.axes.iter().filter(|axis| axis.is_better == is_better);
             axes.map(in_words).collect()
         };
-        let saved = one
-            .saved
-            .map(|saved| format!(" saves {} and", percent(saved)));
-        let not_worse = named(false);
-        let rest = if not_worse.is_empty() {
-            String::new()
-        } else {
-            let margin = points(self.margin);
-            format!(
-                ", and is worse by no more than {margin} points on {}",
-                not_worse.join(" and ")
-            )
+        let saved = one.saved.map(|it| format!(" saves {} and", percent(it)));
+        let not_worse = named(false).join(" and ");
+        let margin = points(self.margin);
+        let rest = match not_worse.as_str() {
+            "" => String::new(),
+            axes => format!(", and is worse by no more than {margin} points on {axes}"),
         };
         format!(
             "{}{} beats its control {} on {}{rest}. Shown on {}.",
@@ -93,6 +81,8 @@ impl Verdict {
     }
 
     fn why_not(&self, obstacle: Obstacle) -> String {
+        // The contender that saves most.
+        let best = self.contenders.first();
         match obstacle {
             Obstacle::NothingRan => "nothing was recorded yet".to_owned(),
             Obstacle::AllBroken => {
@@ -114,39 +104,29 @@ impl Verdict {
             Obstacle::FewSessions => {
                 let sessions = self.population.split(' ').next().unwrap_or_default();
                 let verb = if sessions == "1" { "is" } else { "are" };
-                let independent = if sessions == self.clusters.to_string() {
-                    String::new()
-                } else {
-                    format!(", {} of them independent,", self.clusters)
+                let independent = match self.clusters {
+                    clusters if sessions == clusters.to_string() => String::new(),
+                    clusters => format!(", {clusters} of them independent,"),
                 };
                 format!(
                     "{}{independent} {verb} too few to say anything about others: {FEWEST_SESSIONS} \
                      independent ones are the least.{}",
                     self.population,
-                    self.best().map(Self::as_seen).unwrap_or_default()
+                    best.map(Self::as_seen).unwrap_or_default()
                 )
             }
-            Obstacle::NotShown => self.best().map(|it| self.not_shown(it)).unwrap_or_default(),
+            Obstacle::NotShown => best.map(|it| self.not_shown(it)).unwrap_or_default(),
         }
-    }
-
-    /// The contender that saves most.
-    fn best(&self) -> Option<&Contender> {
-        self.contenders.first()
     }
 
     /// What was seen of a contender, without a claim.
     fn as_seen(one: &Contender) -> String {
         let axes: Vec<String> = one.axes.iter().map(difference).collect();
-        if axes.is_empty() {
-            return String::new();
+        let [own, control] = [&one.strategy, &one.control].map(|name| short_name(name));
+        match axes.join(", ").as_str() {
+            "" => String::new(),
+            axes => format!(" Here {own} differs from its control {control} by: {axes}."),
         }
-        format!(
-            " Here {} differs from its control {} by: {}.",
-            short_name(&one.strategy),
-            short_name(&one.control),
-            axes.join(", ")
-        )
     }
 
     /// What is not shown of the contender that saves most, and what would show it.
@@ -181,14 +161,10 @@ impl Verdict {
                 let _ = write!(text, " Its advantage on {} {flips}.", axis.axis.name());
             }
         }
-        if let Some(sessions) = one.sessions_needed {
-            let _ = write!(
-                text,
-                " About {sessions} sessions like these would show it, if the differences stay."
-            );
-        }
-        let _ = write!(text, " Compared on {}.", self.population);
-        text
+        let needed = one.sessions_needed.map(|sessions| {
+            format!(" About {sessions} sessions like these would show it, if the differences stay.")
+        });
+        text + &needed.unwrap_or_default() + &format!(" Compared on {}.", self.population)
     }
 }
 
@@ -227,13 +203,9 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
     }
     let (by, better) = candidate.dominated.as_ref()?;
     let ends = (better.bounds.interval_lower, better.bounds.interval_upper);
-    let why = format!(
-        "{} is no worse on any axis, and better on {} ({} {})",
-        short_name(by),
-        better.axis.name(),
-        signed(better.bounds.difference),
-        interval(ends)
-    );
+    let (axis, seen) = (better.axis.name(), signed(better.bounds.difference));
+    let (by, ends) = (short_name(by), interval(ends));
+    let why = format!("{by} is no worse on any axis, and better on {axis} ({seen} {ends})");
     Some(of(why, false))
 }
 
@@ -241,23 +213,18 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
 fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
     let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.005);
     let tokens = tokens.map(|tokens| format!("{} fewer tokens, ", percent(tokens)));
-    let mut text = format!(
-        "{}{:.1} times the bill",
-        tokens.unwrap_or_default(),
-        1.0 - saved
-    );
-    if candidate.edits > 0 {
-        let edits = match candidate.edits {
-            1 => "one edit breaks".to_owned(),
-            many => format!("{many} edits break"),
-        };
-        let _ = write!(text, ", as {edits} the prompt cache");
-    }
+    let tokens = tokens.unwrap_or_default();
+    let mut text = format!("{tokens}{:.1} times the bill", 1.0 - saved);
+    text += &match candidate.edits {
+        0 => String::new(),
+        1 => ", as one edit breaks the prompt cache".to_owned(),
+        many => format!(", as {many} edits break the prompt cache"),
+    };
     if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
+        let saves = percent(edge);
         let _ = write!(
             text,
-            " (with a cache breakpoint at the edge it saves {})",
-            percent(edge)
+            " (with a cache breakpoint at the edge it saves {saves})"
         );
     }
     let base = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
@@ -282,7 +249,7 @@ fn difference(axis: &AxisFinding) -> String {
     format!("{} {}", axis.axis.name(), signed(axis.difference))
 }
 
-fn interval((low, high): (f64, f64)) -> String {
+pub(super) fn interval((low, high): (f64, f64)) -> String {
     format!("[{}, {}]", signed(low), signed(high))
 }
 
@@ -303,6 +270,12 @@ pub(super) fn points(share: f64) -> String {
 fn percent(share: f64) -> String {
     let sign = if share < 0.0 { "−" } else { "" };
     format!("{sign}{} %", points(share.abs()))
+}
+
+/// The short names of strategies.
+fn named<'a>(strategies: impl Iterator<Item = &'a String>) -> String {
+    let names = strategies.map(|name| short_name(name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// `observation-masking[every=10]`: overrides without the stage they are of.
