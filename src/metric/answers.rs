@@ -284,11 +284,8 @@ impl<'a> Qualification<'a> {
         let (Some(full), Some(empty)) = (controls.full, controls.empty) else {
             return Self::default();
         };
-        let without: BTreeMap<_, &AnswerRecord> = empty
-            .probes
-            .iter()
-            .filter_map(|item| Some((key(item), item.qualifying.as_ref()?)))
-            .collect();
+        let asked = |item: &'a ProbeRecord| Some((key(item), item.qualifying.as_ref()?));
+        let without: BTreeMap<_, _> = empty.probes.iter().filter_map(asked).collect();
         let both = full.probes.iter().filter_map(|item| {
             let of_item = QualifyingOutcomes {
                 kind: item.kind,
@@ -307,9 +304,8 @@ impl<'a> Qualification<'a> {
 
     /// All items of the pass, by probe and percent.
     pub fn items(&self) -> impl Iterator<Item = (&'a str, u8, QualifyingOutcomes)> {
-        self.0
-            .iter()
-            .map(|((probe, at), found)| (*probe, *at, *found))
+        let all = self.0.iter();
+        all.map(|((probe, at), found)| (*probe, *at, *found))
     }
 }
 

@@ -39,15 +39,13 @@ impl ModelCalls {
     /// The calls of this cell.
     pub fn of(cell: &CellRecord) -> Self {
         let total = |purpose| {
-            cell.model_calls
-                .iter()
-                .filter(|call| call.purpose == purpose)
-                .map(|call| CallTotal {
-                    calls: 1,
-                    failed: usize::from(call.failure.is_some()),
-                    tokens: call.usage.total(),
-                })
-                .sum()
+            let own = cell.model_calls.iter().filter(|it| it.purpose == purpose);
+            let each = own.map(|call| CallTotal {
+                calls: 1,
+                failed: usize::from(call.failure.is_some()),
+                tokens: call.usage.total(),
+            });
+            each.sum()
         };
         Self {
             compaction: total(Purpose::Compaction),

@@ -72,10 +72,13 @@ impl ContextPressure {
         let mut calls: Vec<usize> = events().filter(is_paid).map(|event| event.call).collect();
         calls.dedup();
         let is_near = |pair: &[usize]| pair[1] - pair[0] < NEAR;
+        let are_near = |three: &&[usize]| is_near(&three[..2]) && is_near(&three[1..]);
         let is_futile = |event: &&CompactionEvent| {
             let left = event.after.share_of(event.before);
             left.is_some_and(|share| share > FUTILE)
         };
+        let is_failed_agent =
+            |call: &&ModelCall| call.purpose == Purpose::Agent && call.failure.is_some();
         let is_repeat = |pair: &&[&ModelCall]| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)
@@ -91,21 +94,14 @@ impl ContextPressure {
             blocking_calls: in_zones(&[Zone::Blocking]),
             blocked_turns: cell.blocked_turns.len(),
             blocked_agents: cell.blocked_agents.len(),
-            thrash: calls
-                .windows(3)
-                .filter(|three| is_near(&three[..2]) && is_near(&three[1..]))
-                .count(),
+            thrash: calls.windows(3).filter(are_near).count(),
             retriggered: events().filter(|event| event.still_over).count(),
             next_call: calls.windows(2).filter(|it| it[1] - it[0] == 1).count(),
             futile: events().filter(is_paid).filter(is_futile).count(),
             unseen_altered: whole(cell.unseen.altered),
             unseen_reachable: whole(cell.unseen.reachable),
             unseen_gone: whole(cell.unseen.altered.saturating_sub(cell.unseen.saved)),
-            agent_failures: cell
-                .model_calls
-                .iter()
-                .filter(|call| call.purpose == Purpose::Agent && call.failure.is_some())
-                .count(),
+            agent_failures: cell.model_calls.iter().filter(is_failed_agent).count(),
             failed_calls: own.iter().filter(|call| call.failure.is_some()).count(),
             retried_calls: own.windows(2).filter(is_repeat).count(),
             wasted_calls: own.iter().filter(is_wasted).count(),

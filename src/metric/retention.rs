@@ -146,11 +146,9 @@ pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
 /// items' scores over the compactions they came through, among those that came through one at
 /// least; `None` where all came through the same number. Below 0, more is lost each time.
 pub fn drift(items: &[AgedItem]) -> Option<f64> {
-    let through: Vec<(f64, f64)> = items
-        .iter()
-        .filter(|item| item.compactions > 0)
-        .map(|item| (item.compactions as f64, item.score))
-        .collect();
+    let through = items.iter().filter(|item| item.compactions > 0);
+    let through = through.map(|item| (item.compactions as f64, item.score));
+    let through: Vec<(f64, f64)> = through.collect();
     let count = through.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| through.iter().map(of).sum::<f64>() / count;
     let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));

@@ -102,11 +102,9 @@ impl Survival {
 
     /// The headline: all items of kinds that are searched. Formula: mean score. Higher is better.
     pub fn planted(&self) -> Score {
-        ProbeKind::ALL
-            .into_iter()
-            .filter(|kind| kind.is_searched())
-            .map(|kind| self.of_kind(kind))
-            .sum()
+        let kinds = ProbeKind::ALL.into_iter();
+        let searched = kinds.filter(|kind| kind.is_searched());
+        searched.map(|kind| self.of_kind(kind)).sum()
     }
 
     /// The chance rate f: the share of values never planted that are found all the same.
