@@ -47,6 +47,7 @@ mod sections;
 pub mod strategy_summary;
 pub(crate) mod sweep;
 mod table;
+mod template;
 pub mod terminal;
 
 pub use controls::{Controls, InvalidRun};
@@ -275,6 +276,12 @@ impl Report {
             .map_or(&[], |section| &section.table.rows)
     }
 
+    /// Those of its strategies.
+    pub(crate) fn strategies(&self) -> impl Iterator<Item = &Row> {
+        let rows = self.compared().iter();
+        rows.filter(|row| row.role == Role::Strategy)
+    }
+
     /// A share of the comparison, with its interval.
     pub(crate) fn share(
         &self,
@@ -297,13 +304,8 @@ impl Report {
             ("survival", "facts kept, by string search"),
             ("action_support", "actions supported"),
         ];
-        let is_measured = |column: &str| {
-            let mut rows = self
-                .compared()
-                .iter()
-                .filter(|row| row.role == Role::Strategy);
-            rows.any(|row| self.share(row, column).is_some())
-        };
+        let is_measured =
+            |column: &str| self.strategies().any(|it| self.share(it, column).is_some());
         let found = AXES.into_iter().find(|(column, _)| is_measured(column));
         found.unwrap_or(AXES[2])
     }
@@ -319,10 +321,7 @@ impl Report {
     /// The items of a strategy with their ages.
     pub(crate) fn retention(&self, strategy: &str) -> Retention {
         let own = self.cells.iter().filter(|cell| cell.strategy == strategy);
-        Retention(
-            own.flat_map(|cell| cell.retention.0.iter().copied())
-                .collect(),
-        )
+        Retention(own.flat_map(|cell| &cell.retention.0).copied().collect())
     }
 
     /// The section of this name.

@@ -20,9 +20,9 @@ pub struct StageTotal {
 }
 
 /// Sessions in which the strategy changed the context at all.
-pub(super) fn fired(cells: &[&CellSummary], _: Anchors) -> PooledValue {
+pub(super) fn fired(cells: &[&CellSummary]) -> PooledValue {
     let fired = sessions(cells, CellSummary::fired);
-    PooledValue::Part(Some((fired, sessions(cells, |_| true))))
+    PooledValue::Part(fired, sessions(cells, |_| true))
 }
 
 /// The work of each stage of a cell, by its name.

@@ -41,11 +41,11 @@ impl Completion {
 }
 
 /// Over the cells of a strategy. Exact.
-pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> PooledValue {
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
     let mut sum = Completion::default();
     for cell in cells {
         sum.reached += cell.completion.reached;
         sum.planned += cell.completion.planned;
     }
-    PooledValue::Share(sum.share())
+    sum.share().map(PooledValue::Share)
 }

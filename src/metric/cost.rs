@@ -244,11 +244,8 @@ impl SchemeCost {
             } else if ahead.is_none() {
                 ahead = Some(call);
             }
-            let output = reference
-                .output_tokens
-                .get(call)
-                .copied()
-                .unwrap_or_default();
+            let output = reference.output_tokens.get(call).copied();
+            let output = output.unwrap_or_default();
             prompts += prompt;
             other_prompts += other;
             by_call.push(Usage { output, ..prompt });
@@ -272,11 +269,11 @@ impl SchemeCost {
             })
         });
         cost.prepared = prepared.collect();
+        let other_models = other_models.into_iter();
         cost.billed = BilledTokens {
             own: (prompts + cost.compaction + cost.background + cost.recovery).into(),
             reference: other_prompts.into(),
             other_models: other_models
-                .into_iter()
                 .map(|(name, usage)| (name, usage.into()))
                 .collect(),
         };
@@ -363,10 +360,10 @@ pub(crate) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
 }
 
 /// Cells with a break-even call, of all cells that cost something.
-pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> PooledValue {
+pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
     let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
     let even = costs.iter().filter(|cost| cost.break_even.is_some());
-    PooledValue::Part((!costs.is_empty()).then(|| (even.count(), costs.len())))
+    (!costs.is_empty()).then(|| PooledValue::Part(even.count(), costs.len()))
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.

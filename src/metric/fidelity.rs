@@ -211,8 +211,9 @@ impl Anchors {
 }
 
 /// `F = acc/acc_full` of answers to whole prompts.
-pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> PooledValue {
-    PooledValue::Estimate(relative(cells, Scope::Context, anchors).ok())
+pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
+    let found = relative(cells, Scope::Context, anchors);
+    found.ok().map(PooledValue::Estimate)
 }
 
 /// `F = Σ acc / Σ acc_full`, over the sessions and the qualified items scored under both.

@@ -3,6 +3,8 @@
 //! Repeats of a session are averaged first, then the sessions of a cluster: each cluster, a main
 //! session with its side chains, weighs the same.
 
+use std::ops::Add;
+
 use super::fidelity::Anchors;
 use super::prelude::*;
 use super::{CellSummary, Metric};
@@ -26,38 +28,36 @@ pub(crate) enum Formula {
     /// The largest.
     Largest(fn(&CellSummary) -> Option<Tokens>),
     /// It is computed from all cells together.
-    Pool(fn(&[&CellSummary], Anchors) -> PooledValue),
+    Pool(fn(&[&CellSummary], Anchors) -> Option<PooledValue>),
 }
 
-/// The value of a metric over the cells of a strategy; `None` where it was not measured.
+/// The value of a metric over the cells of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PooledValue {
     /// A mean over clusters.
-    Estimate(Option<Estimate>),
+    Estimate(Estimate),
     /// A share that is exact on these cells.
-    Share(Option<f64>),
-    Count(Option<usize>),
-    Tokens(Option<Tokens>),
+    Share(f64),
+    Count(usize),
+    Tokens(Tokens),
     /// A count out of a total.
-    Part(Option<(usize, usize)>),
+    Part(usize, usize),
 }
 
 impl Metric {
-    /// Its value over the cells of one strategy.
-    pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> PooledValue {
+    /// Its value over the cells of one strategy; `None` where it was not measured.
+    pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
         let all = cells.iter();
-        match self.function {
-            Formula::Nothing => PooledValue::Share(None),
-            Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)),
-            Formula::Count(of) => {
-                PooledValue::Count(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
-            }
+        Some(match self.function {
+            Formula::Nothing => return None,
+            Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
+            Formula::Count(of) => PooledValue::Count(all.filter_map(|it| of(it)).reduce(Add::add)?),
             Formula::Tokens(of) => {
-                PooledValue::Tokens(all.filter_map(|cell| of(cell)).reduce(|a, b| a + b))
+                PooledValue::Tokens(all.filter_map(|it| of(it)).reduce(Add::add)?)
             }
-            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(|cell| of(cell)).max()),
-            Formula::Pool(of) => of(cells, anchors),
-        }
+            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(|it| of(it)).max()?),
+            Formula::Pool(of) => return of(cells, anchors),
+        })
     }
 }
 
@@ -161,7 +161,10 @@ mod tests {
             repeat,
             ..CellRecord::default()
         };
-        CellSummary::of(&cell, None, ModelKind::Deterministic).in_cluster(cluster)
+        CellSummary {
+            cluster: cluster.to_owned(),
+            ..CellSummary::of(&cell, None, ModelKind::Deterministic)
+        }
     }
 
     #[test]

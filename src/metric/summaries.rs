@@ -24,8 +24,9 @@ impl Summaries {
 }
 
 /// The mean summary of all cells; not measured where none was written.
-pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> PooledValue {
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
     let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
     let sum: Tokens = all().copied().sum();
-    PooledValue::Tokens(sum.0.checked_div(all().count() as u64).map(Tokens))
+    let mean = sum.0.checked_div(all().count() as u64)?;
+    Some(PooledValue::Tokens(Tokens(mean)))
 }

@@ -22,7 +22,7 @@ use crate::record::{Arm, ArtifactTrail, SummaryAtoms};
 pub struct CellSummary {
     /// The session's id.
     pub session: String,
-    /// The session's [cluster](crate::record::Manifest::cluster_of): side chains count with their
+    /// The session's [cluster](crate::record::Manifest::clusters): side chains count with their
     /// main session.
     #[serde(skip)]
     pub cluster: String,
@@ -131,15 +131,6 @@ impl CellSummary {
             answers: asked.then(|| answers(Scope::Context)),
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
             score: cell.live.as_ref().and_then(|live| live.score),
-        }
-    }
-
-    /// The same, of a session in this cluster.
-    #[must_use]
-    pub fn in_cluster(self, cluster: &str) -> Self {
-        Self {
-            cluster: cluster.to_owned(),
-            ..self
         }
     }
 

@@ -48,7 +48,7 @@ impl Texts {
 fn function(metric: &str) -> Formula {
     match metric {
         "completion" => Pool(completion::pooled),
-        "fired" => Pool(compaction::fired),
+        "fired" => Pool(|cells, _| Some(compaction::fired(cells))),
         "tasks_solved" => Mean(|cell| counted(cell.score, 1)),
         "token_savings" => Mean(|cell| tokens::compared(cell, Savings::share)),
         "cost_savings" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share)),
@@ -63,8 +63,10 @@ fn function(metric: &str) -> Formula {
         "cache_broken" => Tokens(|cell| Some(cell.costs.first()?.broken())),
         "cache_again" => Tokens(|cell| Some(cell.costs.first()?.resent)),
         "broke_even" => Pool(cost::broke_even),
-        "survival" => Pool(|cells, _| PooledValue::Estimate(survival::corrected(cells))),
-        "survival_compacted" => Pool(|cells, _| PooledValue::Estimate(survival::compacted(cells))),
+        "survival" => Pool(|cells, _| survival::corrected(cells).map(PooledValue::Estimate)),
+        "survival_compacted" => {
+            Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate))
+        }
         "survival_reachable" => Mean(|cell| cell.survival.reachable.counted()),
         "extract" => Mean(|cell| cell.extract(Scope::Context)?.right()),
         "accuracy" => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted()),

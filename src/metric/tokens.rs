@@ -62,9 +62,9 @@ pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> O
 }
 
 /// Formula: `1 − ΣS/ΣS⁰` over all sessions together. Exact.
-pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> PooledValue {
+pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
     let sum: Savings = cells.iter().filter_map(|cell| cell.savings).sum();
-    PooledValue::Share(sum.share())
+    sum.share().map(PooledValue::Share)
 }
 
 /// The largest prompt that was sent; `None` where none was. Lower is better.

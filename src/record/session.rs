@@ -62,15 +62,7 @@ impl SessionEntry {
 }
 
 impl Manifest {
-    /// The cluster of a session: the id of its main session, or its own.
-    ///
-    /// It looks through all sessions: to place many, use [`Manifest::clusters`].
-    pub fn cluster_of<'a>(&'a self, session: &'a str) -> &'a str {
-        let entry = self.sessions.iter().find(|entry| entry.id == session);
-        entry.map_or(session, SessionEntry::cluster)
-    }
-
-    /// The cluster of each session, by the session's id.
+    /// The cluster of each session, by the session's id: its main session, or itself.
     pub fn clusters(&self) -> BTreeMap<&str, &str> {
         let sessions = self.sessions.iter();
         sessions

@@ -8,7 +8,7 @@ use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Section, Subject,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Subject,
     controls::ControlFailure, display, evidence, sections,
 };
 
@@ -47,34 +47,34 @@ pub(super) struct Material<'a> {
     /// Their metrics, in the same order.
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
-    pub(super) strategies: Vec<(Arm, StrategySummary)>,
+    pub(super) strategies: Vec<StrategySummary>,
 }
 
 impl<'a> Material<'a> {
     /// The rows of every strategy, of full history and of an empty context.
     pub(super) fn rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
-        cells: impl Fn(Arm, &'s StrategySummary) -> C,
+        cells: impl Fn(&'s StrategySummary) -> C,
     ) -> Vec<Row> {
-        let rows_of = |(kind, strategy): &'s (Arm, StrategySummary)| {
-            let rows = cells(*kind, strategy).into_iter();
-            rows.map(|cells| sections::row(&strategy.name, sections::role(*kind), cells))
+        let rows_of = |strategy: &'s StrategySummary| {
+            let rows = cells(strategy).into_iter();
+            rows.map(|cells| sections::row(&strategy.name, sections::role(strategy.arm), cells))
         };
         self.strategies.iter().flat_map(rows_of).collect()
     }
 
-    /// The summaries of full history, of an empty context and of the strategies.
-    pub(super) fn strategies(&self) -> impl Iterator<Item = &StrategySummary> {
-        self.strategies.iter().map(|(_, strategy)| strategy)
+    /// The summaries of the strategies alone.
+    pub(super) fn compared(&self) -> impl Iterator<Item = &StrategySummary> {
+        self.strategies.iter().filter(|it| it.arm == Arm::Strategy)
     }
 
     /// The rows of [`Self::rows`], with a mark at strategies that are broken.
     pub(super) fn marked_rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
-        cells: impl Fn(Arm, &'s StrategySummary) -> C,
+        cells: impl Fn(&'s StrategySummary) -> C,
     ) -> Vec<Row> {
         let mut rows = self.rows(cells);
-        for strategy in self.strategies().filter(|it| it.broken().is_some()) {
+        for strategy in self.strategies.iter().filter(|it| it.broken().is_some()) {
             let own = rows.iter_mut().filter(|row| row.name == strategy.name);
             own.for_each(|row| row.marks.push("broken".to_owned()));
         }
@@ -87,6 +87,18 @@ impl<'a> Material<'a> {
         cells.filter(move |cell| cell.strategy == strategy)
     }
 
+    /// The cells of full history.
+    pub(super) fn references(&self) -> impl Iterator<Item = &'a CellRecord> + Clone {
+        let cells = self.cells.iter().copied();
+        cells.filter(|cell| cell.arm == Arm::Reference)
+    }
+
+    /// Whether any strategy asked a model.
+    pub(super) fn has_calls(&self) -> bool {
+        let mut strategies = self.strategies.iter();
+        strategies.any(|it| it.model_calls.total().calls > 0)
+    }
+
     /// Whether anything was planted in any session that was run.
     pub(super) fn has_items(&self) -> bool {
         self.cells.iter().any(|cell| !cell.probes.is_empty())
@@ -95,8 +107,14 @@ impl<'a> Material<'a> {
 
 pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (mut recorded, coverage) = planned(manifest, cells);
-    let shown = without_added(manifest);
-    recorded.retain(|key, _| !is_added(manifest, &key.strategy));
+    // The controls that the run added have no row.
+    let mut shown = manifest.clone();
+    shown.strategies.retain(|entry| !entry.is_added);
+    let is_added = |name: &str| {
+        let mut strategies = manifest.strategies.iter();
+        strategies.any(|entry| entry.is_added && entry.name == name)
+    };
+    recorded.retain(|key, _| !is_added(&key.strategy));
     let material = material(&shown, &recorded);
     let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
     let (comparison, twins) = sections::comparison::section(&material);
@@ -105,18 +123,13 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
     banners.extend(sections::recovery::banner(&material));
-    let mut sections: Vec<Section> = [Some(comparison)]
-        .into_iter()
-        .chain(sections::details(&material))
-        .flatten()
-        .collect();
+    let mut tables = vec![comparison];
+    tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
         let Some(mark) = strategy.own_mechanism() else {
             continue;
         };
-        let rows = sections
-            .iter_mut()
-            .flat_map(|section| &mut section.table.rows);
+        let rows = tables.iter_mut().flat_map(|it| &mut it.table.rows);
         for row in rows.filter(|row| row.name == strategy.name) {
             row.marks.push(mark.to_owned());
         }
@@ -150,7 +163,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         verdict: Some(verdict),
         first_session: None,
         banners,
-        sections,
+        sections: tables,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
     }
@@ -167,28 +180,10 @@ fn not_applied(material: &Material<'_>) -> Option<String> {
         }
     }
     let all: u64 = reasons.values().sum();
-    let reasons = reasons
-        .iter()
-        .map(|(why, count)| format!("{why} ({count})"));
-    let reasons: Vec<String> = reasons.collect();
-    (all > 0).then(|| {
-        format!(
-            "at {all} of {calls} calls the strategy was not applied: {}",
-            reasons.join(", ")
-        )
-    })
-}
-
-/// The manifest without the controls that the run added: they have no row.
-fn without_added(manifest: &Manifest) -> Manifest {
-    let mut shown = manifest.clone();
-    shown.strategies.retain(|entry| !entry.is_added);
-    shown
-}
-
-fn is_added(manifest: &Manifest, strategy: &str) -> bool {
-    let mut added = manifest.strategies.iter().filter(|entry| entry.is_added);
-    added.any(|entry| entry.name == strategy)
+    let reasons = reasons.iter();
+    let reasons: Vec<String> = reasons.map(|(why, it)| format!("{why} ({it})")).collect();
+    let reasons = reasons.join(", ");
+    (all > 0).then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
 }
 
 /// A description of the run, in two lines for people.
@@ -305,10 +300,10 @@ fn material<'a>(
                 full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
                 empty: of(cell, EMPTY, 0),
             };
-            let summary = CellSummary::with_controls(cell, controls, manifest.reader.kind);
-            match clusters.get(cell.session.as_str()) {
-                Some(cluster) => summary.in_cluster(cluster),
-                None => summary,
+            let session = cell.session.as_str();
+            CellSummary {
+                cluster: clusters.get(session).copied().unwrap_or(session).to_owned(),
+                ..CellSummary::with_controls(cell, controls, manifest.reader.kind)
             }
         })
         .collect();
@@ -317,23 +312,21 @@ fn material<'a>(
         cells.filter(|cell| cell.strategy == strategy).collect()
     };
     let anchors = Anchors::of(&cells_of(FULL), &cells_of(EMPTY));
+    let own = manifest
+        .strategies
+        .iter()
+        .map(|it| (Arm::Strategy, &*it.name));
     let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
         .into_iter()
-        .chain(
-            manifest
-                .strategies
-                .iter()
-                .map(|strategy| (Arm::Strategy, strategy.name.as_str())),
-        );
-    let strategies = names
-        .map(|(arm, name)| (arm, StrategySummary::of(name, &cells_of(name), anchors)))
-        .collect();
+        .chain(own);
+    let strategies =
+        names.map(|(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors));
     Material {
         manifest,
+        strategies: strategies.collect(),
         cells,
         unmeasured,
         summaries,
-        strategies,
     }
 }
 
@@ -345,8 +338,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
-    let mut strategies = material.strategies.iter();
-    let has_calls = strategies.any(|(_, strategy)| strategy.model_calls.total().calls > 0);
+    let has_calls = material.has_calls();
     let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
     let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
     let of_cells = |count: usize, what: &str| {
@@ -420,14 +412,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
 
 /// Says that the strategies differ in nothing worth knowing: none fits, or none changed anything.
 fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
-    let of_strategies = material
-        .strategies
-        .iter()
-        .filter(|(arm, _)| *arm == Arm::Strategy);
-    let ran: Vec<&StrategySummary> = of_strategies
-        .map(|(_, strategy)| strategy)
-        .filter(|strategy| strategy.cells > 0)
-        .collect();
+    let ran: Vec<&StrategySummary> = material.compared().filter(|it| it.cells > 0).collect();
     let window = &material.manifest.window;
     let text = if ran.is_empty() {
         return None;

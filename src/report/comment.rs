@@ -30,10 +30,8 @@ const MOST_CHANGED: usize = 20;
 /// Writes the report as a comment in GitHub Markdown, of at most 60,000 bytes.
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
-    let (notes, warnings): (Vec<_>, Vec<_>) = report
-        .banners
-        .iter()
-        .partition(|it| it.level == BannerLevel::Note);
+    let banners = report.banners.iter();
+    let (notes, warnings): (Vec<_>, Vec<_>) = banners.partition(|it| it.level == BannerLevel::Note);
     for warning in warnings {
         banner(&mut out, warning);
     }
@@ -83,34 +81,25 @@ fn few_columns(report: &Report) -> Section {
     let more = rows.len().saturating_sub(MOST_STRATEGIES);
     rows.truncate(MOST_STRATEGIES);
     let columns = headline::columns(report, &rows);
-    let cells = |row: &Row| -> Vec<Cell> {
+    let rows = rows.into_iter().map(|row| {
         let cells = columns
             .iter()
             .map(|it| headline::cell(report, row, it.column));
-        cells
-            .map(|cell| cell.cloned().unwrap_or(Cell::NOT_MEASURED))
-            .collect()
-    };
-    let rows = rows.into_iter().map(|row| Row {
-        cells: cells(row),
-        ..row.clone()
+        let cells = cells.map(|cell| cell.cloned().unwrap_or(Cell::NOT_MEASURED));
+        Row {
+            cells: cells.collect(),
+            ..row.clone()
+        }
     });
     let note = "Savings and losses in percent of full history; bold: best, or not shown to differ; ± is half \
                 of the 95 % interval over sessions; n is sessions/items.";
-    let more = (more > 0).then(|| {
-        format!(
-            "and {}: `-o report.full.md`",
-            display::many(more, "more strategy", "more strategies")
-        )
-    });
-    let head = columns
+    let others = display::many(more, "more strategy", "more strategies");
+    let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
+    let heads = columns
         .iter()
-        .map(|it| Column::new(it.column, it.words(), 0))
-        .collect::<Vec<_>>();
-    Section::new("comparison", rows)
-        .more_columns(head)
-        .with_notes([note.to_owned()])
-        .with_notes(more)
+        .map(|it| Column::new(it.column, it.words(), 0));
+    let section = Section::new("comparison", rows).more_columns(heads);
+    section.with_notes([note.to_owned()].into_iter().chain(more))
 }
 
 /// The differences of all comparisons, then, folded, the probes that changed most.
@@ -134,10 +123,8 @@ fn of_comparison(out: &mut String, report: &Report) {
             let cells = cells.map(|cell| cell.map(|cell| display::value(&cell.value)));
             seen.insert((row.name.clone(), cells))
         });
-        let more = shown.table.rows.len().saturating_sub(MOST_CHANGED);
-        shown.table.rows.truncate(MOST_CHANGED);
-        let more = (more > 0).then(|| format!("… and {more} more"));
-        write_section(out, &shown.with_notes(more));
+        let shown = shown.cut(MOST_CHANGED, |more| format!("… and {more} more"));
+        write_section(out, &shown);
     }
 }
 

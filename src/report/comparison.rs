@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::junit::{Case, Outcome, Suite};
 use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedMetric};
-use crate::compare::{Comparison, MetricDifference, Mismatch};
+use crate::compare::{Comparison, MetricDifference, Mismatch, Repriced};
 use crate::record::{OWN_MECHANISM, schema_of};
 use crate::stats::gate::Verdict;
 
@@ -92,14 +92,10 @@ impl Comparisons {
             ))
         };
         let repriced = self.repriced().into_iter().map(Banner::note);
+        let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
-            banners: self
-                .mismatches
-                .iter()
-                .map(differs)
-                .chain(repriced)
-                .collect(),
+            banners: differs.chain(repriced).collect(),
             sections: self.comparisons.iter().flat_map(tables).collect(),
             subject: Subject::Comparison(Box::new(self)),
             ..Report::default()
@@ -108,11 +104,9 @@ impl Comparisons {
 
     /// Which costs were computed again at the candidate's prices, in words: once for all strategies of a run.
     fn repriced(&self) -> BTreeSet<String> {
-        let repriced = self.comparisons.iter().filter_map(|one| {
-            let repriced = one.comparison.repriced.as_ref()?;
-            Some(repriced.words())
-        });
-        repriced.collect()
+        let all = self.comparisons.iter().map(|one| &one.comparison);
+        let repriced = all.filter_map(|it| it.repriced.as_ref());
+        repriced.map(Repriced::words).collect()
     }
 
     fn title(&self) -> String {
@@ -149,8 +143,12 @@ impl Comparisons {
         }
         let (one, gated) = self.deciding()?;
         let Some(metric) = one.comparison.metric(gated.metric) else {
-            let reason = gated.reason.as_deref().unwrap_or("not measured");
-            return Some(format!("{}: {}: {reason}", one.title(), gated.metric));
+            return Some(format!(
+                "{}: {}: {}",
+                one.title(),
+                gated.metric,
+                gated.why()
+            ));
         };
         let reason = gated.reason.iter().map(|reason| format!(": {reason}"));
         Some(format!(
@@ -260,12 +258,15 @@ impl GatedComparison {
         metrics.iter().find(|metric| metric.metric == name)
     }
 
-    /// Whether the two sides came out the same in everything.
-    fn is_unchanged(&self) -> bool {
+    /// Says that the two sides came out the same in everything, if they did.
+    fn unchanged(&self) -> Option<String> {
         let zero = |metric: &MetricDifference| {
             metric.paired.counts.wins + metric.paired.counts.losses == 0
         };
-        self.comparison.metrics.iter().all(zero) && self.comparison.broken_rules.is_empty()
+        let all = &self.comparison;
+        let sessions = display::many(all.coverage.paired_sessions, "session", "sessions");
+        (all.metrics.iter().all(zero) && all.broken_rules.is_empty())
+            .then(|| format!("no change in any metric over {sessions}"))
     }
 
     /// A note on the correction for several comparisons at once; `None` where all differences are
@@ -287,28 +288,18 @@ impl GatedComparison {
     fn notes(&self) -> Vec<String> {
         let comparison = &self.comparison;
         let mut notes: Vec<String> = self.own_mechanism().into_iter().collect();
-        if self.is_unchanged() {
-            let sessions = comparison.coverage.paired_sessions;
-            notes.push(format!(
-                "no change in any metric over {}",
-                display::many(sessions, "session", "sessions")
-            ));
-        }
+        notes.extend(self.unchanged());
         if let Some(gated) = &self.gated {
             let broken = hard_breaks::lines(gated);
             let shown = broken.iter().take(MOST_BREAKS);
             notes.extend(shown.map(|line| format!("hard break: {line}")));
-            if broken.len() > MOST_BREAKS {
-                let more = broken.len() - MOST_BREAKS;
-                notes.push(format!("… and {more} more hard breaks"));
-            }
+            let more = broken.len().saturating_sub(MOST_BREAKS);
+            notes.extend((more > 0).then(|| format!("… and {more} more hard breaks")));
             notes.extend(hard_breaks::unconfirmed(gated));
             let metrics = gated.metrics.iter();
             let absent = metrics.filter(|it| comparison.metric(it.metric).is_none());
-            notes.extend(absent.map(|it| {
-                let reason = it.reason.as_deref().unwrap_or("not measured");
-                format!("{} is {}: {reason}", it.metric, it.verdict)
-            }));
+            let absent = absent.map(|it| format!("{} is {}: {}", it.metric, it.verdict, it.why()));
+            notes.extend(absent);
             notes.extend(self.correction());
         }
         notes.extend(comparison.metrics.iter().flat_map(warnings));
@@ -320,11 +311,8 @@ impl GatedComparison {
                 slice.kind
             )
         }));
-        notes.extend(
-            self.gated
-                .iter()
-                .map(|gated| format!("verdict: {}", gated.verdict)),
-        );
+        let gated = self.gated.iter();
+        notes.extend(gated.map(|gated| format!("verdict: {}", gated.verdict)));
         notes
     }
 }
@@ -362,18 +350,14 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         let (id, percent) = hard_breaks::probe_and_percent(&probe.probe);
         let text = probe.text.as_ref();
         let in_short = |text: &String| display::short_fact(text);
-        let importance = if probe.high_importance {
-            "high"
-        } else {
-            "normal"
-        };
+        let is_high = probe.high_importance;
         let cells = [
             text.map_or_else(|| "–".to_owned(), |text| in_short(&text.value)),
             probe.metric.to_owned(),
             format!("{:.2}", probe.baseline),
             format!("{:.2}", probe.candidate),
             probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),
-            importance.to_owned(),
+            if is_high { "high" } else { "normal" }.to_owned(),
             probe.session.clone(),
             format!("{percent} %"),
             probe.kind.clone(),

@@ -1,6 +1,6 @@
 //! Controls: a run whose ceiling, floor or decoys are off measures nothing.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -73,12 +73,8 @@ impl Controls {
                 let score = cell.survival.of_kind(kind);
                 items += score.items;
                 // The score of an exact value is 0 or 1; anything between fails on both sides.
-                let expected = if expected_all {
-                    score.items as f64
-                } else {
-                    0.0
-                };
-                if (score.sum - expected).abs() > 1e-9 {
+                let expected = if expected_all { score.items } else { 0 };
+                if (score.sum - expected as f64).abs() > 1e-9 {
                     let whole = (1..=score.items).filter(|count| *count as f64 <= score.sum);
                     failures.push(ControlFailure {
                         arm: cell.strategy.clone(),
@@ -127,14 +123,8 @@ impl fmt::Display for ControlFailure {
 /// The first failures, and how many more there are.
 fn sentence(failures: &[ControlFailure]) -> String {
     const SHOWN: usize = 3;
-    let mut text = failures
-        .iter()
-        .take(SHOWN)
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("; ");
-    if failures.len() > SHOWN {
-        let _ = write!(text, "; and {} more", failures.len() - SHOWN);
-    }
-    text
+    let shown = failures.iter().take(SHOWN).map(ToString::to_string);
+    let more = failures.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    shown.chain(more).collect::<Vec<_>>().join("; ")
 }

@@ -33,11 +33,8 @@ pub struct StrategyCost {
 impl StrategyCost {
     /// The costs of a strategy under each bill, the one of the comparison first.
     pub(super) fn all(cells: &[&CellSummary]) -> Vec<Self> {
-        let bills = Bill::all(cells.iter().map(|cell| &*cell.costs));
-        bills
-            .into_iter()
-            .map(|bill| Self::of(bill, cells))
-            .collect()
+        let bills = Bill::all(cells.iter().map(|cell| &*cell.costs)).into_iter();
+        bills.map(|bill| Self::of(bill, cells)).collect()
     }
 
     fn of(bill: Bill, cells: &[&CellSummary]) -> Self {

@@ -1,9 +1,12 @@
 //! Number formats: how a value is written, the same in every format for people.
 
+use std::borrow::Borrow;
+
 use serde::Serialize;
 
 use crate::report::{Cell, Range, Value, escape};
 use crate::stats::{Estimate, SampleSize, wilson};
+pub(crate) use crate::units::many;
 
 /// The sign of negative numbers.
 const MINUS: char = '−';
@@ -49,9 +52,12 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
-/// `1 session`, `6 sessions`.
-pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
+/// Words with a sign between them, or the word for none.
+pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> String {
+    match words {
+        [] => none.to_owned(),
+        words => words.join(between),
+    }
 }
 
 /// The most characters of a question or a value in a line.
@@ -75,13 +81,10 @@ pub(crate) fn interval(cell: &Cell) -> Option<String> {
     let Value::Percent(share) = cell.value else {
         return Some(format!("±{half}"));
     };
-    Some(
-        if points(share - low) == half && points(high - share) == half {
-            format!("±{half}")
-        } else {
-            format!("{}–{}", points(low), points(high))
-        },
-    )
+    Some(match [share - low, high - share].map(points) {
+        [below, above] if below == half && above == half => format!("±{half}"),
+        _ => format!("{}–{}", points(low), points(high)),
+    })
 }
 
 /// The ends of an interval as they are printed: those of shares at 0 and 1, where the value itself
@@ -116,14 +119,11 @@ pub(super) fn name_of(variant: &impl Serialize) -> String {
 impl Cell {
     /// An estimate of a share of something; `NotMeasured` without one.
     pub(crate) fn estimate(estimate: Option<Estimate>) -> Self {
-        match estimate {
-            Some(estimate) => Self {
-                n: Some(estimate.n),
-                interval: estimate.confidence_interval,
-                ..Self::share(Some(estimate.point_estimate))
-            },
-            None => Self::exact(Value::NotMeasured),
-        }
+        estimate.map_or(Self::NOT_MEASURED, |estimate| Self {
+            n: Some(estimate.n),
+            interval: estimate.confidence_interval,
+            ..Self::share(Some(estimate.point_estimate))
+        })
     }
 
     /// An estimate of savings.

@@ -6,13 +6,13 @@ use super::build::Material;
 use super::escape;
 use super::sections::comparison::writers;
 use super::sections::{cost, models, sizes};
-use super::strategy_summary::{StrategyAnswers, StrategySummary};
+use super::strategy_summary::StrategySummary;
 use crate::compare::verdict::{
     Axis, Candidate, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
 };
 use crate::compare::{Sample, Source};
 use crate::model::ModelKind;
-use crate::record::{Arm, CellRecord, Manifest};
+use crate::record::{CellRecord, Manifest};
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
 pub(super) fn verdict(
@@ -22,9 +22,7 @@ pub(super) fn verdict(
 ) -> Verdict {
     let source = Source::with_added(manifest, cells);
     let writers = writers(material).unwrap_or_default();
-    let strategies = material.strategies.iter();
-    let strategies = strategies.filter(|(arm, _)| *arm == Arm::Strategy);
-    let strategies: Vec<&StrategySummary> = strategies.map(|(_, strategy)| strategy).collect();
+    let strategies: Vec<&StrategySummary> = material.compared().collect();
     let evidence = Evidence {
         source: &source,
         facts: facts_axis(&strategies),
@@ -69,18 +67,8 @@ fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRu
 
 /// A graded axis goes before string search.
 fn facts_axis(strategies: &[&StrategySummary]) -> Axis {
-    let is_graded = |it: &&&StrategySummary| {
-        let accuracy = match it.answers.as_ref() {
-            Some(StrategyAnswers::Accuracy(found)) => found.accuracy,
-            Some(StrategyAnswers::Extract(_)) | None => None,
-        };
-        accuracy.is_some()
-    };
-    if strategies.iter().any(|it| is_graded(&it)) {
-        Axis::Answers
-    } else {
-        Axis::Facts
-    }
+    let mut graded = strategies.iter().filter_map(|it| it.accuracy()?.accuracy);
+    graded.next().map_or(Axis::Facts, |_| Axis::Answers)
 }
 
 struct Evidence<'a> {
@@ -93,6 +81,10 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    fn axes(&self) -> [Axis; 3] {
+        [Axis::Cost, self.facts, Axis::Actions]
+    }
+
     fn of(&self, strategy: &StrategySummary, all: &[&StrategySummary]) -> Candidate {
         let name = strategy.name.as_str();
         let share = |metric| Some(strategy.estimate(metric)?.point_estimate);
@@ -110,14 +102,15 @@ impl Evidence<'_> {
             return candidate;
         }
         let control = format!("tail@{name}");
-        if let (Some(own), Some(other)) =
-            (self.source.strategy(name), self.source.strategy(&control))
-        {
+        let samples = self
+            .source
+            .strategy(name)
+            .zip(self.source.strategy(&control));
+        if let Some((own, other)) = samples {
             candidate.control = Some(control);
             candidate.uncompared = self.uncompared(name, own, other);
-            let axes = [Axis::Cost, self.facts, Axis::Actions];
             let uncompared = &candidate.uncompared;
-            let compared = axes.into_iter();
+            let compared = self.axes().into_iter();
             let compared = compared.filter(|axis| uncompared.iter().all(|(it, _)| it != axis));
             candidate.differences = differences(other, own, compared, self.seed);
         }
@@ -128,7 +121,7 @@ impl Evidence<'_> {
     /// Axes on which a strategy and its control say nothing about each other.
     fn uncompared(&self, name: &str, own: &Sample, control: &Sample) -> Vec<(Axis, &'static str)> {
         let mut found = Vec::new();
-        for axis in [Axis::Cost, self.facts, Axis::Actions] {
+        for axis in self.axes() {
             let is_known = [own, control].iter().all(|it| axis.is_measured(it));
             let why = match axis {
                 Axis::Facts if !self.has_items => "nothing was planted in these sessions",
@@ -174,12 +167,9 @@ impl Evidence<'_> {
             let [left, right] = [left, right].map(|it| values(it)[0].unwrap_or(f64::NAN));
             left.total_cmp(&right)
         })?;
-        let samples = [&strategy.name, &best.name].map(|name| self.source.strategy(name));
-        let [Some(own), Some(other)] = samples else {
-            return None;
-        };
-        let axes = [Axis::Cost, self.facts, Axis::Actions];
-        let axes = axes.into_iter().filter(|axis| axis.is_measured(own));
+        let own = self.source.strategy(&strategy.name)?;
+        let other = self.source.strategy(&best.name)?;
+        let axes = self.axes().into_iter().filter(|it| it.is_measured(own));
         let found = differences(own, other, axes, self.seed).into_iter();
         // Less than the margin is no reason to avoid anything.
         let better = found.filter(|it| it.bounds.lower > 0.0 && it.bounds.difference >= MARGIN);
@@ -198,11 +188,10 @@ fn population(manifest: &Manifest) -> String {
     let many = |one: &str, more: &str| super::display::many(sessions.len(), one, more);
     match made.count() {
         0 => many("recorded session", "recorded sessions"),
-        count if count == sessions.len() => format!(
-            "{} ({})",
-            many("generated session", "generated sessions"),
-            families.join(", ")
-        ),
+        count if count == sessions.len() => {
+            let sessions = many("generated session", "generated sessions");
+            format!("{sessions} ({})", families.join(", "))
+        }
         _ => many("session", "sessions"),
     }
 }
@@ -210,18 +199,15 @@ fn population(manifest: &Manifest) -> String {
 /// The family of a generated session: `code-review` of `code-review-s7-r40`.
 fn family(id: &str) -> &str {
     let mut places = id.match_indices("-s");
-    let is_seed = |at: &usize| id[at + 2..].starts_with(|c: char| c.is_ascii_digit());
-    places
-        .find(|(at, _)| is_seed(at))
-        .map_or(id, |(at, _)| &id[..at])
+    let is_seed = |at: usize| id[at + 2..].starts_with(|c: char| c.is_ascii_digit());
+    let seed = places.find(|(at, _)| is_seed(*at));
+    seed.map_or(id, |(at, _)| &id[..at])
 }
 
 /// How far to trust the numbers: who found the facts and wrote the summaries, how prompts were sized, and
 /// which cache was simulated.
 pub(super) fn trust(material: &Material<'_>) -> String {
     let manifest = material.manifest;
-    let mut strategies = material.strategies.iter();
-    let is_summarised = strategies.any(|(_, it)| it.model_calls.total().calls > 0);
     let (reader, summariser) = (&manifest.reader, &manifest.summariser);
     let mut found = Vec::new();
     if material.has_items() {
@@ -232,13 +218,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         });
         if reader.kind != ModelKind::Deterministic {
             let judges = models::judges_in_words(&models::judges(manifest));
-            found.push(judges.map_or_else(
-                || "rules judged".to_owned(),
-                |judges| format!("judge {judges}"),
-            ));
+            let judges = judges.map(|judges| format!("judge {judges}"));
+            found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     }
-    if is_summarised {
+    if material.has_calls() {
         found.push(match summariser.kind {
             ModelKind::Deterministic => "rules wrote the summaries, no model was asked".to_owned(),
             ModelKind::Scripted => "summaries were scripted".to_owned(),
@@ -253,11 +237,12 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             "{names} made two contexts of the same session: repeats show how far that matters"
         ));
     }
-    found.push(if is_closed(material) {
-        "an agent ran under each strategy: its actions are its own, and a replay of them says the rest".to_owned()
+    let actions = if is_closed(material) {
+        "an agent ran under each strategy: its actions are its own, and a replay of them says the rest"
     } else {
-        "the recorded agent's actions are fixed".to_owned()
-    });
+        "the recorded agent's actions are fixed"
+    };
+    found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let dollars = cost::full_history(material);
@@ -298,10 +283,7 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
         let stages = table.get("stage")?.as_array()?;
         let (stage, (knob, range)) = stages.iter().find_map(|stage| {
             let has = |path: &str| {
-                let mut value = Some(stage);
-                for key in path.split('.') {
-                    value = value.and_then(|it| it.get(key));
-                }
+                let value = path.split('.').try_fold(stage, |value, key| value.get(key));
                 value.is_some_and(|it| !it.is_table())
             };
             let knob = KNOBS.iter().find(|(knob, _)| has(knob))?;

@@ -63,11 +63,10 @@ pub enum ExplainError {
 }
 
 /// What a value is computed from.
+#[derive(Default)]
 struct Terms {
-    numerator: f64,
-    denominator: f64,
-    /// Whether the value is `1 − numerator/denominator`.
-    is_saving: bool,
+    /// Numerator and denominator.
+    fraction: (f64, f64),
     columns: &'static [&'static str],
     rows: Vec<Row>,
     notes: Vec<String>,
@@ -102,7 +101,9 @@ pub fn explain(
         metric: metric.name,
         cell: key.to_string(),
     })?;
-    let share = (terms.denominator > 0.0).then(|| terms.numerator / terms.denominator);
+    let (numerator, denominator) = terms.fraction;
+    let share = (denominator > 0.0).then(|| numerator / denominator);
+    let is_saving = is_saving(metric.name);
     let columns = terms.columns.iter().skip(1);
     let columns = columns.map(|label| Column::new(label, *label, 0));
     let first = terms.columns.first().copied().unwrap_or("term");
@@ -118,11 +119,16 @@ pub fn explain(
         cell: key.to_string(),
         metric: metric.name,
         formula: metric.formula,
-        numerator: terms.numerator,
-        denominator: terms.denominator,
-        value: share.map(|share| if terms.is_saving { 1.0 - share } else { share }),
+        numerator,
+        denominator,
+        value: share.map(|share| if is_saving { 1.0 - share } else { share }),
         terms: section,
     })
+}
+
+/// Whether the value is `1 − numerator/denominator`.
+fn is_saving(metric: &str) -> bool {
+    metric.contains("savings")
 }
 
 impl Explanation {
@@ -139,7 +145,7 @@ impl Explanation {
         match self.value {
             None => format!("{numerator} of 0: there is nothing to measure"),
             Some(value) if self.metric.ends_with("calls") => format!("{value:.0}"),
-            Some(value) if self.metric.contains("savings") => {
+            Some(value) if is_saving(self.metric) => {
                 let value = display::percent(value);
                 format!("1 − {numerator} / {denominator} = {value}")
             }
@@ -153,17 +159,12 @@ fn row(name: &str, cells: Vec<Cell>) -> Row {
 }
 
 fn completion(cell: &CellRecord) -> Terms {
-    let cells = vec![
-        Cell::count(cell.reached_calls),
-        Cell::count(cell.planned_calls),
-    ];
+    let calls = [cell.reached_calls, cell.planned_calls];
     Terms {
-        numerator: cell.reached_calls as f64,
-        denominator: cell.planned_calls as f64,
-        is_saving: false,
+        fraction: (calls[0] as f64, calls[1] as f64),
         columns: &["cell", "calls reached", "calls planned"],
-        rows: vec![row(&cell.key().to_string(), cells)],
-        notes: Vec::new(),
+        rows: vec![row(&cell.key().to_string(), calls.map(Cell::count).into())],
+        ..Terms::default()
     }
 }
 
@@ -180,10 +181,8 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     let own_calls = |at: &dyn Fn(usize) -> bool| -> Tokens {
         let asked = cell.model_calls.iter();
         let asked = asked.filter(|it| is_on_the_bill(it.purpose) && is_compared(it.call));
-        asked
-            .filter(|it| at(it.call))
-            .map(|it| it.usage.total())
-            .sum()
+        let asked = asked.filter(|it| at(it.call));
+        asked.map(|it| it.usage.total()).sum()
     };
     let rows = (0..calls).map(|call| {
         let last = call + 1 == calls;
@@ -192,13 +191,12 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
         row(&call.to_string(), cells.map(Cell::tokens).into())
     });
     let sum = |series: &[Tokens]| series[..calls].iter().copied().sum::<Tokens>();
+    let spent = sum(&cell.prompt_tokens) + own_calls(&|_| true);
     Terms {
-        numerator: (sum(&cell.prompt_tokens) + own_calls(&|_| true)).0 as f64,
-        denominator: sum(&full.prompt_tokens).0 as f64,
-        is_saving: true,
+        fraction: (spent.0 as f64, sum(&full.prompt_tokens).0 as f64),
         columns: &["call", "prompt", "own calls", "full history"],
         rows: rows.collect(),
-        notes: Vec::new(),
+        ..Terms::default()
     }
 }
 
@@ -227,9 +225,8 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     let mut rows = Vec::new();
     for (call, asked) in asked[..calls].iter().copied().enumerate() {
         let prompt = own.of_call(call, cell.prompt_tokens[call]);
-        let full_cost = other
-            .rates
-            .cost(&other.of_call(call, full.prompt_tokens[call]));
+        let full_prompt = other.of_call(call, full.prompt_tokens[call]);
+        let full_cost = other.rates.cost(&full_prompt);
         let prompt_cost = own.rates.cost(&prompt);
         spent += prompt_cost + asked;
         reference += full_cost;
@@ -250,9 +247,7 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     }
     let rates = serde_json::to_string(&own.rates).unwrap_or_default();
     Some(Terms {
-        numerator: spent as f64 / 1_000.0,
-        denominator: reference as f64 / 1_000.0,
-        is_saving: true,
+        fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
         columns: &[
             "call",
             "uncached",
@@ -293,9 +288,7 @@ fn survival(cell: &CellRecord) -> Terms {
         rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
     Terms {
-        numerator: found,
-        denominator: asked,
-        is_saving: false,
+        fraction: (found, asked),
         columns: &["fact", "score", "question", "value", "lost"],
         rows,
         notes: vec![
@@ -306,10 +299,8 @@ fn survival(cell: &CellRecord) -> Terms {
 }
 
 fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
-    let (own, all) = (
-        &cell.action_support,
-        &full.unwrap_or(cell).action_support.wanted,
-    );
+    let own = &cell.action_support;
+    let all = &full.unwrap_or(cell).action_support.wanted;
     let (mut present, mut wanted) = (0, 0);
     let mut rows = Vec::new();
     for call in 0..all.len().max(own.wanted.len()) {
@@ -324,35 +315,30 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
         }
     }
     Terms {
-        numerator: f64::from(present),
-        denominator: f64::from(wanted),
-        is_saving: false,
+        fraction: (f64::from(present), f64::from(wanted)),
         columns: &["call", "present", "needed"],
         rows,
-        notes: Vec::new(),
+        ..Terms::default()
     }
 }
 
 fn own_calls(cell: &CellRecord) -> Terms {
     let asked = cell.model_calls.iter();
     let asked = asked.filter(|it| is_on_the_bill(it.purpose));
-    let rows: Vec<Row> = asked
-        .map(|it| {
-            let cells = vec![
-                Cell::text(display::name_of(&it.purpose)),
-                Cell::tokens(it.usage.prompt()),
-                Cell::tokens(it.usage.output),
-                Cell::text(it.failure.clone().unwrap_or_default()),
-            ];
-            row(&it.call.to_string(), cells)
-        })
-        .collect();
+    let rows = asked.map(|it| {
+        let cells = vec![
+            Cell::text(display::name_of(&it.purpose)),
+            Cell::tokens(it.usage.prompt()),
+            Cell::tokens(it.usage.output),
+            Cell::text(it.failure.clone().unwrap_or_default()),
+        ];
+        row(&it.call.to_string(), cells)
+    });
+    let rows: Vec<Row> = rows.collect();
     Terms {
-        numerator: rows.len() as f64,
-        denominator: 1.0,
-        is_saving: false,
+        fraction: (rows.len() as f64, 1.0),
         columns: &["call", "purpose", "prompt", "answer", "failure"],
         rows,
-        notes: Vec::new(),
+        ..Terms::default()
     }
 }

@@ -82,7 +82,7 @@ const FORMATS: &[Format] = &[
     Format::new("html", &[Run, Sweep], Document(html::render)),
     Format::new("json", &[Run, Comparison, Sweep], Document(json::render)),
     Format::new("jsonl", &[Run], Document(json::lines)),
-    Format::new("junit.xml", &[Run, Comparison], Text(junit::render)),
+    Format::new("junit.xml", &[Run, Comparison], Document(junit::render)),
     Format::new("md", &[Run, Comparison], Text(comment::render)),
     Format::new("full.md", &[Run, Comparison], Text(markdown::render)),
     Format::new("otlp.json", &[Run], Text(otlp::render)),
@@ -108,11 +108,7 @@ const FORMATS: &[Format] = &[
         &[Sweep],
         Picture(|report, width| of_sweep(report, width, heat::scene)),
     ),
-    Format::new(
-        "svg",
-        &[Comparison],
-        Picture(|report, _| forest::scene(report)),
-    ),
+    Format::new("svg", &[Comparison], Picture(forest::scene)),
 ];
 
 fn of_sweep(report: &Report, width: f64, scene: fn(&sweep::Sweep, f64) -> Scene) -> Scene {
@@ -131,27 +127,24 @@ pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
         let is_picture = matches!(format.render, Picture(_));
         front.is_some_and(|front| front.ends_with('.') || (is_picture && front.is_empty()))
     };
-    let formats = FORMATS.iter().filter(|format| format.kinds.contains(&kind));
     // Of `.bmf.json` and `.json` the longer one is meant.
-    formats
-        .filter(is_named)
-        .max_by_key(|format| format.ending.len())
+    let named = formats_of(kind).filter(is_named);
+    named.max_by_key(|format| format.ending.len())
+}
+
+fn formats_of(kind: Kind) -> impl Iterator<Item = &'static Format> {
+    let formats = FORMATS.iter();
+    formats.filter(move |format| format.kinds.contains(&kind))
 }
 
 /// The endings that [`format`](fn@format) knows, without the dot.
 pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
-    let formats = FORMATS
-        .iter()
-        .filter(move |format| format.kinds.contains(&kind));
-    formats.map(|format| format.ending)
+    formats_of(kind).map(|format| format.ending)
 }
 
 /// The pictures of a report that its page shows without being asked, each wide and narrow.
 pub(super) fn pictures(report: &Report) -> impl Iterator<Item = [Scene; 2]> {
-    let formats = FORMATS
-        .iter()
-        .filter(|format| format.kinds.contains(&report.subject.kind()));
-    formats.filter_map(move |format| match format.render {
+    formats_of(report.subject.kind()).filter_map(move |format| match format.render {
         Picture(scene) => Some([WIDE, NARROW].map(|width| scene(report, width))),
         Text(_) | Document(_) | Tables(_) => None,
     })

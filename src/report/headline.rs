@@ -17,7 +17,7 @@ pub(super) struct Headline {
 
 /// The two measures of facts kept: answers of a model, and string search. A screen shows the first one that
 /// was measured.
-pub(super) const KEPT: [&str; 2] = ["accuracy", "survival"];
+const KEPT: [&str; 2] = ["accuracy", "survival"];
 
 /// The modelled time of the agent's calls and of those it waits for: a column of the costs.
 pub(super) const WAIT: &str = "blocking_seconds";
@@ -98,6 +98,18 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
     HEADLINES.iter().filter(is_known).collect()
 }
 
+/// Which of the two measures of facts kept is among these headlines: the first one.
+pub(super) fn kept(headlines: &[&Headline]) -> Option<&'static str> {
+    let mut ids = headlines.iter().map(|it| it.column);
+    ids.find(|id| KEPT.contains(id))
+}
+
+/// Leaves out the other one.
+pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
+    let kept = kept(headlines);
+    headlines.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
+}
+
 /// The cell of a row in the column of a headline; `None` where it was not measured.
 pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option<&'a Cell> {
     let found = if column == WAIT {
@@ -129,6 +141,12 @@ pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
         Value::NotMeasured | Value::NotApplicable => ("–".to_owned(), None),
         ref value => (display::value(value), None),
     }
+}
+
+/// The short name of a row's strategy; broken ones are marked.
+pub(super) fn title(row: &Row) -> String {
+    let broken = if row.is_broken() { ", broken" } else { "" };
+    label(&row.name) + broken
 }
 
 /// Whether a strategy is a control that was named in the run, `tail@20000`.

@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
-use crate::report::{BannerLevel, RenderError, Report, Subject, escape};
+use crate::report::{BannerLevel, RenderError, Report, Subject, escape, template};
 
 mod calls;
 mod compactions;
@@ -15,7 +15,6 @@ mod evidence;
 mod retention;
 mod sweep;
 mod tables;
-mod template;
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;

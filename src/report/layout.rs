@@ -17,6 +17,11 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
+/// The blanks that fill a text up to a width.
+pub(crate) fn blanks(text: &str, to: usize) -> String {
+    " ".repeat(to.saturating_sub(width(text)))
+}
+
 /// East Asian wide characters and emoji take two columns (Unicode Standard Annex 11, by block).
 fn char_width(c: char) -> usize {
     match u32::from(c) {
@@ -68,9 +73,8 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
 /// The narrowest width at which words break at their signs only, and only words of more than `longest`
 /// columns. A piece of more than `widest` columns asks for no more: it breaks wherever it has to.
 pub(crate) fn narrowest(text: &str, longest: usize, widest: usize) -> usize {
-    let widths = pieces(text, longest)
-        .into_iter()
-        .map(|piece| width(piece.text));
+    let pieces = pieces(text, longest).into_iter();
+    let widths = pieces.map(|piece| width(piece.text));
     widths.max().unwrap_or(0).min(widest)
 }
 
@@ -115,25 +119,19 @@ fn piece_end(word: &str, longest: usize) -> usize {
     {
         return at + 1;
     }
-    let bracket = word
-        .char_indices()
-        .skip(1)
-        .find(|(_, c)| *c == '[')
-        .map_or(word.len(), |(at, _)| at);
+    let mut brackets = word.match_indices('[').map(|(at, _)| at);
+    let bracket = brackets.find(|at| *at > 0).unwrap_or(word.len());
     if width(&word[..bracket]) <= longest {
         return bracket;
     }
     let ends_number = |end: usize| word[end..].starts_with(|c: char| c.is_ascii_digit());
     let last = |signs: &[char]| {
-        word[..bracket]
-            .char_indices()
-            .take_while(|(at, _)| *at < longest)
-            .filter(|(_, c)| signs.contains(c))
-            .map(|(at, c)| (c, at + c.len_utf8()))
-            // A number does not break at its point.
-            .filter(|(c, end)| !matches!(c, '.' | ',') || !ends_number(*end))
-            .map(|(_, end)| end)
-            .last()
+        let found = word[..bracket].match_indices(signs);
+        let found = found.take_while(|(at, _)| *at < longest);
+        let ends = found.map(|(at, sign)| (sign, at + sign.len()));
+        // A number does not break at its point.
+        let ends = ends.filter(|(sign, end)| !matches!(*sign, "." | ",") || !ends_number(*end));
+        ends.map(|(_, end)| end).last()
     };
     // `clear_results.keep_last` has its joint at the point, `61.2–98.5` between its ends.
     last(&['.', ',', '/', ':', '@', '–'])
@@ -192,10 +190,8 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
     }
     for (width, spec) in widths.iter_mut().zip(specs) {
         if let Some(width) = width {
-            let more = spec
-                .widest
-                .saturating_sub(*width)
-                .min(limit.saturating_sub(used));
+            let room = limit.saturating_sub(used);
+            let more = spec.widest.saturating_sub(*width).min(room);
             *width += more;
             used += more;
         }

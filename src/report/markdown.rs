@@ -136,15 +136,12 @@ impl<'a> Columns<'a> {
         let specs: Vec<ColumnSpec> = shown.iter().map(|at| spec(table, *at)).collect();
         let widths = layout::columns(&specs, WIDTH);
         let fits: Vec<bool> = widths.iter().map(Option::is_some).collect();
-        let fitting = shown.iter().zip(&fits).skip(1);
-        found.first = fitting
-            .filter(|(_, fits)| **fits)
-            .map(|(at, _)| *at)
-            .collect();
+        let place = |at: usize| shown[at];
+        let fitting = (1..shown.len()).filter(|at| fits[*at]);
+        found.first = fitting.map(place).collect();
         let overflow = layout::overflow(&specs, &fits, WIDTH).into_iter();
-        found.overflow = overflow
-            .map(|table| table.into_iter().map(|at| shown[at]).collect())
-            .collect();
+        let overflow = overflow.map(|table| table.into_iter().map(place).collect());
+        found.overflow = overflow.collect();
         found
     }
 }

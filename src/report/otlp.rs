@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::columns::{self, ValueReader};
 use super::{AskedItem, Report, display, escape};
-use crate::metric::{CellSummary, METRICS};
+use crate::metric::{CellSummary, metric};
 use crate::units::ContentHash;
 
 pub(super) fn render(report: &Report) -> String {
@@ -68,35 +68,23 @@ fn span<'a>(trace: &str, cell: &CellSummary, items: impl Iterator<Item = AskedIt
 /// How a cell ended before its last call.
 fn ended_early(cell: &CellSummary) -> Option<String> {
     let at = &cell.completion;
-    let died = at
-        .died_at
-        .map(|call| format!("the prompt no longer fitted at call {call}"));
-    died.or_else(|| Some(format!("the strategy failed at call {}", at.failed_at?)))
+    match (at.died_at, at.failed_at) {
+        (Some(call), _) => Some(format!("the prompt no longer fitted at call {call}")),
+        (None, failed) => failed.map(|call| format!("the strategy failed at call {call}")),
+    }
 }
 
 /// The metrics that the cell has a value of.
 fn results(cell: &CellSummary) -> Vec<Value> {
     let at = cell.completion.reached;
-    let doc = |name: &str| {
-        METRICS
-            .iter()
-            .find(|metric| metric.name == name)
-            .map(|it| it.doc)
-    };
+    let doc = |name: &str| metric(name).map(|it| it.doc);
     let label = match (cell.completion.died_at, cell.completion.failed_at) {
         (Some(_), _) => "died",
         (None, Some(_)) => "failed",
         (None, None) => "completed",
     };
-    let share = cell.completion.share();
-    let mut events = vec![event(
-        at,
-        "completion",
-        share,
-        Some(label),
-        doc("completion"),
-        [],
-    )];
+    let (share, texts) = (cell.completion.share(), [Some(label), doc("completion")]);
+    let mut events = vec![event(at, "completion", share, texts, &[])];
     for column in columns::cells() {
         let value = match &column.read {
             ValueReader::Number(read) => read(cell),
@@ -104,7 +92,7 @@ fn results(cell: &CellSummary) -> Vec<Value> {
             ValueReader::Text(_) => None,
         };
         if let (Some(value), Some(doc)) = (value, doc(column.name)) {
-            events.push(event(at, column.name, Some(value), None, Some(doc), []));
+            events.push(event(at, column.name, Some(value), [None, Some(doc)], &[]));
         }
     }
     events
@@ -113,26 +101,17 @@ fn results(cell: &CellSummary) -> Vec<Value> {
 /// Whether the value of a probe item is in the prompt, and how the reader answered.
 fn probed((item, asked): &AskedItem<'_>) -> Vec<Value> {
     let (_, item) = item;
-    let about = || {
-        [
-            text("proctor.probe", &item.probe),
-            text("proctor.probe.kind", item.kind.name()),
-            number("proctor.probe.percent", usize::from(item.percent)),
-        ]
-    };
+    let about = [
+        text("proctor.probe", &item.probe),
+        text("proctor.probe.kind", item.kind.name()),
+        number("proctor.probe.percent", usize::from(item.percent)),
+    ];
     let found = &item.survival;
     let lost = found.lost_at.as_ref();
     let lost = lost.map(|it| format!("lost at call {} by {}: {}", it.call, it.stage, it.reason));
     let fate = display::name_of(&found.fate);
-    let (score, lost) = (Some(found.score), lost.as_deref());
-    let mut events = vec![event(
-        item.call,
-        "probe.survival",
-        score,
-        Some(&fate),
-        lost,
-        about(),
-    )];
+    let (score, texts) = (Some(found.score), [Some(&*fate), lost.as_deref()]);
+    let mut events = vec![event(item.call, "probe.survival", score, texts, &about)];
     if let Some(verdict) = item.verdict() {
         let scored = verdict.scored();
         let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
@@ -141,26 +120,19 @@ fn probed((item, asked): &AskedItem<'_>) -> Vec<Value> {
         let asked = asked.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
         let answer = answer.map(|it| format!("Answer: {it}"));
         let said = [asked, answer].into_iter().flatten().collect::<String>();
-        let said = Some(&*said).filter(|it| !it.is_empty());
-        events.push(event(
-            item.call,
-            "probe.answer",
-            score,
-            Some(&label),
-            said,
-            about(),
-        ));
+        let texts = [Some(&*label), Some(&*said).filter(|it| !it.is_empty())];
+        events.push(event(item.call, "probe.answer", score, texts, &about));
     }
     events
 }
 
-fn event<const N: usize>(
+/// The result of an evaluation at a call, with its label and its explanation.
+fn event(
     call: usize,
     name: &str,
     score: Option<f64>,
-    label: Option<&str>,
-    explanation: Option<&str>,
-    about: [Value; N],
+    [label, explanation]: [Option<&str>; 2],
+    about: &[Value],
 ) -> Value {
     let mut attributes = vec![text("gen_ai.evaluation.name", name)];
     if let Some(score) = score {
@@ -169,7 +141,7 @@ fn event<const N: usize>(
     }
     attributes.extend(label.map(|it| text("gen_ai.evaluation.score.label", it)));
     attributes.extend(explanation.map(|it| text("gen_ai.evaluation.explanation", it)));
-    attributes.extend(about);
+    attributes.extend_from_slice(about);
     let time = time(call);
     json!({"timeUnixNano": time, "name": "gen_ai.evaluation.result", "attributes": attributes})
 }

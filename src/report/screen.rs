@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::compare::verdict::{Line, Verdict};
 use crate::model::ModelKind;
-use crate::report::headline::{HEADLINES, Headline, KEPT, is_control, label, short_value};
+use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Role, Row, Subject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, Subject, Value, display, escape};
 use crate::stats::pareto;
 
 /// Lines of a screen at most.
@@ -88,9 +88,7 @@ fn columns(report: &Report) -> Vec<&'static Headline> {
     };
     let columns = HEADLINES.iter().filter(|it| it.is_on_screen);
     let mut columns: Vec<&Headline> = columns.filter(is_measured).collect();
-    let kept = columns.iter().find(|it| KEPT.contains(&it.column));
-    let kept = kept.map(|it| it.column);
-    columns.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
+    headline::keep_one(&mut columns);
     columns
 }
 
@@ -104,32 +102,30 @@ fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     }
 }
 
-/// How much room each part gets.
-#[derive(Clone, Copy)]
-pub(super) struct Room {
-    pub(super) rows: usize,
-    pub(super) lost: usize,
-    pub(super) sentences: usize,
+/// The most rows, lost facts and lines of the verdict.
+pub(super) type Room = [usize; 3];
+
+/// Adds a block to the lines of a screen, after an empty line; nothing where there is none.
+pub(super) fn add(out: &mut Vec<String>, block: Vec<String>) {
+    if !block.is_empty() {
+        out.push(String::new());
+        out.extend(block);
+    }
 }
 
 impl Terminal {
     /// Lays the results of a run out on one screen of at most [`LINES`] lines.
     pub fn screen(self, report: &Report, options: ScreenOptions) -> String {
-        let rooms = [
-            (ROWS, 3, 14),
-            (ROWS, 2, 12),
-            (ROWS, 1, 10),
-            (8, 1, 8),
-            (6, 0, 7),
-            (5, 0, 5),
+        let rooms: [Room; 6] = [
+            [ROWS, 3, 14],
+            [ROWS, 2, 12],
+            [ROWS, 1, 10],
+            [8, 1, 8],
+            [6, 0, 7],
+            [5, 0, 5],
         ];
         let mut lines = Vec::new();
-        for (rows, lost, sentences) in rooms {
-            let room = Room {
-                rows,
-                lost,
-                sentences,
-            };
+        for room in rooms {
             lines = match &report.subject {
                 Subject::Comparison(compared) => self.compared(report, compared, room),
                 Subject::Run | Subject::Sweep(_) => self.lines_of(report, options, room),
@@ -143,22 +139,18 @@ impl Terminal {
     }
 
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
-        let mut out = vec![self.paint(Style::Heading, &self.cut(&title(report, options.took)))];
-        let notices = self.notices(report);
-        if !notices.is_empty() {
-            out.push(String::new());
-            out.extend(notices);
-        }
-        let rows = self.rows(report, options.sort, room.rows);
-        if !rows.is_empty() {
-            out.push(String::new());
-            out.extend(rows);
-        }
+        let [rows, lost, sentences] = room;
+        let mut out = vec![self.heading(&title(report, options.took))];
+        add(&mut out, self.notices(report));
+        add(&mut out, self.rows(report, options.sort, rows));
         let said = report.verdict.as_ref().map(Verdict::lines);
-        self.verdict(&said.unwrap_or_default(), room.sentences, &mut out);
-        self.lost(report, room.lost, &mut out);
+        add(&mut out, self.verdict(&said.unwrap_or_default(), sentences));
+        add(&mut out, self.lost(report, lost));
         let more = "-o report.html: pictures, timelines, every lost fact; --tables: all tables";
-        self.ends(&[("Trust", &report.trust), ("More", more)], &mut out);
+        add(
+            &mut out,
+            self.ends(&[("Trust", &report.trust), ("More", more)]),
+        );
         if !report.next.is_empty() {
             let mut lines = layout::command("Next", &report.next, self.columns());
             if let Some(first) = lines.first_mut() {
@@ -169,25 +161,32 @@ impl Terminal {
         out
     }
 
+    /// A heading, cut to one line.
+    pub(super) fn heading(self, text: &str) -> String {
+        self.paint(Style::Heading, &escape::short(text, self.columns()))
+    }
+
     /// The last block: paragraphs, each beside its heading.
-    pub(super) fn ends(self, paragraphs: &[(&str, &str)], out: &mut Vec<String>) {
-        out.push(String::new());
-        for (heading, text) in paragraphs.iter().filter(|(_, text)| !text.is_empty()) {
-            out.extend(self.hanging(&format!("{heading:<5}"), text, 7));
-        }
+    pub(super) fn ends(self, paragraphs: &[(&str, &str)]) -> Vec<String> {
+        let paragraphs = paragraphs.iter().filter(|(_, text)| !text.is_empty());
+        let lines =
+            |(heading, text): &(&str, &str)| self.hanging(&format!("{heading:<5}"), text, 7);
+        paragraphs.flat_map(lines).collect()
     }
 
     /// A fact that was lost, question and value, and below it where and by what.
-    pub(super) fn fact(self, question: &str, value: &str, fate: &str, out: &mut Vec<String>) {
+    pub(super) fn fact(self, question: &str, value: &str, fate: &str) -> [String; 2] {
         let room = self.columns().saturating_sub(INDENT.len());
         let value = escape::short(value, room / 3);
         let gap = usize::from(!value.is_empty()) * 2;
         let question = escape::short(question, room.saturating_sub(layout::width(&value) + gap));
         let gap = " ".repeat(gap);
-        out.push(format!("{INDENT}{question}{gap}{value}"));
         let room = room.saturating_sub(INDENT.len());
         let fate = format!("{INDENT}{INDENT}{}", escape::short(fate, room));
-        out.push(self.paint(Style::Dim, &fate));
+        [
+            format!("{INDENT}{question}{gap}{value}"),
+            self.paint(Style::Dim, &fate),
+        ]
     }
 
     /// A label, then text whose further lines stand `indent` columns deep.
@@ -210,19 +209,12 @@ impl Terminal {
         wrapped.collect()
     }
 
-    pub(super) fn cut(self, text: &str) -> String {
-        escape::short(text, self.columns())
-    }
-
     pub(super) fn notices(self, report: &Report) -> Vec<String> {
         let mut lines = Vec::new();
         let mut left_out = 0;
-        for banner in &report.banners {
-            let (style, sign) = match banner.level {
-                BannerLevel::Invalid => (Style::Alarm, "!! "),
-                BannerLevel::Warning => (Style::Caution, "! "),
-                BannerLevel::Note => continue,
-            };
+        let urgent = report.banners.iter();
+        for banner in urgent.filter(|it| it.level != BannerLevel::Note) {
+            let (style, sign) = banner.level.sign();
             if lines.len() >= NOTICES {
                 left_out += 1;
                 continue;
@@ -258,42 +250,39 @@ impl Terminal {
             .map(|row| columns.iter().map(|it| cell(report, row, it)).collect())
             .collect();
         let width = |at: usize| {
-            let heads = columns[at].heading.map(layout::width);
             // A heading ends where the numbers do, in front of the star.
+            let heads = columns[at].heading.map(|it| layout::width(it) + 1);
             let values = cells.iter().map(|row| layout::width(&row[at]));
-            values
-                .chain(heads.map(|width| width + 1))
-                .max()
-                .unwrap_or(0)
+            values.chain(heads).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
-        let names = shown
+        let labels: Vec<String> = shown
             .iter()
-            .map(|row| layout::width(&label(&escape::plain(&row.name))));
+            .map(|it| label(&escape::plain(&it.name)))
+            .collect();
         let room = self.columns().saturating_sub(numbers + INDENT.len());
+        let names = labels.iter().map(|name| layout::width(name));
         let name = names.max().unwrap_or(0).max("strategy".len());
         let name = name.min(LONGEST_NAME).min(room.max(12));
         let mut out = Vec::new();
         for line in 0..2 {
             let first = if line == 1 { "strategy" } else { "" };
             let heads = columns.iter().zip(&widths);
-            let heads: Vec<String> = heads
-                .map(|(column, width)| format!(" {:>w$} ", column.heading[line], w = width - 1))
-                .collect();
-            let heads = heads.concat();
-            let text = format!("{INDENT}{first:<name$}{heads}");
+            let heads =
+                heads.map(|(it, width)| format!(" {:>w$} ", it.heading[line], w = width - 1));
+            let text = format!("{INDENT}{first:<name$}{}", heads.collect::<String>());
             out.push(self.paint(Style::Heading, text.trim_end()));
         }
-        for (row, cells) in shown.iter().zip(&cells) {
-            let shown_name = fit(&label(&escape::plain(&row.name)), name);
-            let pad = " ".repeat(name.saturating_sub(layout::width(&shown_name)));
+        for ((row, label), cells) in shown.iter().zip(&labels).zip(&cells) {
+            let shown_name = fit(label, name);
+            let pad = layout::blanks(&shown_name, name);
             let rest = if let Some(why) = not_ranked(row) {
                 let room = self.columns().saturating_sub(INDENT.len() + name + 2);
                 format!("  {}", escape::short(&why, room))
             } else {
                 let padded = cells.iter().zip(&widths).map(|(cell, width)| {
-                    let pad = " ".repeat(width.saturating_sub(layout::width(cell)));
+                    let pad = layout::blanks(cell, *width);
                     let style = if cell.ends_with('*') {
                         Style::Best
                     } else {
@@ -313,22 +302,13 @@ impl Terminal {
         }
         let legend =
             "percent of full history; ± 95 % over sessions; * best, or not shown to differ";
-        let legend = wrap(legend, self.columns() - INDENT.len());
-        out.extend(
-            legend
-                .iter()
-                .map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))),
-        );
+        let legend = wrap(legend, self.columns() - INDENT.len()).into_iter();
+        out.extend(legend.map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))));
         out
     }
 
-    /// The block at the end of runs, comparisons and sweeps.
-    pub(super) fn verdict(self, said: &[Line], most: usize, out: &mut Vec<String>) {
-        if said.is_empty() {
-            return;
-        }
-        out.push(String::new());
-        out.push(self.paint(Style::Heading, "Verdict"));
+    /// The verdict in at most so many lines, and its heading.
+    pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for line in said {
             let label = format!("{INDENT}{}", line.label);
@@ -346,16 +326,23 @@ impl Terminal {
                 *last = format!("{} …", fit(last, kept).trim_end());
             }
         }
-        out.extend(lines);
+        self.titled("Verdict", lines)
+    }
+
+    /// Lines below a heading; nothing where there is none.
+    pub(super) fn titled(self, title: &str, mut lines: Vec<String>) -> Vec<String> {
+        if !lines.is_empty() {
+            lines.insert(0, self.paint(Style::Heading, title));
+        }
+        lines
     }
 
     /// Lost facts that tell strategies apart: question and value, then how many lose each, and where.
-    fn lost(self, report: &Report, most: usize, out: &mut Vec<String>) {
-        let Some(section) = report.section("lost").filter(|_| most > 0) else {
-            return;
+    fn lost(self, report: &Report, most: usize) -> Vec<String> {
+        let Some(section) = report.section("lost") else {
+            return Vec::new();
         };
-        out.push(String::new());
-        out.push(self.paint(Style::Heading, "Lost by some strategies, kept by others"));
+        let mut lines = Vec::new();
         for row in section.table.rows.iter().take(most) {
             let text = |column: &str| {
                 let cell = section.table.cell(row, column);
@@ -366,8 +353,9 @@ impl Terminal {
                 kept if kept.is_empty() => fate,
                 kept => format!("{fate}; kept by {kept}"),
             };
-            self.fact(&row.name, &text("value"), &fate, out);
+            lines.extend(self.fact(&row.name, &text("value"), &fate));
         }
+        self.titled("Lost by some strategies, kept by others", lines)
     }
 }
 
@@ -400,16 +388,11 @@ fn title(report: &Report, took: Option<Duration>) -> String {
 
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
 fn sorted<'a>(report: &'a Report, columns: &[&Headline], sort: SortBy) -> Vec<&'a Row> {
-    let strategies = report.compared().iter();
-    let mut rows: Vec<&Row> = strategies
-        .filter(|row| row.role == Role::Strategy)
-        .collect();
-    let facts = columns.iter().find(|it| KEPT.contains(&it.column));
-    let facts = facts.map(|it| it.column);
+    let mut rows: Vec<&Row> = report.strategies().collect();
     let metric = match sort {
         SortBy::Cost => Some("cost_savings"),
         SortBy::Tokens => Some("token_savings"),
-        SortBy::Facts => facts,
+        SortBy::Facts => kept(columns),
         SortBy::Actions => Some("action_support"),
         SortBy::Calls => Some("strategy_calls"),
         SortBy::Name => None,
@@ -422,10 +405,8 @@ fn sorted<'a>(report: &'a Report, columns: &[&Headline], sort: SortBy) -> Vec<&'
     rows.sort_by(|left, right| {
         let last = |row: &Row| not_ranked(row).is_some();
         let by_value = key(right).total_cmp(&key(left));
-        let by_name = match sort {
-            SortBy::Name => left.name.cmp(&right.name),
-            _ => std::cmp::Ordering::Equal,
-        };
+        let name = |row: &Row| (sort == SortBy::Name).then(|| row.name.clone());
+        let by_name = name(left).cmp(&name(right));
         last(left).cmp(&last(right)).then(by_value).then(by_name)
     });
     rows
@@ -442,17 +423,14 @@ fn chosen<'a>(
     if rows.len() <= most {
         return (rows, 0);
     }
-    let kept = columns.iter().find(|it| KEPT.contains(&it.column));
-    let second = kept.map_or("action_support", |it| it.column);
-    let objectives: Vec<pareto::Point> = rows
-        .iter()
-        .map(|row| {
-            ["cost_savings", second].map(|metric| {
-                let value = points(report, row, metric).filter(|_| not_ranked(row).is_none());
-                value.unwrap_or(f64::NAN)
-            })
+    let second = kept(columns).unwrap_or("action_support");
+    let objectives = rows.iter().map(|row| {
+        ["cost_savings", second].map(|metric| {
+            let value = points(report, row, metric).filter(|_| not_ranked(row).is_none());
+            value.unwrap_or(f64::NAN)
         })
-        .collect();
+    });
+    let objectives: Vec<pareto::Point> = objectives.collect();
     let front = pareto::front(&objectives);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|at| (!(front[*at] || is_control(&rows[*at].name)), *at));

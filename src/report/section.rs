@@ -28,6 +28,9 @@ pub struct Section {
     pub(crate) most_rows: usize,
 }
 
+/// Tables of sessions up to this long are shown on a terminal as well.
+const SHORT: usize = 10;
+
 /// Where a section is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,7 +136,18 @@ impl Section {
         self
     }
 
-    pub(crate) fn shown_to(self, audience: Audience) -> Self {
-        Self { audience, ..self }
+    /// Keeps a table of many sessions out of terminals.
+    pub(crate) fn in_files_if_long(mut self) -> Self {
+        if self.table.rows.len() > SHORT {
+            self.audience = Audience::Files;
+        }
+        self
+    }
+
+    /// Keeps the first rows, with a note on how many more there are.
+    pub(crate) fn cut(mut self, most: usize, note: impl Fn(usize) -> String) -> Self {
+        let rest = self.table.rows.len().saturating_sub(most);
+        self.table.rows.truncate(most);
+        self.with_notes((rest > 0).then(|| note(rest)))
     }
 }

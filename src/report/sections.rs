@@ -28,9 +28,7 @@ pub(super) mod timings;
 mod trail;
 
 /// Every section after the comparison; those without a row are left out.
-pub(super) fn details<'a>(
-    material: &'a Material<'a>,
-) -> impl Iterator<Item = Option<Section>> + 'a {
+pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> {
     [
         cost::as_billed,
         cost::side_by_side,
@@ -71,10 +69,8 @@ pub(super) fn details<'a>(
         definitions,
     ]
     .into_iter()
-    .map(|make: fn(&Material<'_>) -> Section| {
-        let section = make(material);
-        (!section.table.rows.is_empty()).then_some(section)
-    })
+    .map(|make: fn(&Material<'_>) -> Section| make(material))
+    .filter(|section| !section.table.rows.is_empty())
 }
 
 /// A row that takes part in no ranking.
@@ -111,9 +107,9 @@ fn kinds(material: &Material<'_>) -> Section {
     asked.retain(|kind| {
         let mut strategies = material.strategies.iter();
         matches!(kind, Recall | Constraint | Artifact | Decoy)
-            || strategies.any(|(_, strategy)| strategy.survival_by_kind.contains_key(kind.name()))
+            || strategies.any(|it| it.survival_by_kind.contains_key(kind.name()))
     });
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let of_kind = |kind: &ProbeKind| strategy.survival_by_kind.get(kind.name()).copied();
         let all = [strategy.survival_uncorrected, strategy.survival];
         let cells = asked.iter().map(of_kind).chain(all).map(Cell::estimate);
@@ -138,7 +134,7 @@ fn kinds(material: &Material<'_>) -> Section {
 }
 
 fn stages(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         strategy.stages.iter().map(|(stage, total)| {
             vec![
                 Cell::text(stage.as_str()),
@@ -153,7 +149,7 @@ fn stages(material: &Material<'_>) -> Section {
 }
 
 fn model_calls(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let purposes = strategy.model_calls.by_purpose().into_iter();
         purposes
             .filter(|(_, total)| total.calls > 0)
@@ -171,7 +167,7 @@ fn model_calls(material: &Material<'_>) -> Section {
 
 /// Violations by strategy, level and rule.
 fn findings(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let mut rules = BTreeMap::new();
         for cell in material.cells_of(&strategy.name) {
             for violation in &cell.violations {

@@ -11,7 +11,7 @@ use crate::metric::survival::{self, Score};
 use crate::metric::trail;
 use crate::metric::{CellSummary, METRICS, PooledValue, estimate, sessions};
 use crate::probe::ProbeKind;
-use crate::record::ArtifactTrail;
+use crate::record::{Arm, ArtifactTrail};
 use crate::report::cost::StrategyCost;
 use crate::stats::Estimate;
 
@@ -22,6 +22,8 @@ use crate::stats::Estimate;
 pub struct StrategySummary {
     /// The strategy's name, or `full` or `empty`.
     pub name: String,
+    /// Which column of the comparison it belongs to.
+    pub arm: Arm,
     /// Cells.
     pub cells: usize,
     /// Sessions these cells are of.
@@ -54,7 +56,7 @@ pub struct StrategySummary {
     pub model_calls: ModelCalls,
     /// The files that the prompts still name, over all cells, verb by verb.
     pub trail: Option<ArtifactTrail>,
-    /// The value of each metric, by name.
+    /// The value of each metric that was measured, by name.
     pub(crate) values: BTreeMap<&'static str, PooledValue>,
 }
 
@@ -97,7 +99,7 @@ pub struct StrategyAccuracy {
 
 impl StrategySummary {
     /// Sums up the cells of one strategy.
-    pub fn of(name: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
+    pub fn of(arm: Arm, name: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
         let ends = |of: fn(&CellSummary) -> Option<usize>| {
             let mut calls: Vec<usize> = cells.iter().filter_map(|cell| of(cell)).collect();
             calls.sort_unstable();
@@ -113,9 +115,10 @@ impl StrategySummary {
         });
         let values = METRICS
             .iter()
-            .map(|metric| (metric.name, metric.over(cells, anchors)));
+            .filter_map(|metric| Some((metric.name, metric.over(cells, anchors)?)));
         Self {
             name: name.to_owned(),
+            arm,
             cells: cells.len(),
             sessions: sessions(cells, |_| true),
             fired: sessions(cells, CellSummary::fired),
@@ -147,7 +150,7 @@ impl StrategySummary {
     /// The estimate of a metric that is a mean over sessions.
     pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
         match self.values.get(metric)? {
-            PooledValue::Estimate(estimate) => *estimate,
+            PooledValue::Estimate(estimate) => Some(*estimate),
             _ => None,
         }
     }

@@ -2,7 +2,9 @@
 
 use super::comparison::signed;
 use super::{Cell, Column, Report, Role, Row, Section, Subject, Value};
-use crate::compare::sweep::{Choice, Confirmation, Sensitivity, Standing, Sweep, SweepPoint};
+use crate::compare::sweep::{
+    Choice, Confirmation, Sensitivity, Standing, Sweep, SweepPoint, label,
+};
 use crate::report::display::{self, many};
 use crate::stats::Estimate;
 
@@ -68,27 +70,21 @@ pub(crate) fn report(sweep: Sweep) -> Report {
 }
 
 fn sessions(sweep: &Sweep) -> String {
-    many(
-        sweep.tune.len() - sweep.left_out.len(),
-        "session",
-        "sessions",
-    )
+    let used = sweep.tune.len() - sweep.left_out.len();
+    many(used, "session", "sessions")
 }
 
 fn row(point: &SweepPoint) -> Row {
     let standing = point.standing.map(|it| it.words().to_owned());
     let broken = point.broken.iter().map(|why| format!("broken: {why}"));
-    let share = point
-        .front_share
-        .filter(|_| point.broken.is_none())
-        .map_or(Value::NotApplicable, Value::Percent);
+    let share = point.front_share.filter(|_| point.broken.is_none());
+    let share = share.map_or(Value::NotApplicable, Value::Percent);
     // Of two sessions an interval is wider than anything that is measured.
     let estimate = |estimate: Option<Estimate>| {
-        let mut cell = Cell::savings(estimate);
-        cell.interval = cell
-            .interval
-            .filter(|_| cell.n.is_some_and(|n| n.sessions > 2));
-        cell
+        let cell = Cell::savings(estimate);
+        let is_wide = cell.n.is_none_or(|n| n.sessions <= 2);
+        let interval = cell.interval.filter(|_| !is_wide);
+        Cell { interval, ..cell }
     };
     Row {
         name: point.label(),
@@ -139,7 +135,10 @@ fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
 
 /// The verdict on one choice, in sentences. The first begins with the word that decides.
 pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
-    let place = label_of_window(choice);
+    let place = match choice.window.as_slice() {
+        [] => String::new(),
+        window => format!(" in {}", label(window)),
+    };
     let (Some(standing), Some(label)) = (choice.standing, choice.label()) else {
         let problem = choice.problem.as_deref().unwrap_or("nothing was measured");
         return vec![format!("no recommendation{place}: {problem}.")];
@@ -150,16 +149,15 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
         }
         _ => "itself".to_owned(),
     };
+    let kept = format!(
+        "{} within {} pts",
+        sweep.quality,
+        display::points(sweep.margin)
+    );
     let rule = match choice.kept_enough {
-        0 | 1 => format!(
-            "no other setting keeps {} within {} pts of it",
-            sweep.quality,
-            display::points(sweep.margin)
-        ),
+        0 | 1 => format!("no other setting keeps {kept} of it"),
         count => format!(
-            "it saves most of the {count} settings that keep {} within {} pts of the best kept ({best})",
-            sweep.quality,
-            display::points(sweep.margin)
+            "it saves most of the {count} settings that keep {kept} of the best kept ({best})"
         ),
     };
     let first = match standing {
@@ -184,37 +182,22 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     sentences
 }
 
-fn label_of_window(choice: &Choice) -> String {
-    let knobs = choice.window.iter();
-    let knobs: Vec<String> = knobs
-        .map(|(knob, value)| format!("{knob}={value}"))
-        .collect();
-    if knobs.is_empty() {
-        String::new()
-    } else {
-        format!(" in {}", knobs.join(", "))
-    }
-}
-
 /// The outcome on the sessions that did not choose, with the differences and their intervals.
 fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
+    let points = |share: f64| signed(share * 100.0, 1);
     let change = |estimate: Option<Estimate>| {
         let Some(estimate) = estimate else {
             return "not measured".to_owned();
         };
-        let point = signed(estimate.point_estimate * 100.0, 1);
         let interval = estimate.confidence_interval;
-        let interval = interval.filter(|_| estimate.n.sessions > 2).map(|it| {
-            let ends = [it.lower_bound, it.upper_bound];
-            let [low, high] = ends.map(|end| signed(end * 100.0, 1));
-            format!(" [{low}, {high}]")
+        let interval = interval.filter(|_| estimate.n.sessions > 2);
+        let interval = interval.map_or_else(String::new, |it| {
+            format!(" [{}, {}]", points(it.lower_bound), points(it.upper_bound))
         });
-        format!("{point}{} pts", interval.unwrap_or_default())
+        format!("{}{interval} pts", points(estimate.point_estimate))
     };
-    let place = format!(
-        "on {} that did not choose it",
-        many(found.sessions, "session", "sessions")
-    );
+    let sessions = many(found.sessions, "session", "sessions");
+    let place = format!("on {sessions} that did not choose it");
     let differences = format!(
         "against the default: {} {}, {} {}",
         sweep.cost,
@@ -232,14 +215,10 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
         );
     }
     let claims = found.not_shown.iter().map(|missing| {
-        let needed = missing.sessions_needed.map_or_else(String::new, |needed| {
-            format!(" (about {needed} sessions to confirm on would show it)")
-        });
-        format!("{}{needed}", missing.claim)
+        let needed = missing.sessions_needed;
+        let needed = needed.map(|it| format!(" (about {it} sessions to confirm on would show it)"));
+        missing.claim.clone() + &needed.unwrap_or_default()
     });
-    let claims: Vec<String> = claims.collect();
-    format!(
-        "Not shown {place}: {}; {differences}.",
-        claims.join(", nor ")
-    )
+    let claims = claims.collect::<Vec<_>>().join(", nor ");
+    format!("Not shown {place}: {claims}; {differences}.")
 }

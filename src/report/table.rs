@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::layout;
+use super::{display, layout};
 use crate::metric::{Direction, Unit};
 use crate::stats::{ConfidenceInterval, SampleSize};
 use crate::units::Tokens;
@@ -228,11 +228,7 @@ impl Cell {
 
     /// Words with a sign between them, or the word for none.
     pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> Self {
-        Self::text(if words.is_empty() {
-            none.to_owned()
-        } else {
-            words.join(between)
-        })
+        Self::text(display::listed(words, between, none))
     }
 
     /// Kappa or alpha.

@@ -73,11 +73,7 @@ impl Terminal {
             out.push('\n');
         }
         for banner in &report.banners {
-            let (style, sign) = match banner.level {
-                BannerLevel::Invalid => (Style::Alarm, "!! "),
-                BannerLevel::Warning => (Style::Caution, "! "),
-                BannerLevel::Note => (Style::Plain, "- "),
-            };
+            let (style, sign) = banner.level.sign();
             self.write_lines(&mut out, style, sign, &banner.text);
         }
         for section in &report.sections {
@@ -115,6 +111,17 @@ pub(super) enum Style {
     Caution,
 }
 
+impl BannerLevel {
+    /// How a banner is shown, and the sign in front of it.
+    pub(super) fn sign(self) -> (Style, &'static str) {
+        match self {
+            Self::Invalid => (Style::Alarm, "!! "),
+            Self::Warning => (Style::Caution, "! "),
+            Self::Note => (Style::Plain, "- "),
+        }
+    }
+}
+
 impl Style {
     /// Parameters of "select graphic rendition", ECMA-48 section 8.3.117.
     fn code(self) -> &'static str {
@@ -136,16 +143,11 @@ impl Terminal {
     /// Writes a paragraph, its first line after `sign`, the others indented as deep.
     fn write_lines(self, out: &mut String, style: Style, sign: &str, text: &str) {
         let indent = layout::width(sign);
-        for (index, line) in wrap(&escape::plain(text), self.width - indent)
-            .iter()
-            .enumerate()
-        {
-            let lead = if index == 0 {
-                sign
-            } else {
-                &" ".repeat(indent)
-            };
+        let mut lead = sign;
+        let deeper = " ".repeat(indent);
+        for line in wrap(&escape::plain(text), self.width - indent) {
             let _ = writeln!(out, "{}", self.paint(style, &format!("{lead}{line}")));
+            lead = &deeper;
         }
     }
 
@@ -166,11 +168,8 @@ impl Terminal {
             let text = format!("not shown at this width: {}", left_out.join(", "));
             self.write_lines(out, Style::Dim, "", &text);
         }
-        let legend = (section.id == "comparison").then_some(LEGEND);
-        for note in legend
-            .into_iter()
-            .chain(section.notes.iter().map(String::as_str))
-        {
+        let legend = (section.id == "comparison").then_some(LEGEND).into_iter();
+        for note in legend.chain(section.notes.iter().map(String::as_str)) {
             self.write_lines(out, Style::Dim, "", note);
         }
     }
@@ -187,21 +186,18 @@ impl Terminal {
             let cells = cells.map(|(cell, n)| cell_lines(cell, *n));
             std::iter::once(name_lines(row)).chain(cells).collect()
         };
-        let rows: Vec<Vec<Lines>> = table
-            .rows
-            .iter()
-            .take(section.most_rows)
-            .map(of_row)
-            .collect();
-        let specs = self.specs(&table.columns, &heads, &rows);
+        // The headings come first.
+        let mut lines = vec![heads];
+        lines.extend(table.rows.iter().take(section.most_rows).map(of_row));
+        let specs = self.specs(&table.columns, &lines);
         let widths = layout::columns(&specs, self.width);
         let is_text: Vec<bool> = columns.map(|at| table.is_text(at)).collect();
-        self.write_row(out, &heads, &widths, &is_text);
+        self.write_row(out, &lines[0], &widths, &is_text);
         let total: usize = widths.iter().flatten().map(|width| width + GAP).sum();
         let rule = self.paint(Style::Dim, &"─".repeat(total.saturating_sub(GAP)));
         let _ = writeln!(out, "{rule}");
         let mut last = None;
-        for (row, lines) in table.rows.iter().zip(&rows) {
+        for (row, lines) in table.rows.iter().zip(&lines[1..]) {
             // A line divides reference and floor from the strategies compared with them.
             let control = matches!(row.role, Role::Reference | Role::Floor);
             if last == Some(true) && !control {
@@ -222,41 +218,37 @@ impl Terminal {
 
     /// How wide the columns may get. Where those that matter most do not fit, long words break at their
     /// signs sooner, and only then columns go.
-    fn specs(self, columns: &[Column], heads: &[Lines], rows: &[Vec<Lines>]) -> Vec<ColumnSpec> {
+    fn specs(self, columns: &[Column], rows: &[Vec<Lines>]) -> Vec<ColumnSpec> {
         let of = |longest: usize| -> Vec<ColumnSpec> {
-            let specs = columns.iter().enumerate();
-            specs
-                .map(|(at, column)| spec(column.priority, at, heads, rows, longest))
-                .collect()
+            let columns = columns.iter().enumerate();
+            let specs = columns.map(|(at, it)| spec(it.priority, at, rows, longest));
+            specs.collect()
         };
-        [layout::LONGEST_WORD, layout::LONGEST_NAME]
+        let mut longer = [layout::LONGEST_WORD, layout::LONGEST_NAME]
             .into_iter()
-            .map(of)
-            .find(|specs| layout::fits(specs, self.width))
-            .unwrap_or_else(|| of(layout::SHORTEST))
+            .map(of);
+        let found = longer.find(|specs| layout::fits(specs, self.width));
+        found.unwrap_or_else(|| of(layout::SHORTEST))
     }
 
     fn write_row(self, out: &mut String, cells: &[Lines], widths: &[Option<usize>], text: &[bool]) {
-        let columns: Vec<(usize, bool, Lines)> = cells
-            .iter()
-            .zip(widths)
-            .zip(text)
-            .filter_map(|((lines, width), is_text)| {
-                let width = (*width)?;
-                let lines = lines.iter().flat_map(|(style, line)| {
-                    let lines = wrap(line, width).into_iter();
-                    lines.map(|line| (*style, line))
-                });
-                Some((width, *is_text, lines.collect()))
-            })
-            .collect();
+        let columns = cells.iter().zip(widths).zip(text);
+        let columns = columns.filter_map(|((lines, width), is_text)| {
+            let width = (*width)?;
+            let lines = lines.iter().flat_map(|(style, line)| {
+                let lines = wrap(line, width).into_iter();
+                lines.map(|line| (*style, line))
+            });
+            Some((width, *is_text, lines.collect()))
+        });
+        let columns: Vec<(usize, bool, Lines)> = columns.collect();
         let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
         for at in 0..height.unwrap_or(0) {
             let shown = columns.iter().map(|(width, is_text, lines)| {
                 let Some((style, line)) = lines.get(at) else {
                     return " ".repeat(*width);
                 };
-                let blanks = " ".repeat(width.saturating_sub(layout::width(line)));
+                let blanks = layout::blanks(line, *width);
                 let line = self.paint(*style, line);
                 if *is_text {
                     line + &blanks
@@ -279,7 +271,7 @@ pub(super) fn file(report: &Report) -> String {
 fn same_value(table: &Table, at: usize) -> Option<String> {
     let cells = table
         .cells(at)
-        .filter(|cell| cell.value != Value::NotApplicable);
+        .filter(|it| it.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
         Value::Count(_) | Value::Percent(_) => Some(display::value(&cell.value)),
         _ => None,
@@ -300,11 +292,8 @@ fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
 fn name_lines(row: &Row) -> Lines {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
-        let style = if mark.starts_with("broken") {
-            Style::Alarm
-        } else {
-            Style::Dim
-        };
+        let is_broken = mark.starts_with("broken");
+        let style = if is_broken { Style::Alarm } else { Style::Dim };
         lines.push((style, escape::short(mark, LONGEST_TEXT)));
     }
     lines
@@ -320,55 +309,38 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     if cell.best {
         text.push('*');
     }
-    let mut lines = vec![(style, text)];
-    lines.extend(display::interval(cell).map(|interval| (Style::Dim, interval)));
-    lines.extend(
-        cell.n
-            .filter(|n| Some(*n) != head)
-            .map(|n| (Style::Dim, display::n(n))),
-    );
-    lines
+    let n = cell.n.filter(|n| Some(*n) != head).map(display::n);
+    let beside = display::interval(cell).into_iter().chain(n);
+    let beside = beside.map(|text| (Style::Dim, text));
+    std::iter::once((style, text)).chain(beside).collect()
 }
 
-fn spec(
-    priority: u8,
-    at: usize,
-    heads: &[Lines],
-    rows: &[Vec<Lines>],
-    longest: usize,
-) -> ColumnSpec {
-    let lines = || {
-        heads
-            .get(at)
-            .into_iter()
-            .chain(rows.iter().filter_map(move |row| row.get(at)))
-            .flatten()
-            .map(|(_, line)| line.as_str())
-    };
-    // Headings and marks wrap at their words; they never widen a column.
-    let values = || {
-        rows.iter()
-            .filter_map(move |row| row.get(at)?.first())
-            .map(|(_, line)| line.as_str())
-    };
+/// How wide a column may get, of rows with the headings first.
+fn spec(priority: u8, at: usize, rows: &[Vec<Lines>], longest: usize) -> ColumnSpec {
+    let cells = || rows.iter().filter_map(move |row| row.get(at));
     // Names are narrowed first: they are alone in their lines, and a value is not.
     let (longest, unbroken) = if at == 0 {
         (longest.min(layout::LONGEST_NAME), LONGEST_PIECE_OF_NAME)
     } else {
         (longest, LONGEST_PIECE)
     };
-    let narrowest = lines()
-        .map(|line| layout::narrowest(line, longest, unbroken))
+    let lines = cells().flatten();
+    let narrowest = lines.map(|(_, line)| layout::narrowest(line, longest, unbroken));
+    let narrowest = narrowest.max().unwrap_or(0);
+    // Headings and marks wrap at their words; they never widen a column.
+    let values = cells().skip(1).filter_map(|lines| lines.first());
+    let widest = values
+        .map(|(_, line)| layout::width(line))
         .max()
         .unwrap_or(0);
-    let widest = values().map(layout::width).max().unwrap_or(0);
+    let most = if at == 0 {
+        2 * narrowest.max(12)
+    } else {
+        widest
+    };
     ColumnSpec {
         priority,
         narrowest,
-        widest: if at == 0 {
-            widest.min(2 * narrowest.max(12))
-        } else {
-            widest
-        },
+        widest: widest.min(most),
     }
 }

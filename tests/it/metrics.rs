@@ -527,7 +527,7 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         probe("d2", ProbeKind::Decoy, 7, 0.0, Outcome::Right),
     ];
     let summary = CellSummary::of(&half, None, OFFLINE);
-    let arm = StrategySummary::of("x", &[&summary], Anchors::default());
+    let arm = StrategySummary::of(Arm::Strategy, "x", &[&summary], Anchors::default());
     close(arm.survival_uncorrected.unwrap().point_estimate, 0.75);
     // (0.75 − 0.5) / (1 − 0.5)
     close(arm.survival.unwrap().point_estimate, 0.5);
@@ -576,7 +576,9 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
             empty: Some(0.0)
         }
     );
-    let arm = |anchors| StrategySummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
+    let arm = |anchors| {
+        StrategySummary::of(Arm::Strategy, "x", &[&of(&half_right, scripted)], anchors).answers
+    };
     let Some(StrategyAnswers::Accuracy(StrategyAccuracy {
         accuracy,
         bounds,
@@ -648,7 +650,7 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
             .each_ref()
             .map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
         let anchors = Anchors::of(&full, &empty);
-        match StrategySummary::of("x", &cells, anchors).answers {
+        match StrategySummary::of(Arm::Strategy, "x", &cells, anchors).answers {
             Some(StrategyAnswers::Accuracy(found)) => (found.fidelity, found.normalised),
             other => panic!("{other:?}"),
         }

@@ -27,9 +27,7 @@ pub(crate) fn change(metric: &MetricDifference) -> String {
 
 /// Whether the difference is exact on these sessions.
 fn is_exact(metric: &MetricDifference) -> bool {
-    metric
-        .bounds
-        .is_some_and(|bounds| bounds.deviation.is_none())
+    metric.bounds.is_some_and(|it| it.deviation.is_none())
 }
 
 /// The interval of candidate − baseline; of an amount, of the logarithm of candidate/baseline.
@@ -96,13 +94,9 @@ pub(super) fn paired(metric: &MetricDifference) -> String {
     let paired = &metric.paired;
     let n = paired.by_session.n;
     let mut text = display::many(n.sessions, "session", "sessions");
+    let (scored, all) = (n.items, n.items + paired.unscored);
     if metric.kind == Kind::Probes {
-        let _ = write!(
-            text,
-            ", {} of {} probes paired",
-            n.items,
-            n.items + paired.unscored
-        );
+        let _ = write!(text, ", {scored} of {all} probes paired");
     }
     let counts = paired.counts;
     let (wins, ties, losses) = (counts.wins, counts.ties, counts.losses);
@@ -124,11 +118,8 @@ pub(super) fn basis(metric: &MetricDifference, target: Target) -> String {
             parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
         }
         let is_share = matches!(metric.kind, Kind::Probes | Kind::Share);
-        if let Some(drawn) = metric
-            .paired
-            .bootstrap
-            .filter(|_| is_population && is_share)
-        {
+        let drawn = metric.paired.bootstrap;
+        if let Some(drawn) = drawn.filter(|_| is_population && is_share) {
             let ends = [drawn.lower_bound, drawn.upper_bound];
             let [low, high] = ends.map(|end| signed(end * 100.0, 1));
             parts.push(format!("bootstrap [{low}, {high}]"));

@@ -18,12 +18,10 @@ pub(super) fn in_short(gated: &GateResult) -> Vec<String> {
     let lost = gated.lost.iter();
     let lost = lost.map(|probe| (&probe.session, probe_and_percent(&probe.probe).0));
     let lost = lost.collect::<BTreeSet<_>>().len();
-    let facts = display::many(
-        lost,
-        "lost fact of high importance",
-        "lost facts of high importance",
-    );
-    let facts = (lost > 0).then_some(facts).into_iter();
+    let facts = display::many(lost, "lost fact", "lost facts");
+    let facts = (lost > 0)
+        .then(|| format!("{facts} of high importance"))
+        .into_iter();
     let deaths = gated.deaths.iter().map(death);
     facts.chain(deaths).chain(refusals(gated)).collect()
 }
@@ -50,15 +48,12 @@ pub(super) fn unconfirmed(gated: &GateResult) -> Vec<String> {
 fn death(death: &NewDeath) -> String {
     let at = death.at.as_deref().unwrap_or("a call that is not known");
     let ((before, old), (after, new)) = (death.baseline, death.candidate);
+    let session = &death.session;
     if (old, new) == (1, 1) {
-        return format!(
-            "session {} died at {at}, under the candidate only",
-            death.session
-        );
+        return format!("session {session} died at {at}, under the candidate only");
     }
     format!(
-        "session {} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}",
-        death.session
+        "session {session} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}"
     )
 }
 
@@ -92,13 +87,10 @@ fn facts(lost: &[ChangedProbe]) -> Vec<String> {
             _ => format!("the answer to {fact}"),
         };
         let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));
+        let (place, session) = (place.unwrap_or_default(), &probe.session);
         percents.sort_by_key(|percent| (percent.len(), *percent));
-        format!(
-            "lost {what}{}: session {}, {id} asked at {} %",
-            place.unwrap_or_default(),
-            probe.session,
-            percents.join(", ")
-        )
+        let percents = percents.join(", ");
+        format!("lost {what}{place}: session {session}, {id} asked at {percents} %")
     };
     facts.into_iter().map(line).collect()
 }

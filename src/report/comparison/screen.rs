@@ -12,8 +12,8 @@ use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::headline::{HEADLINES, words};
 use crate::report::layout;
-use crate::report::screen::{INDENT, Room};
-use crate::report::terminal::{Style, Terminal};
+use crate::report::screen::{INDENT, Room, add};
+use crate::report::terminal::Terminal;
 use crate::report::{Report, escape};
 use crate::stats::gate::{Target, Verdict};
 
@@ -27,8 +27,9 @@ impl Terminal {
     ) -> Vec<String> {
         let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
         comparisons.sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|it| it.verdict)));
+        let [rows, lost, sentences] = room;
         // Each takes some six lines.
-        let shown = comparisons.len().min((room.rows / 3).max(1));
+        let shown = comparisons.len().min((rows / 3).max(1));
         let first = comparisons.first().map(|one| sides(one));
         let is_one_pair = comparisons.iter().all(|one| Some(sides(one)) == first);
         let heading = |one: &GatedComparison| {
@@ -38,33 +39,29 @@ impl Terminal {
                 format!("{}: {}", sides(one), one.title())
             }
         };
-        let mut out = vec![self.paint(Style::Heading, &self.cut(&title(compared, is_one_pair)))];
-        let notices = self.notices(report);
-        if !notices.is_empty() {
-            out.push(String::new());
-            out.extend(notices);
-        }
+        let mut out = vec![self.heading(&title(compared, is_one_pair))];
+        add(&mut out, self.notices(report));
         for one in &comparisons[..shown] {
-            out.push(String::new());
-            out.extend(self.rows_of(one, &heading(one)));
+            add(&mut out, self.rows_of(one, &heading(one)));
         }
-        if shown < comparisons.len() {
-            let others = many(
-                comparisons.len() - shown,
-                "more comparison",
-                "more comparisons",
-            );
+        let more = comparisons.len() - shown;
+        if more > 0 {
+            let others = many(more, "more comparison", "more comparisons");
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
+        let is_alone = comparisons.len() == 1;
         let said: Vec<Line> = comparisons
             .iter()
-            .map(|one| sentence(one, comparisons.len() == 1))
+            .map(|it| sentence(it, is_alone))
             .collect();
-        self.verdict(&said, room.sentences, &mut out);
-        self.losses(&comparisons, room.lost, &mut out);
+        add(&mut out, self.verdict(&said, sentences));
+        add(&mut out, self.losses(&comparisons, lost));
         let more = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every \
                     probe that changed";
-        self.ends(&[("Trust", &trust(compared)), ("More", more)], &mut out);
+        add(
+            &mut out,
+            self.ends(&[("Trust", &trust(compared)), ("More", more)]),
+        );
         out
     }
 
@@ -87,27 +84,25 @@ impl Terminal {
         }));
         let width = |at: usize| rows.iter().map(|row| layout::width(&row[at])).max();
         let widths: Vec<usize> = (0..4).map(|at| width(at).unwrap_or(0)).collect();
-        let mut out = vec![self.paint(Style::Heading, &self.cut(&escape::plain(heading)))];
+        let mut out = vec![self.heading(&escape::plain(heading))];
         out.extend(rows.iter().enumerate().map(|(number, row)| {
             let [name, numbers @ .., verdict] = row;
-            let pad = |text: &str, width: usize| " ".repeat(width - layout::width(text));
-            let mut text = format!("{INDENT}{name}{}", pad(name, widths[0]));
+            let mut text = format!("{INDENT}{name}{}", layout::blanks(name, widths[0]));
             for (cell, width) in numbers.iter().zip(&widths[1..]) {
-                text.extend(["  ", &pad(cell, *width), cell]);
+                text.extend(["  ", &layout::blanks(cell, *width), cell]);
             }
             text.extend(["  ", verdict]);
-            let style = if number == 0 {
-                Style::Heading
-            } else {
-                Style::Plain
-            };
-            self.paint(style, &self.cut(text.trim_end()))
+            let text = text.trim_end();
+            match number {
+                0 => self.heading(text),
+                _ => escape::short(text, self.columns()),
+            }
         }));
         out
     }
 
     /// Facts of high importance that the candidates lost.
-    fn losses(self, comparisons: &[&GatedComparison], most: usize, out: &mut Vec<String>) {
+    fn losses(self, comparisons: &[&GatedComparison], most: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let lost = comparisons.iter().flat_map(|one| lost(one));
         let lost = lost.filter(|probe| {
@@ -115,28 +110,22 @@ impl Terminal {
             seen.insert((&probe.session, id))
         });
         let lost: Vec<&ChangedProbe> = lost.collect();
-        if lost.is_empty() || most == 0 {
-            return;
-        }
-        out.push(String::new());
-        let of = many(lost.len(), "fact", "facts");
-        out.push(self.paint(Style::Heading, &format!("Lost: {of} of high importance")));
+        let mut lines = Vec::new();
         for probe in lost.iter().take(most) {
-            let at = probe
-                .lost_at
-                .as_deref()
-                .unwrap_or("a call that is not known");
+            let at = probe.lost_at.as_deref();
+            let at = at.unwrap_or("a call that is not known");
             let fate = format!("at {at}, in session {}", probe.session);
             let (id, _) = probe_and_percent(&probe.probe);
             let unknown = format!("the {} probe {id}", probe.kind);
-            let text = probe.text.as_ref();
-            let [question, value] = [
-                text.map_or(&unknown, |text| &text.question),
-                text.map_or(&String::new(), |text| &text.value),
-            ]
-            .map(|text| escape::plain(text));
-            self.fact(&question, &value, &fate, out);
+            let (question, value) = match &probe.text {
+                Some(text) => (&text.question, &*text.value),
+                None => (&unknown, ""),
+            };
+            let (question, value) = (escape::plain(question), escape::plain(value));
+            lines.extend(self.fact(&question, &value, &fate));
         }
+        let of = many(lost.len(), "fact", "facts");
+        self.titled(&format!("Lost: {of} of high importance"), lines)
     }
 }
 
@@ -154,11 +143,8 @@ fn title(compared: &Comparisons, is_one_pair: bool) -> String {
     let Some(one) = compared.comparisons.first().filter(|_| is_one_pair) else {
         return what;
     };
-    let sessions = many(
-        one.comparison.coverage.paired_sessions,
-        "session",
-        "sessions",
-    );
+    let sessions = one.comparison.coverage.paired_sessions;
+    let sessions = many(sessions, "session", "sessions");
     escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
 }
 
@@ -196,22 +182,14 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
         return of_pair(&one.comparison);
     };
     let of = (!is_alone).then(|| format!("{}: ", one.title()));
-    Line {
-        label: gated.verdict.name(),
-        text: format!(
-            "{}{}.",
-            of.unwrap_or_default(),
-            reasons(one, gated).join("; ")
-        ),
-    }
+    let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
+    Line::new(gated.verdict.name(), format!("{of}{reasons}."))
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
 fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
-    if one.is_unchanged() {
-        let sessions = one.comparison.coverage.paired_sessions;
-        let sessions = many(sessions, "session", "sessions");
-        return vec![format!("no change in any metric over {sessions}")];
+    if let Some(unchanged) = one.unchanged() {
+        return vec![unchanged];
     }
     let mut reasons = hard_breaks::in_short(gated);
     if gated.verdict == Verdict::Inconclusive {
@@ -228,8 +206,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
         .filter(|it| it.verdict == gated.verdict);
     for it in metrics {
         let Some(metric) = one.comparison.metric(it.metric) else {
-            let reason = it.reason.as_deref().unwrap_or("not measured");
-            reasons.push(format!("{}: {reason}", it.metric));
+            reasons.push(format!("{}: {}", it.metric, it.why()));
             continue;
         };
         let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));

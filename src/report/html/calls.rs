@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::template;
 use crate::record::{Arm, CellRecord, EntryEdit, PromptEntry};
 use crate::report::plot::tokens;
-use crate::report::{RenderError, Report};
+use crate::report::{RenderError, Report, template};
 
 /// The data of the inspector for one session.
 #[derive(Default, Serialize)]

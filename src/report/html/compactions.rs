@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::template::InternedRows;
 use crate::record::{CellRecord, CompactionChange, CompactionEvent, Excerpt, MessageKind, Portion};
+use crate::report::template::InternedRows;
 use crate::report::{RenderError, Report, display};
 
 /// Compactions that are part of the page.
@@ -51,11 +51,8 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
         "" => String::new(),
         reason => format!(": {reason}"),
     };
-    let over = if event.still_over {
-        ", still over its trigger"
-    } else {
-        ""
-    };
+    let over = event.still_over.then_some(", still over its trigger");
+    let over = over.unwrap_or_default();
     let what = format!(
         "{}{reason}\n{} → {} tokens{over}\nout: {}\nin: {}",
         event.stage,
@@ -83,18 +80,12 @@ fn portions(of: &Portions) -> String {
         format!("{} {} ({tokens})", portion.messages, kind.name())
     };
     let all: Vec<String> = of.iter().map(words).collect();
-    if all.is_empty() {
-        "nothing".to_owned()
-    } else {
-        all.join(", ")
-    }
+    display::listed(&all, ", ", "nothing")
 }
 
 /// The kind of message, and how it begins.
 fn excerpt(excerpt: &Excerpt) -> String {
-    let of = excerpt
-        .message
-        .map(|message| format!(", message {message}"));
+    let of = excerpt.message.map(|it| format!(", message {it}"));
     let shown = excerpt.text.chars().count() as u64;
     let (chars, cut) = if shown < excerpt.chars {
         (format!(", {} characters", excerpt.chars), " …")

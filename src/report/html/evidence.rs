@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::template::InternedRows;
 use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
 use crate::record::{Arm, Fate, Importance, ProbeRecord, ProbeText};
 use crate::report::headline::label;
+use crate::report::template::InternedRows;
 use crate::report::{Item, RenderError, Report, Row, display, probe_texts};
 
 /// Probe items that are part of the page.
@@ -167,11 +167,10 @@ fn columns((cell, probe): Item<'_>, text: Option<&ProbeText>) -> Vec<String> {
             verdict(probe.verdict().unwrap_or(answer.typed)),
         ),
     };
-    let kind = if is_planted(probe.kind) {
-        probe.kind.name().to_owned()
-    } else {
-        format!("{} (never planted)", probe.kind.name())
-    };
+    let mut kind = probe.kind.name().to_owned();
+    if !is_planted(probe.kind) {
+        kind += " (never planted)";
+    }
     let lost_at = probe.survival.lost_at.as_ref();
     vec![
         of_text(|text| &text.question),
@@ -189,10 +188,8 @@ fn columns((cell, probe): Item<'_>, text: Option<&ProbeText>) -> Vec<String> {
 }
 
 fn on_one_line(text: &str) -> String {
-    text.split('\n')
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
+    lines.join(", ")
 }
 
 /// The fate, for the filter: a decoy that is not there was never lost.
@@ -210,12 +207,8 @@ fn left(probe: &ProbeRecord) -> String {
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
     }
-    if let Some(lost) = probe
-        .survival
-        .lost_at
-        .as_ref()
-        .filter(|_| is_planted(probe.kind))
-    {
+    let lost = probe.survival.lost_at.as_ref();
+    if let Some(lost) = lost.filter(|_| is_planted(probe.kind)) {
         let _ = write!(left, "; lost at call {} by {}", lost.call, lost.stage);
         if !lost.reason.is_empty() {
             let _ = write!(left, " ({})", lost.reason);
@@ -225,11 +218,8 @@ fn left(probe: &ProbeRecord) -> String {
 }
 
 fn verdict(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Scored { score, outcome } => {
-            let word = display::name_of(&outcome);
-            format!("{word}, {score:.2}")
-        }
-        Verdict::Unscored { .. } => "not scored".to_owned(),
+    match verdict.scored() {
+        Some((score, outcome)) => format!("{}, {score:.2}", display::name_of(&outcome)),
+        None => "not scored".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::metric::metric;
-use crate::report::headline::{self, Headline, KEPT, WAIT};
+use crate::report::headline::{self, Headline, WAIT};
 use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
 use crate::stats::SampleSize;
 
@@ -17,19 +17,14 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     let rows = headline::rows(report);
     let mut first = headline::columns(report, &rows);
     // Of what was kept, the page shows one column at first.
-    let kept = first.iter().find(|it| KEPT.contains(&it.column));
-    let kept = kept.map(|it| it.column);
-    first.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
+    headline::keep_one(&mut first);
     let is_first = |column: &Column| first.iter().any(|it| it.column == column.id);
     let others = table.columns.iter().enumerate().skip(1);
     let others = others.filter(|(_, it)| it.priority != Column::FILES_ONLY && !is_first(it));
     let others: Vec<(usize, &Column)> = others.collect();
     let shared_n = |headline: &Headline| {
-        let at = table
-            .columns
-            .iter()
-            .position(|it| it.id == headline.column)?;
-        table.shared_n(at)
+        let mut columns = table.columns.iter();
+        table.shared_n(columns.position(|it| it.id == headline.column)?)
     };
     let name = table.columns.first().map(|it| head(table, (0, it), false));
     let first_heads = first.iter().map(|it| {
@@ -53,12 +48,8 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
             let shared_n = table.shared_n(*at);
             self::cell(row.cells.get(at - 1).unwrap_or(&none), shared_n, true)
         });
-        self::row(
-            table,
-            row,
-            &headline::label(&row.name),
-            &first.chain(others).collect::<Vec<_>>(),
-        )
+        let cells: Vec<Json> = first.chain(others).collect();
+        self::row(table, row, &headline::label(&row.name), &cells)
     };
     Some(json!({
         "title": section.title,
@@ -136,18 +127,14 @@ fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
 fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
     let mut exact = self::cell(cell, shared_n, false);
     let (text, half) = headline::short_value(cell);
-    let unit = if matches!(cell.value, Value::Percent(_)) {
-        " %"
-    } else {
-        ""
-    };
+    let is_share = matches!(cell.value, Value::Percent(_));
+    let unit = if is_share { " %" } else { "" };
     let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
     let title = parts.join(" ").trim().to_owned();
     let short = format!("{text}{unit}");
     // The latency is a text, `12.3 s`.
-    let seconds = text
-        .strip_suffix(" s")
-        .and_then(|it| it.parse::<f64>().ok());
+    let seconds = text.strip_suffix(" s");
+    let seconds = seconds.and_then(|it| it.parse::<f64>().ok());
     if let Some(seconds) = seconds {
         exact["number"] = json!(seconds.to_string());
         exact["is_text"] = json!(false);

@@ -71,7 +71,7 @@ impl Panel {
     }
 
     /// The same, moved to the edge if it lies outside.
-    pub(super) fn clamped(&self, x: f64, y: f64) -> (f64, f64) {
+    pub(super) fn clamped(&self, (x, y): (f64, f64)) -> (f64, f64) {
         self.at(x.clamp(self.x.0, self.x.1), y.clamp(self.y.0, self.y.1))
     }
 

@@ -3,7 +3,7 @@
 use super::axes::{Panel, tokens, whole};
 use super::scene::{HPos, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
 use crate::record::{Arm, CacheRecord, CellRecord};
-use crate::report::headline::label;
+use crate::report::headline::title;
 use crate::report::{Report, display};
 use crate::units::Tokens;
 
@@ -45,15 +45,11 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let rows = report.compared().iter();
     let shown = rows.filter_map(|row| {
         let (cell, cache) = of_row(&row.name)?;
-        let broken = if row.is_broken() { ", broken" } else { "" };
-        Some((cell, cache, format!("{}{broken}", label(&row.name))))
+        Some((cell, cache, title(row)))
     });
     let shown: Vec<_> = shown.collect();
-    let most = shown
-        .iter()
-        .flat_map(|(cell, ..)| &cell.prompt_tokens)
-        .max();
-    let most = most.map_or(1.0, |most| most.0 as f64).max(1.0);
+    let prompts = shown.iter().flat_map(|(cell, ..)| &cell.prompt_tokens);
+    let most = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
     for (cell, cache, title) in shown.iter().take(MOST_PANELS) {
         let calls = longest.prompt_tokens.len();
         panel(&mut scene, title, (cell, cache), (calls, most));

@@ -4,8 +4,7 @@ use super::axes::{Axis, Panel, percent};
 use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
 use crate::probe::ProbeKind;
-use crate::report::headline::label;
-use crate::report::{Report, Role};
+use crate::report::{Report, headline};
 
 /// The opacity of the line of a broken strategy.
 const FAINT: f64 = 0.5;
@@ -26,22 +25,13 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Sce
         Some(kind) => format!("What survives of {}, by how old it is", kind.name()),
     };
     let mut scene = Scene::new(&title, width);
-    let rows = report.compared().iter();
-    let names = rows.filter(|row| row.role == Role::Strategy);
-    let curves: Vec<_> = names
-        .enumerate()
-        .map(|(at, row)| Curve {
-            at,
-            is_broken: row.is_broken(),
-            title: if row.is_broken() {
-                format!("{}, broken", label(&row.name))
-            } else {
-                label(&row.name)
-            },
-            points: curve(report, &row.name, kind),
-        })
-        .filter(|curve| !curve.points.is_empty())
-        .collect();
+    let curves = report.strategies().enumerate().map(|(at, row)| Curve {
+        at,
+        is_broken: row.is_broken(),
+        title: headline::title(row),
+        points: curve(report, &row.name, kind),
+    });
+    let curves: Vec<_> = curves.filter(|it| !it.points.is_empty()).collect();
     let keys = curves.iter().map(|curve| (curve.at, curve.title.as_str()));
     let mut keys = line_keys(keys);
     for ((mark, ..), _) in (keys.iter_mut().skip(1).zip(&curves)).filter(|(_, it)| it.is_broken) {

@@ -9,8 +9,8 @@ use crate::report::Report;
 use crate::report::comparison::{self, GatedComparison};
 use crate::stats::gate::Verdict;
 
-/// The differences, metric by metric.
-pub(crate) fn scene(report: &Report) -> Scene {
+/// The differences, metric by metric. Their words need the whole width, whatever is asked for.
+pub(crate) fn scene(report: &Report, _: f64) -> Scene {
     let comparisons = report.comparisons();
     let mut scene = Scene::new("Differences, candidate − baseline", WIDE);
     legend(&mut scene, comparisons);
@@ -41,18 +41,16 @@ pub(crate) fn scene(report: &Report) -> Scene {
 
 fn legend(scene: &mut Scene, comparisons: &[GatedComparison]) {
     let is_gated = comparisons.iter().any(|one| one.gated.is_some());
-    let mut keys: Vec<Key<'_>> = if is_gated {
+    let mut keys: Vec<Key<'_>> = Vec::new();
+    if is_gated {
         use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
         let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
-        let mut keys = verdicts
-            .map(|verdict| (Mark::Dot, color(Some(verdict)), verdict.name()))
-            .to_vec();
+        keys.extend(verdicts.map(|it| (Mark::Dot, color(Some(it)), it.name())));
         keys.push((Mark::Dashes(0.6), INK, "margin"));
-        keys
     } else {
         let words = "difference, each session weighing the same";
-        vec![(Mark::Dot, BLUE, words)]
-    };
+        keys.push((Mark::Dot, BLUE, words));
+    }
     keys.push((Mark::Line(1.0), INK, "95 % interval"));
     keys.push((Mark::Ring, INK, "exact on these sessions: no interval"));
     scene.legend(&keys);
@@ -95,10 +93,10 @@ fn row(one: &GatedComparison, title: &str, metric: &MetricDifference) -> Option<
         comparison::change(metric),
         comparison::interval(metric, target),
     );
-    let says = verdict.map_or_else(String::new, |verdict| format!(" {verdict}"));
+    let says = verdict.map(|verdict| format!(" {verdict}"));
     at.is_finite().then(|| Row {
         title: title.to_owned(),
-        words: format!("{change} {words}{says}"),
+        words: format!("{change} {words}{}", says.unwrap_or_default()),
         margin: gated.map(|gated| margin(metric, gated.margin)),
         values: vec![Value {
             at,
@@ -134,13 +132,11 @@ fn titles(comparisons: &[GatedComparison]) -> Vec<String> {
     let title = |one: &GatedComparison| {
         let own = name(one);
         let same = comparisons.iter().filter(|other| name(other) == own);
+        let (candidate, baseline) = (&one.candidate_source, &one.baseline_source);
         match (same.count(), is_shared) {
             (0 | 1, _) => own,
-            (_, true) => format!("{own} ({})", one.candidate_source),
-            (_, false) => format!(
-                "{own} ({} against {})",
-                one.candidate_source, one.baseline_source
-            ),
+            (_, true) => format!("{own} ({candidate})"),
+            (_, false) => format!("{own} ({candidate} against {baseline})"),
         }
     };
     comparisons.iter().map(title).collect()

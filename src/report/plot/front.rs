@@ -40,9 +40,9 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     }
     // Listed are the default, the chosen one, and each other result on the front once; all settings where
     // they are few.
-    let is_special = |point: &SweepPoint| point.standing.is_some() || point.values.is_empty();
-    let special = drawn.iter().filter(|(point, _)| is_special(point));
-    let mut listed: Vec<&SweepPoint> = special.map(|(point, _)| *point).collect();
+    let is_special = |point: &&SweepPoint| point.standing.is_some() || point.values.is_empty();
+    let all = drawn.iter().map(|(point, _)| *point);
+    let mut listed: Vec<&SweepPoint> = all.filter(is_special).collect();
     let is_same = |one: &SweepPoint, other: &SweepPoint| {
         (one.cost, one.quality) == (other.cost, other.quality)
     };
@@ -67,11 +67,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
             let same = same.filter(|other| !listed.iter().any(|it| std::ptr::eq(*it, *other)));
             let same: Vec<String> = same.map(|other| short_label(sweep, other)).collect();
             // A standing is never cut: it is what the point is named for.
-            let room = if point.standing.is_none() {
-                340.0
-            } else {
-                220.0
-            };
+            let room = point.standing.map_or(340.0, |_| 220.0);
             let short = fitted(&short_label(sweep, point), SIZE, room);
             let words = in_words(&short, point, *values);
             match same.as_slice() {
@@ -85,12 +81,10 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     let points: Vec<Point> = points.collect();
     let titles = [&sweep.cost, &sweep.quality].map(|metric| headline::words(metric));
     scatter::draw(&mut scene, &points, [&titles[0], &titles[1]]);
+    let not_drawn = sweep.points.len() - drawn.len();
     let counts = [
         (others, "more on the front, not named here"),
-        (
-            sweep.points.len() - drawn.len(),
-            "not drawn: broken, or not measured",
-        ),
+        (not_drawn, "not drawn: broken, or not measured"),
     ];
     for (count, words) in counts.into_iter().filter(|(count, _)| *count > 0) {
         scene.paragraph(&format!("{count} {words}"));
@@ -123,19 +117,16 @@ fn place(point: &SweepPoint, (saves, keeps): (Estimate, Estimate), name: Option<
 
 /// The setting, how much it saves and keeps, and how often it is on the front.
 fn in_words(name: &str, point: &SweepPoint, (saves, keeps): (Estimate, Estimate)) -> String {
-    let standing = point
-        .standing
-        .map_or_else(String::new, |standing| format!("; {}", standing.words()));
+    let standing = point.standing.map(|it| format!("; {}", it.words()));
+    let standing = standing.unwrap_or_default();
     let share = point
         .front_share
-        .map(|share| format!(", on the front {}", percent(share)));
+        .map(|it| format!(", on the front {}", percent(it)));
+    let share = share.unwrap_or_default();
     let [saves, keeps] = [saves, keeps].map(|estimate| {
         let half = estimate.confidence_interval.map(|it| it.half_width());
-        let half = half.map_or_else(String::new, |half| format!(" ± {}", display::points(half)));
-        format!("{}{half}", display::percent(estimate.point_estimate))
+        let half = half.map(|half| format!(" ± {}", display::points(half)));
+        display::percent(estimate.point_estimate) + &half.unwrap_or_default()
     });
-    format!(
-        "{name}{standing}: saves {saves}, keeps {keeps}{}",
-        share.unwrap_or_default()
-    )
+    format!("{name}{standing}: saves {saves}, keeps {keeps}{share}")
 }

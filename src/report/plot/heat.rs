@@ -117,11 +117,8 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
             let shade = shade(share);
             scene.rect(edges, shade, 1.0);
             if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
-                let ink = if luminance(shade) < BLACK_FROM {
-                    WHITE
-                } else {
-                    BLACK
-                };
+                let is_dark = luminance(shade) < BLACK_FROM;
+                let ink = if is_dark { WHITE } else { BLACK };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
             if cell.chosen {

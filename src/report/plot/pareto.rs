@@ -4,7 +4,7 @@ use super::axes::reach;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, Color, INK, Mark, ORANGE, Scene};
 use crate::report::headline::label;
-use crate::report::{Report, Role, Row, display};
+use crate::report::{Report, Row, display};
 use crate::stats::pareto::dominates;
 
 /// Costs that are further above those of full history are drawn at the edge: one strategy that multiplies
@@ -25,11 +25,8 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         (Mark::Line(0.8), ORANGE, "front"),
         (Mark::Line(0.35), INK, "95 % interval over sessions"),
     ]);
-    let rows = report.compared().iter();
-    let strategies = rows.filter(|row| row.role == Role::Strategy);
-    let strategies: Vec<&Row> = strategies.collect();
-    let points = strategies
-        .iter()
+    let points = report
+        .strategies()
         .filter_map(|row| point(report, row, column));
     let mut points: Vec<Point> = points.collect();
     if points.is_empty() {
@@ -39,7 +36,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     mark_front(&mut points);
     let is_sound = |point: &&Point| !point.is_hollow;
     let range = |axis: usize| {
-        let value = |point: &Point| [point.at.0, point.at.1][axis];
+        let value = |point: &Point| <[f64; 2]>::from(point.at)[axis];
         let lowest = if axis == 0 { LOWEST } else { f64::NEG_INFINITY };
         // Where all are broken, they alone say where the axes go.
         let is_any = points.iter().any(|point| is_sound(&point));
@@ -54,8 +51,8 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let titles = ["cost saved, % of full history", kept];
     let ranges = [range(0), range(1)];
     scatter::draw_in(&mut scene, &points, ranges, titles);
-    let left_out = strategies
-        .iter()
+    let left_out = report
+        .strategies()
         .filter(|row| point(report, row, column).is_none());
     let left_out: Vec<String> = left_out.map(|row| label(&row.name)).collect();
     if !left_out.is_empty() {
@@ -69,17 +66,9 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     let (saved, saved_interval) = report.share(row, "cost_savings")?;
     let (kept, kept_interval) = report.share(row, column)?;
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
-    let name = label(&row.name);
-    let name = if saved < LOWEST {
-        format!("{name}, {in_words}")
-    } else {
-        name
-    };
-    let marks = if row.marks.is_empty() {
-        String::new()
-    } else {
-        format!("; {}", row.marks.join("; "))
-    };
+    let far = (saved < LOWEST).then(|| format!(", {in_words}"));
+    let name = label(&row.name) + &far.unwrap_or_default();
+    let marks: String = row.marks.iter().flat_map(|mark| ["; ", mark]).collect();
     Some(Point {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],
@@ -98,11 +87,10 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
 /// Takes from the front what another beats.
 fn mark_front(points: &mut [Point]) {
     let ranked = points.iter().filter(|point| point.on_front);
-    let all: Vec<[f64; 2]> = ranked.map(|point| [point.at.0, point.at.1]).collect();
+    let all: Vec<[f64; 2]> = ranked.map(|point| point.at.into()).collect();
     for point in points.iter_mut().filter(|point| point.on_front) {
-        point.on_front = !all
-            .iter()
-            .any(|other| dominates(other, &[point.at.0, point.at.1]));
+        let own: [f64; 2] = point.at.into();
+        point.on_front = !all.iter().any(|other| dominates(other, &own));
         if !point.on_front {
             point.color = BEATEN;
         }

@@ -49,7 +49,7 @@ pub(super) fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn
         scene.label((x, lower + 14.0), &text(value), HPos::Center);
     }
     scene.line(&[(LEFT, lower), (right, lower)], INK, 1, 0.4);
-    let x = |value: f64| panel.clamped(value, 0.0).0;
+    let x = |value: f64| panel.clamped((value, 0.0)).0;
     for row in rows {
         let (top, middle) = (scene.y + 9.0, scene.y + 28.0 + above);
         let title = fitted(&row.title, SIZE, scene.width - 2.0 * LEFT);
@@ -67,12 +67,8 @@ pub(super) fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn
                     // The end of an interval beyond the edge is not drawn.
                     for end in [from, to] {
                         if (panel.x.0..=panel.x.1).contains(&end) {
-                            scene.line(
-                                &[(x(end), y - 4.0), (x(end), y + 4.0)],
-                                value.color,
-                                2,
-                                0.8,
-                            );
+                            let cap = [(x(end), y - 4.0), (x(end), y + 4.0)];
+                            scene.line(&cap, value.color, 2, 0.8);
                         }
                     }
                 }

@@ -69,10 +69,7 @@ pub(super) fn draw_in(
     let beside: Axis<'_> = (&format!("{up}; up is better"), 7, &percent);
     panel.axes(scene, below, beside);
     let mut taken = Taken {
-        points: points
-            .iter()
-            .map(|it| panel.clamped(it.at.0, it.at.1))
-            .collect(),
+        points: points.iter().map(|it| panel.clamped(it.at)).collect(),
         lines: front(scene, &panel, points),
         boxes: Vec::new(),
     };
@@ -82,22 +79,19 @@ pub(super) fn draw_in(
         let across = across.map(|(low, high)| [(low, y), (high, y)]);
         let up = up.map(|(low, high)| [(x, low), (x, high)]);
         for ends in across.into_iter().chain(up) {
-            let ends = ends.map(|(x, y)| panel.clamped(x, y));
+            let ends = ends.map(|end| panel.clamped(end));
             scene.line(&ends, INK, 1, 0.35);
             taken.lines.push(around(ends));
         }
-        let (x, y) = panel.clamped(x, y);
-        let room = 1.0
-            + match beyond(&panel, point.at) {
-                Some(_) => ARROW * point.radius,
-                None => point.radius,
-            };
+        let (x, y) = panel.clamped(point.at);
+        let reach = beyond(&panel, point.at).map_or(1.0, |_| ARROW);
+        let room = 1.0 + reach * point.radius;
         taken.boxes.push([x - room, y - room, x + room, y + room]);
     }
     let mut order: Vec<&Point> = points.iter().collect();
     order.sort_by(|one, other| one.radius.total_cmp(&other.radius));
     for point in order {
-        let at = panel.clamped(point.at.0, point.at.1);
+        let at = panel.clamped(point.at);
         scene.tip(&point.tip, |scene| match beyond(&panel, point.at) {
             Some(direction) => arrow(scene, at, direction, point),
             None => scene.dot(at, point.radius, point.color, point.is_hollow),
@@ -190,9 +184,9 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
     for (number, here) in front.iter().enumerate() {
         // Of two neighbours, each is better on one axis: the corner has the worse value of both.
         if let Some(before) = number.checked_sub(1).map(|before| front[before]) {
-            steps.push(panel.clamped(before.at.0, here.at.1));
+            steps.push(panel.clamped((before.at.0, here.at.1)));
         }
-        steps.push(panel.clamped(here.at.0, here.at.1));
+        steps.push(panel.clamped(here.at));
     }
     scene.line(&steps, ORANGE, 2, 0.8);
     let parts = steps.windows(2).map(|ends| around([ends[0], ends[1]]));
@@ -208,7 +202,7 @@ fn write_name(
     point: &Point,
     text: &str,
 ) -> bool {
-    let (x, y) = panel.clamped(point.at.0, point.at.1);
+    let (x, y) = panel.clamped(point.at);
     let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;
     let places = || {
@@ -220,16 +214,13 @@ fn write_name(
             // A text beside the point begins or ends there; one above or below is centred.
             let beside = half * (right * 1.5).clamp(-1.0, 1.0);
             let to = (x + right * far + beside, y + down * far);
-            (
-                far,
-                to,
-                [to.0 - half, to.1 - high, to.0 + half, to.1 + high],
-            )
+            let place = [to.0 - half, to.1 - high, to.0 + half, to.1 + high];
+            (far, to, place)
         })
     };
     let is_free = |place: [f64; 4]| {
-        let is_inside =
-            place[0] >= left && place[2] <= right && place[1] >= upper && place[3] <= lower;
+        let is_across = place[0] >= left && place[2] <= right;
+        let is_inside = is_across && place[1] >= upper && place[3] <= lower;
         is_inside && taken.boxes.iter().all(|it| is_apart(place, *it))
     };
     let is_clear = |place: [f64; 4]| {

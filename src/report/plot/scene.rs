@@ -173,10 +173,8 @@ impl Scene {
                 lines[last] = longer;
             }
         }
-        lines
-            .iter()
-            .map(|line| line.trim_end().to_owned())
-            .collect()
+        let lines = lines.iter();
+        lines.map(|line| line.trim_end().to_owned()).collect()
     }
 
     pub(crate) fn height(&self) -> f64 {

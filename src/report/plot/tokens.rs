@@ -115,9 +115,8 @@ fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Sc
     if all > sessions.len() {
         scene.note(&format!("the longest {} of {all} sessions", sessions.len()));
     }
-    let series: Vec<(&str, &str)> = (names.iter().copied())
-        .zip(titles.iter().map(String::as_str))
-        .collect();
+    let titles = titles.iter().map(String::as_str);
+    let series: Vec<(&str, &str)> = names.iter().copied().zip(titles).collect();
     for session in sessions {
         panel(&mut scene, session, &series);
     }
@@ -165,11 +164,7 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
     scene.label((16.0, top), &name, HPos::Left);
     let in_sight = session.window_in_sight;
     if let Some(window) = window(&session.cells) {
-        let far = if in_sight.is_some() {
-            ""
-        } else {
-            ", far above"
-        };
+        let far = in_sight.map_or(", far above", |_| "");
         let text = format!("window {}{far}", display::tokens(window.tokens.0));
         scene.label((right, top), &text, HPos::Right);
     }
@@ -216,9 +211,8 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
 /// Draws the line of a cell: full history, or the strategy at this place.
 fn line(scene: &mut Scene, panel: &Panel, cell: &CellRecord, at: Option<usize>) {
     let prompts = cell.prompt_tokens.iter().enumerate();
-    let points: Vec<(f64, f64)> = prompts
-        .map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64))
-        .collect();
+    let points = prompts.map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64));
+    let points: Vec<(f64, f64)> = points.collect();
     let line = at.filter(|_| cell.arm == Arm::Strategy).map(line_of);
     let color = line.map_or(INK, |(color, _)| color);
     if let [point] = points[..] {

@@ -7,20 +7,16 @@ use crate::metric::answers::{Answers, ControlCells, Extract, Qualification, Qual
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored};
+use crate::report::probe_texts;
 use crate::report::strategy_summary::{Fidelity, StrategyAnswers};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the
 /// full history; `None` where it did of none.
 fn of_evidence(material: &Material<'_>) -> Option<(usize, usize)> {
-    let cells = material.cells.iter();
-    let items = cells
-        .filter(|cell| cell.arm == Arm::Reference)
-        .flat_map(|cell| &cell.probes)
-        .filter(|item| item.answer.is_some());
-    let (asked, evidence) = items.fold((0, 0), |(asked, evidence), item| {
-        (asked + 1, evidence + usize::from(item.of_evidence))
-    });
-    (evidence > 0).then_some((asked, evidence))
+    let items = material.references().flat_map(|cell| &cell.probes);
+    let asked = items.filter(|item| item.answer.is_some());
+    let evidence = asked.clone().filter(|item| item.of_evidence).count();
+    (evidence > 0).then(|| (asked.count(), evidence))
 }
 
 /// The ceiling as rows of the reference are marked with it; `None` where it is full history.
@@ -48,15 +44,13 @@ pub(crate) fn ceiling(material: &Material<'_>) -> Option<String> {
 /// Items that no reader could be asked, because the prompt was too long; `None` where there are
 /// none.
 pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
-    let too_long = Verdict::Unscored {
-        reason: Unscored::TooLong,
+    let too_long = Some(Verdict::unscored(Unscored::TooLong));
+    let refused = |cell: &CellRecord| {
+        let items = cell.probes.iter();
+        items.filter(|item| item.verdict() == too_long).count()
     };
-    let cells = material.cells.iter().copied();
-    let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell.arm, item)));
-    let refused = items.filter(|(_, item)| item.verdict() == Some(too_long));
-    let (all, of_full) = refused.fold((0, 0), |(all, full), (arm, _)| {
-        (all + 1, full + usize::from(arm == Arm::Reference))
-    });
+    let all: usize = material.cells.iter().map(|cell| refused(cell)).sum();
+    let of_full: usize = material.references().map(refused).sum();
     (all > 0).then(|| {
         format!(
             "{all} items are unscored, {of_full} of them under full history: the prompt was too long \
@@ -68,15 +62,13 @@ pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
 /// Outcomes of a reader without a model, or the columns next to accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     let mut strategies = material.strategies.iter();
-    let is_extract = strategies
-        .any(|(_, strategy)| matches!(strategy.answers, Some(StrategyAnswers::Extract(_))));
-    let is_open = material.strategies().any(is_open);
-    let mut rows = material.rows(|_, strategy| {
+    let is_extract = strategies.any(|it| matches!(it.answers, Some(StrategyAnswers::Extract(_))));
+    let is_open = material.strategies.iter().any(is_open);
+    let mut rows = material.rows(|strategy| {
         Some(match strategy.answers.as_ref()? {
-            StrategyAnswers::Extract(outcomes) => {
+            StrategyAnswers::Extract(found) => {
                 let mut cells = extracts(material, &strategy.name);
-                cells.push(between(outcomes.right_bounds()));
-                cells.push(Cell::count(outcomes.unscored));
+                cells.extend([between(found.right_bounds()), Cell::count(found.unscored)]);
                 cells
             }
             StrategyAnswers::Accuracy(found) => {
@@ -99,8 +91,8 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             row.marks.extend(ceiling_mark(material));
         }
         let mut strategies = material.strategies.iter();
-        let own = strategies.find(|(_, strategy)| strategy.name == row.name);
-        let normalised = own.and_then(|(_, strategy)| strategy.accuracy()?.normalised);
+        let own = strategies.find(|strategy| strategy.name == row.name);
+        let normalised = own.and_then(|strategy| strategy.accuracy()?.normalised);
         let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
         row.marks.extend(above.map(str::to_owned));
     }
@@ -130,17 +122,14 @@ fn is_open(strategy: &StrategySummary) -> bool {
 /// `46.0–71.2 %`; not applicable where all items have a score.
 fn between(bounds: Option<(f64, f64)>) -> Cell {
     bounds.map_or(Cell::NOT_APPLICABLE, |(least, most)| {
-        Cell::text(format!(
-            "{}–{} %",
-            display::points(least),
-            display::points(most)
-        ))
+        let [least, most] = [least, most].map(display::points);
+        Cell::text(format!("{least}–{most} %"))
     })
 }
 
 /// How many answers of a model need a judge, in a sentence; `None` where none does.
 pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let models = material.strategies().filter_map(|it| it.accuracy());
+    let models = material.strategies.iter().filter_map(|it| it.accuracy());
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
@@ -178,7 +167,7 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
 
 /// A model's answers from the summaries alone: the fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let Some(StrategyAnswers::Accuracy(found)) = &strategy.summary_answers else {
             return None;
         };
@@ -203,19 +192,13 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
             full: of_arm(Arm::Reference),
             empty: of_arm(Arm::Floor),
         };
-        let texts = || {
-            controls
-                .full
-                .iter()
-                .flat_map(|full| &full.probe_texts)
-                .rev()
-        };
+        let texts = probe_texts(controls.full);
         for (probe, percent, found) in Qualification::of(controls).items() {
             items += 1;
             if found.is_qualified() {
                 continue;
             }
-            let text = texts().find(|text| text.probe == probe && text.percent == percent);
+            let text = texts.get(&(&*of_session[0].session, probe, percent));
             let outcome = |of: Option<Outcome>| {
                 Cell::text(of.map_or("not graded".to_owned(), |of| display::name_of(&of)))
             };

@@ -5,11 +5,11 @@ use super::prelude::*;
 
 /// One row per strategy, under the scheme of the comparison.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, strategy| {
+    let rows = material.marked_rows(|strategy| {
         let shown = strategy.costs.first()?;
         let calls = shown.by_call?;
         let saved = shown.saved.into_iter().chain([shown.savings]);
-        let saved = saved.map(|saved| super::of_strategy(kind, Cell::savings(saved)));
+        let saved = saved.map(|saved| super::of_strategy(strategy.arm, Cell::savings(saved)));
         Some(calls.map(Cell::tokens).into_iter().chain(saved).collect())
     });
     Section::new("cost_by_call", rows).fill("scheme", &cost::basis(material).unwrap_or_default())

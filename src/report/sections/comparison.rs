@@ -15,15 +15,11 @@ mod written;
 
 /// The comparison, and a banner on strategies that differ only in a model's writing.
 pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
-    let most = material.strategies().map(|it| it.sessions).max();
-    let most = most.unwrap_or(0);
-    let mut rows: Vec<Row> = material
-        .strategies
-        .iter()
-        // Without probes there is no floor: a control without a cell is not shown.
-        .filter(|(kind, strategy)| *kind == Arm::Strategy || super::is_measured(strategy))
-        .map(|(kind, strategy)| row(material, *kind, strategy, most))
-        .collect();
+    let all = || material.strategies.iter();
+    let most = all().map(|it| it.sessions).max().unwrap_or(0);
+    // Without probes there is no floor: a control without a cell is not shown.
+    let shown = all().filter(|it| it.arm == Arm::Strategy || super::is_measured(it));
+    let mut rows: Vec<Row> = shown.map(|it| row(material, it, most)).collect();
     for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
     }
@@ -37,7 +33,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
             mark_best(&mut rows, at, metric, &twins, writers);
         }
     }
-    let has_cells = material.strategies().any(super::is_measured);
+    let has_cells = all().any(super::is_measured);
     let column = |(at, metric): (usize, &'static Metric)| {
         let is_known = metric.name != "cost_savings_edge" || has_edges(material);
         let hides_zeros = metric.is(Mark::HideZeros);
@@ -51,9 +47,8 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         let is_shown = is_known && (is_measured || !(has_cells || hides_zeros));
         column(material, metric, is_shown)
     };
-    let columns: Vec<Column> = (metric::columns().into_iter().enumerate())
-        .map(column)
-        .collect();
+    let metrics = metric::columns().into_iter().enumerate();
+    let columns: Vec<Column> = metrics.map(column).collect();
     let mut notes = Vec::new();
     if rows.iter().any(|row| !row.ranked && row.is_broken()) {
         notes.push(
@@ -63,11 +58,8 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         );
     }
     if let Some(shown) = super::cost::basis(material) {
-        let edge = if has_edges(material) {
-            "; `cost, edge`: one stands in front of what the strategy changes next"
-        } else {
-            ""
-        };
+        let edge = "; `cost, edge`: one stands in front of what the strategy changes next";
+        let edge = if has_edges(material) { edge } else { "" };
         notes.push(format!(
             "cost savings: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
@@ -84,7 +76,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
 
 /// Whether any strategy names the lowest entry that it changes next.
 fn has_edges(material: &Material<'_>) -> bool {
-    let mut costs = material.strategies().flat_map(|it| &it.costs);
+    let mut costs = material.strategies.iter().flat_map(|it| &it.costs);
     costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 
@@ -92,23 +84,24 @@ fn has_edges(material: &Material<'_>) -> bool {
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Metrics of context pressure that are zero were measured.
     let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
-    let missing: Vec<&Column> = columns
+    let missing = columns
         .iter()
-        .filter(|column| column.priority == Column::FILES_ONLY)
-        .filter(|column| metric::metric(column.id).is_some_and(is_missing))
-        .collect();
-    let mut labels: Vec<&str> = missing.iter().map(|column| column.label.as_str()).collect();
+        .filter(|it| it.priority == Column::FILES_ONLY);
+    let missing = missing.filter(|it| metric::metric(it.id).is_some_and(is_missing));
+    let mut labels: Vec<&str> = missing.map(|column| &*column.label).collect();
+    if labels.is_empty() {
+        return None;
+    }
     if material.has_items() {
-        return (!labels.is_empty()).then(|| format!("not measured: {}", labels.join(", ")));
+        return Some(format!("not measured: {}", labels.join(", ")));
     }
     labels.retain(|label| !label.starts_with("survival") && *label != "reachable");
-    let answers = if labels.is_empty() {
-        String::new()
-    } else {
-        format!(", nor: {}", labels.join(", "))
+    let answers = match labels.join(", ").as_str() {
+        "" => String::new(),
+        labels => format!(", nor: {labels}"),
     };
-    (!missing.is_empty())
-        .then(|| format!("survival: not measured (nothing was planted in these sessions){answers}"))
+    let survival = "survival: not measured (nothing was planted in these sessions)";
+    Some(survival.to_owned() + &answers)
 }
 
 fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
@@ -130,7 +123,8 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
     column
 }
 
-fn row(material: &Material<'_>, kind: Arm, strategy: &StrategySummary, sessions: usize) -> Row {
+fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> Row {
+    let kind = strategy.arm;
     let own = |cell: &&&CellRecord| cell.strategy == strategy.name;
     let unmeasured = material.unmeasured.iter().filter(own);
     let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
@@ -170,6 +164,7 @@ fn row(material: &Material<'_>, kind: Arm, strategy: &StrategySummary, sessions:
     if let Some(reason) = &broken {
         marks.push(format!("broken ({reason})"));
     }
+    let metrics = metric::columns().into_iter();
     Row {
         name: strategy.name.clone(),
         role: super::role(kind),
@@ -179,15 +174,12 @@ fn row(material: &Material<'_>, kind: Arm, strategy: &StrategySummary, sessions:
             && over == 0
             && strategy.fired > 0
             && strategy.sessions == sessions,
-        cells: metric::columns()
-            .into_iter()
-            .map(|metric| cell(kind, strategy, metric))
-            .collect(),
+        cells: metrics.map(|metric| cell(strategy, metric)).collect(),
     }
 }
 
-fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
-    let applies = match kind {
+fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
+    let applies = match strategy.arm {
         Arm::Strategy => true,
         Arm::Reference => metric.is(Mark::Reference) || metric.is(Mark::Controls),
         Arm::Floor => metric.is(Mark::Controls),
@@ -196,22 +188,17 @@ fn cell(kind: Arm, strategy: &StrategySummary, metric: &Metric) -> Cell {
     // Where no summary was written there is nothing to make up.
     let is_written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
     if !applies || !is_written {
-        return Cell::exact(Value::NotApplicable);
+        return Cell::NOT_APPLICABLE;
     }
-    let value = match pooled.filter(|_| super::is_measured(strategy)) {
-        Some(PooledValue::Estimate(estimate)) if metric.is(Mark::Savings) => {
-            return Cell::savings(*estimate);
-        }
-        Some(PooledValue::Estimate(estimate)) => return Cell::estimate(*estimate),
-        Some(PooledValue::Share(share)) => return Cell::share(*share),
-        Some(PooledValue::Count(count)) => count.map(|count| Value::Count(count as u64)),
-        Some(PooledValue::Tokens(tokens)) => tokens.map(|tokens| Value::Tokens(tokens.0)),
-        Some(PooledValue::Part(part)) => {
-            part.map(|(part, of)| Value::Fraction(part as u64, of as u64))
-        }
-        None => None,
-    };
-    Cell::exact(value.unwrap_or(Value::NotMeasured))
+    match pooled.copied().filter(|_| super::is_measured(strategy)) {
+        Some(PooledValue::Estimate(it)) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
+        Some(PooledValue::Estimate(it)) => Cell::estimate(Some(it)),
+        Some(PooledValue::Share(share)) => Cell::share(Some(share)),
+        Some(PooledValue::Count(count)) => Cell::count(count),
+        Some(PooledValue::Tokens(tokens)) => Cell::tokens(tokens),
+        Some(PooledValue::Part(part, whole)) => Cell::of(part, whole),
+        None => Cell::NOT_MEASURED,
+    }
 }
 
 /// Marks the best values of one column: the best, and those that lie within its interval. Nothing
@@ -258,10 +245,9 @@ fn mark_best(
         .filter(|cell| cell.n.is_some() && sessions(cell) > 2)
         .filter_map(|cell| Some(cell.interval.as_ref()?.half_width()))
         .fold(1e-12, f64::max);
-    let (winners, others): (Vec<(usize, f64)>, Vec<_>) = values
-        .iter()
-        .copied()
-        .partition(|(_, value)| *value >= best - width);
+    let all = values.iter().copied();
+    let (winners, others): (Vec<(usize, f64)>, Vec<_>) =
+        all.partition(|(_, value)| *value >= best - width);
     if others.is_empty() {
         return;
     }
@@ -271,13 +257,12 @@ fn mark_best(
         let both = |group: &Vec<&str>| group.contains(&name(left)) && group.contains(&name(right));
         twins.iter().any(both)
     };
-    let is_undecided = winners.iter().any(|winner| {
+    let is_undecided = |winner: &(usize, f64)| {
+        let mut all = values.iter();
         others.iter().any(|other| are_twins(winner, other))
-            || values
-                .iter()
-                .any(|other| is_written(winner) != is_written(other))
-    });
-    if is_undecided {
+            || all.any(|other| is_written(winner) != is_written(other))
+    };
+    if winners.iter().any(is_undecided) {
         return;
     }
     for (winner, _) in winners {

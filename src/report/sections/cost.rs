@@ -15,7 +15,7 @@ use crate::units::{Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, strategy| {
+    let rows = material.marked_rows(|strategy| {
         let shown = strategy.costs.first()?;
         let placed = Placement::ALL.map(|placement| {
             let cost = StrategyCost::placed(&strategy.costs, placement);
@@ -23,14 +23,15 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         });
         let savings =
             std::iter::once(Cell::savings(strategy.estimate("token_savings"))).chain(placed);
-        let mut cells: Vec<Cell> = savings.map(|cell| super::of_strategy(kind, cell)).collect();
+        let own = |cell| super::of_strategy(strategy.arm, cell);
+        let mut cells: Vec<Cell> = savings.map(own).collect();
         cells.push(Cell::estimate(shown.read_share));
-        cells.extend(break_even(kind, shown));
+        cells.extend(break_even(strategy.arm, shown));
         let [dollars, ..] = priced(material, strategy, shown);
         cells.push(dollars);
         Some(cells)
     });
-    let costs = material.strategies().flat_map(|it| &it.costs);
+    let costs = material.strategies.iter().flat_map(|it| &it.costs);
     let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
     let columns = ["savings_usual", "savings_edge", "savings_ideal"];
     let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
@@ -58,18 +59,13 @@ pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
             Bill::Shown | Bill::Own(_) => None,
         })
     };
-    let rows = material.marked_rows(|kind, strategy| {
-        let cells: Vec<Cell> = fixed(strategy)
-            .map(|(_, cost)| Cell::savings(cost.savings))
-            .collect();
-        (kind == Arm::Strategy && !cells.is_empty()).then_some(cells)
+    let rows = material.marked_rows(|strategy| {
+        let costs = fixed(strategy);
+        let cells: Vec<Cell> = costs.map(|(_, it)| Cell::savings(it.savings)).collect();
+        (strategy.arm == Arm::Strategy && !cells.is_empty()).then_some(cells)
     });
-    let mut strategies = material
-        .strategies
-        .iter()
-        .filter(|(kind, _)| *kind == Arm::Strategy);
-    let first = strategies.find(|(_, strategy)| fixed(strategy).next().is_some());
-    let schemes = first.into_iter().flat_map(|(_, strategy)| fixed(strategy));
+    let first = material.compared().find(|it| fixed(it).next().is_some());
+    let schemes = first.into_iter().flat_map(fixed);
     let of_schemes = schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0));
     Section::new("cost_fixed", rows).more_columns(of_schemes)
 }
@@ -112,7 +108,8 @@ fn column_of(scheme: &str) -> &'static str {
 
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|kind, strategy| {
+    let rows = material.marked_rows(|strategy| {
+        let own = move |cell| super::of_strategy(strategy.arm, cell);
         strategy.costs.iter().filter_map(move |cost| {
             let (bill, placement) = match &cost.bill {
                 // It is one of the placements.
@@ -126,12 +123,12 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(bill),
                 Cell::text(sum.scheme.as_str()),
                 Cell::text(placement),
-                super::of_strategy(kind, Cell::savings(cost.savings)),
-                super::of_strategy(kind, Cell::share(cost.savings_of_totals())),
+                own(Cell::savings(cost.savings)),
+                own(Cell::share(cost.savings_of_totals())),
                 Cell::estimate(cost.read_share),
                 Cell::tokens(cost.in_tokens()[0]),
             ];
-            cells.extend(break_even(kind, cost));
+            cells.extend(break_even(strategy.arm, cost));
             let tokens = [
                 total.input_uncached,
                 total.cache_write_5m + total.cache_write_1h,
@@ -180,12 +177,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
             let longest = display::tokens(longest.0);
             format!(", of prompts up to {longest} tokens; longer ones cost more")
         });
-        let PriceEntry {
-            model,
-            date,
-            document,
-            ..
-        } = price;
+        let (model, date, document) = (&price.model, &price.date, &price.document);
         Some(format!("{model} of {date} ({document}){longest}"))
     });
     let known = by_session(known).map(|(price, sessions)| format!("prices: {price}, {sessions}"));
@@ -223,16 +215,15 @@ fn priced_cells<'a>(
 
 /// The dollars of all cells, where every session has prices.
 fn dollars(cells: &[PricedCell<'_>]) -> Option<Usd> {
-    let dollars = cells.iter();
-    dollars
-        .map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token))
-        .sum()
+    let cells = cells.iter();
+    let dollars = cells.map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token));
+    dollars.sum()
 }
 
 /// The cost of the full history in dollars, with the model whose prices were used.
 pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
-    let (_, full) = strategies.find(|(arm, _)| *arm == Arm::Reference)?;
+    let full = strategies.find(|it| it.arm == Arm::Reference)?;
     let cells = priced_cells(material, full, full.costs.first()?);
     let prices = cells.iter().filter_map(|(_, _, price)| *price);
     let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
@@ -257,9 +248,7 @@ fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost
         text.map_or(Cell::NOT_MEASURED, Cell::text)
     };
     [
-        dollars.map_or(Cell::NOT_MEASURED, |dollars| {
-            Cell::text(dollars.to_string())
-        }),
+        dollars.map_or(Cell::NOT_MEASURED, |it| Cell::text(it.to_string())),
         // Of a call to another model the start alone is known: its pace is not.
         seconds(|cost, asked, latency| {
             let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
@@ -281,12 +270,9 @@ fn waits(cost: &SchemeCost, latency: &Latency) -> f64 {
 
 /// The causes of cache breaks, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
-        let breaks = strategy
-            .costs
-            .first()
-            .into_iter()
-            .flat_map(|cost| &cost.sum.breaks);
+    let rows = material.rows(|strategy| {
+        let shown = strategy.costs.first().into_iter();
+        let breaks = shown.flat_map(|cost| &cost.sum.breaks);
         breaks.map(|(cause, total)| {
             vec![
                 Cell::text(cause.as_str()),
@@ -301,7 +287,7 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
 /// The scheme and the breakpoints of the comparison, in words.
 pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
-    let cost = strategies.find_map(|(_, strategy)| strategy.costs.first())?;
+    let cost = strategies.find_map(|strategy| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
@@ -317,9 +303,7 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
 /// provider.
 pub(super) fn observed(material: &Material<'_>) -> Section {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let cells = material.cells.iter();
-    let references = cells.filter(|cell| cell.arm == Arm::Reference);
-    let rows = references.filter_map(|cell| {
+    let rows = material.references().filter_map(|cell| {
         let observed = cell.observed_cache.as_ref()?;
         let record = cell.prompt_cache.first()?;
         let bill = &observed.billed;
@@ -328,20 +312,15 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         let split = split.copied().unwrap_or_default();
         let simulated = observed.share(split.cache_read);
         let [cost, cost_billed] = [&split, bill].map(|usage| Tokens(record.rates.cost(usage)));
-        let error = simulated
-            .zip(billed)
-            .map(|(simulated, billed)| simulated - billed);
+        let error = simulated.zip(billed).map(|(ours, theirs)| ours - theirs);
         let of_scheme = errors.entry(&record.scheme).or_default();
         of_scheme.extend(error.map(f64::abs));
-        let mut cells = vec![
-            Cell::text(record.scheme.as_str()),
-            Cell::count(observed.calls),
-        ];
+        let mut cells = vec![Cell::text(&*record.scheme), Cell::count(observed.calls)];
         let shares = [billed, simulated, error, cost.share_of(cost_billed)];
         cells.extend(shares.map(Cell::share));
         Some(super::row(&cell.session, Role::Other, cells))
     });
-    let rows: Vec<_> = rows.collect();
+    let section = Section::new("observed_cache", rows);
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
         let median = display::percent(median(&errors, f64::midpoint)?);
@@ -350,5 +329,5 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
             "median of the absolute differences under `{scheme}`: {median} in {sessions}"
         ))
     });
-    Section::new("observed_cache", rows).with_notes(notes)
+    section.with_notes(notes)
 }

@@ -23,7 +23,7 @@ fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Gene
 
 /// The strategies that got stuck, in one line.
 pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
-    let stuck = material.strategies().filter_map(|strategy| {
+    let stuck = material.strategies.iter().filter_map(|strategy| {
         let all = of_cells(material, strategy);
         let stuck = all.iter().filter(|of| of.iter().any(Generation::is_stuck));
         let (stuck, all) = (stuck.count(), many(all.len(), "cell", "cells"));
@@ -40,7 +40,7 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
 
 /// The effect of the first, second, third compaction of a cell.
 pub(super) fn by_number(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let of_cells = of_cells(material, strategy);
         let most = of_cells.iter().map(Vec::len).max().unwrap_or(0);
         (0..most.min(SHOWN)).map(move |at| {
@@ -51,10 +51,9 @@ pub(super) fn by_number(material: &Material<'_>) -> Section {
                 .flat_map(|of| of.iter().skip(at).take(count));
             let same: Vec<&Generation> = same.collect();
             let later = if shares_row { " and later" } else { "" };
-            let mut cells = vec![Cell::text(format!("{}{later}", at + 1))];
-            cells.push(Cell::count(same.len()));
-            cells.extend(figures(&same));
-            cells
+            let number = Cell::text(format!("{}{later}", at + 1));
+            let counted = [number, Cell::count(same.len())].into_iter();
+            counted.chain(figures(&same)).collect()
         })
     });
     Section::new("generations", rows).with_notes([format!("{STUCK_RULE}.")])
@@ -90,7 +89,7 @@ fn figures(same: &[&Generation]) -> [Cell; 7] {
 pub(super) fn moments(material: &Material<'_>) -> Section {
     // Folders of older builds do not say.
     let is_known = material.cells.iter().any(|cell| !cell.moments.is_empty());
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let mut totals = MomentTotals::default();
         cells(material, strategy).for_each(|cell| totals.add(cell));
         let counts = [

@@ -37,19 +37,12 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
     let cells = material.cells.iter();
     let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     for (cell, item) in items {
-        let text = texts
-            .get(&(&*cell.session, &*item.probe, item.percent))
-            .copied();
+        let key = (&*cell.session, &*item.probe, item.percent);
+        let text = texts.get(&key).copied();
         for answer in item.every_answer() {
-            let (
-                Verdict::Scored { score, outcome },
-                Some(Verdict::Scored {
-                    score: judged,
-                    outcome: judged_as,
-                }),
-                Some(said),
-            ) = (answer.typed, answer.judged, answer.text.as_deref())
-            else {
+            let judged = answer.judged.and_then(Verdict::scored);
+            let both = answer.typed.scored().zip(judged);
+            let (Some((rules, judge)), Some(said)) = (both, answer.text.as_deref()) else {
                 continue;
             };
             let gold = text.map(|text| text.gold.as_str());
@@ -59,8 +52,8 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
                     session: &cell.session,
                     text,
                     answer: said,
-                    rules: (score, outcome),
-                    judge: (judged, judged_as),
+                    rules,
+                    judge,
                 });
             }
         }
@@ -74,10 +67,9 @@ pub(super) fn by_kind(material: &Material<'_>) -> Section {
     let of = |name: &str, kind: Option<ProbeKind>| {
         let graded = all
             .iter()
-            .filter(|one| kind.is_none_or(|kind| one.kind == kind));
-        let pairs: Vec<(bool, bool)> = graded
-            .map(|one| (is_right(one.rules), is_right(one.judge)))
-            .collect();
+            .filter(|one| kind.is_none_or(|it| one.kind == it));
+        let pairs = graded.map(|one| (is_right(one.rules), is_right(one.judge)));
+        let pairs: Vec<(bool, bool)> = pairs.collect();
         let count = |is_meant: fn(&&(bool, bool)) -> bool| {
             Cell::count(pairs.iter().filter(is_meant).count())
         };
@@ -90,14 +82,9 @@ pub(super) fn by_kind(material: &Material<'_>) -> Section {
         ];
         (!pairs.is_empty()).then(|| row(name, Role::Strategy, cells))
     };
-    let kinds = ProbeKind::ALL
-        .into_iter()
-        .map(|kind| (kind.name(), Some(kind)));
-    let rows = [("all", None)].into_iter().chain(kinds);
-    Section::new(
-        "rules_and_judge",
-        rows.filter_map(|(name, kind)| of(name, kind)),
-    )
+    let kinds = ProbeKind::ALL.into_iter();
+    let rows = kinds.filter_map(|kind| of(kind.name(), Some(kind)));
+    Section::new("rules_and_judge", of("all", None).into_iter().chain(rows))
 }
 
 /// Answers on which they differ, a few of each kind.

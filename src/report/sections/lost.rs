@@ -50,10 +50,8 @@ impl LostItem<'_> {
 /// choose.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut items: BTreeMap<(&str, &str), LostItem<'_>> = BTreeMap::new();
-    let strategies = material.strategies.iter();
     // The losses of a broken strategy are expected, and say nothing about the item.
-    let sound = strategies.filter(|(kind, it)| *kind == Arm::Strategy && it.broken().is_none());
-    for (_, strategy) in sound {
+    for strategy in material.compared().filter(|it| it.broken().is_none()) {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
             let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
@@ -78,53 +76,45 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             }
         }
     }
-    let mut lost: Vec<_> = items
-        .into_iter()
-        .filter(|(_, item)| !item.lost.is_empty())
-        .collect();
+    items.retain(|_, item| !item.lost.is_empty());
+    let mut lost: Vec<_> = items.into_iter().collect();
     // The order of sessions and probes decides among equals.
     lost.sort_by_key(|(_, item)| (item.lost.len() == item.cells, Reverse(item.lost.len())));
     let texts = probe_texts(material.cells.iter().copied());
-    let rows = lost
-        .iter()
-        .take(MOST)
-        .filter_map(|((session, probe), item)| {
-            let first = item.lost.iter().min_by_key(|loss| loss.at.call)?;
-            let text = texts.get(&(*session, *probe, first.percent));
-            let value = text.map_or_else(|| "–".to_owned(), |text| display::short_fact(&text.gold));
-            let question = text.map(|text| display::short_fact(&text.question));
-            let cells = vec![
-                Cell::text(value),
-                Cell::of(item.lost.len(), item.cells),
-                Cell::text(item.kept_by()),
-                Cell::count(first.at.call),
-                Cell::text(first.strategy),
-                Cell::text(first.at.stage.as_str()),
-                Cell::text(*session),
-                Cell::text(*probe),
-                Cell::text(first.at.reason.as_str()),
-            ];
-            let name = question.unwrap_or_else(|| (*probe).to_owned());
-            Some(row(&name, Role::Other, cells))
-        });
-    let rest = lost.len().saturating_sub(MOST);
-    Section::new("lost", rows)
-        .at_most(SHOWN)
-        .with_notes((rest > 0).then(|| {
-            format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
-        }))
+    let rows = lost.iter().filter_map(|((session, probe), item)| {
+        let first = item.lost.iter().min_by_key(|loss| loss.at.call)?;
+        let text = texts.get(&(*session, *probe, first.percent));
+        let value = text.map_or_else(|| "–".to_owned(), |text| display::short_fact(&text.gold));
+        let question = text.map(|text| display::short_fact(&text.question));
+        let cells = vec![
+            Cell::text(value),
+            Cell::of(item.lost.len(), item.cells),
+            Cell::text(item.kept_by()),
+            Cell::count(first.at.call),
+            Cell::text(first.strategy),
+            Cell::text(first.at.stage.as_str()),
+            Cell::text(*session),
+            Cell::text(*probe),
+            Cell::text(first.at.reason.as_str()),
+        ];
+        let name = question.unwrap_or_else(|| (*probe).to_owned());
+        Some(row(&name, Role::Other, cells))
+    });
+    Section::new("lost", rows).at_most(SHOWN).cut(MOST, |rest| {
+        format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
+    })
 }
 
 /// Lost items of strategies that summarise: those their summariser had been sent, and those that
 /// were gone before.
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
-        let probes = material
-            .cells_of(&strategy.name)
-            .flat_map(|cell| &cell.probes);
-        let seen: Vec<bool> = probes
-            .filter_map(|probe| probe.survival.lost_at.as_ref()?.seen_by_summariser)
-            .collect();
+    let rows = material.rows(|strategy| {
+        let cells = material.cells_of(&strategy.name);
+        let lost = cells
+            .flat_map(|cell| &cell.probes)
+            .map(|it| &it.survival.lost_at);
+        let seen = lost.filter_map(|lost| lost.as_ref()?.seen_by_summariser);
+        let seen: Vec<bool> = seen.collect();
         let (all, by_summary) = (seen.len(), seen.iter().filter(|seen| **seen).count());
         let of = |count| Cell::of(count, all);
         (all > 0).then(|| vec![Cell::count(all), of(by_summary), of(all - by_summary)])

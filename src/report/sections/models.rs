@@ -36,9 +36,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
             let met = records.iter().filter(|record| record.is_met() == wanted);
             Cell::count(met.count())
         };
-        let missed = records
-            .iter()
-            .filter(|record| record.is_met() != Some(true));
+        let missed = records.iter().filter(|it| it.is_met() != Some(true));
         let missed: Vec<&str> = missed.map(|record| record.name.as_str()).collect();
         let cells = vec![
             count(Some(true)),
@@ -145,9 +143,8 @@ fn calibration<'a>(manifest: &'a Manifest, judge: &str) -> Option<&'a JudgeCalib
 
 fn in_words(calibration: Option<&JudgeCalibration>) -> String {
     calibration.map_or("not calibrated".to_owned(), |known| {
-        let kappa = known
-            .kappa
-            .map_or("not defined".to_owned(), |it| format!("{it:.2}"));
+        let kappa = known.kappa.map(|it| format!("{it:.2}"));
+        let kappa = kappa.as_deref().unwrap_or("not defined");
         let (verdict, labels) = (known.verdict.name(), known.labels);
         format!("{verdict} ({labels} labels, kappa {kappa})")
     })
@@ -160,18 +157,14 @@ fn judge_names(manifest: &Manifest) -> Vec<&str> {
 
 /// Who judged, with what people's labels say of each.
 pub(crate) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
-    let names = judge_names(manifest).into_iter();
-    names
-        .map(|name| (name.to_owned(), in_words(calibration(manifest, name))))
-        .collect()
+    let standing = |name: &str| (name.to_owned(), in_words(calibration(manifest, name)));
+    judge_names(manifest).into_iter().map(standing).collect()
 }
 
 /// The judges with their standing, in words; `None` where there are none.
 pub(crate) fn judges_in_words(judges: &BTreeMap<String, String>) -> Option<String> {
-    let judges = judges.iter();
-    let judges: Vec<String> = judges
-        .map(|(name, standing)| format!("{name}, {standing}"))
-        .collect();
+    let judges = judges.iter().map(|(name, it)| format!("{name}, {it}"));
+    let judges: Vec<String> = judges.collect();
     (!judges.is_empty()).then(|| judges.join("; "))
 }
 

@@ -31,17 +31,15 @@ pub(crate) fn of<'a>(
     let row = |(level, (name, ..)): (usize, &(&str, &str, &str))| {
         let (repeats, component) = (levels[level], found.0[level]);
         let above: usize = levels[..level].iter().product();
-        let share = component
-            .filter(|_| now > 0.0)
-            .map(|it| it / (above * repeats) as f64 / now);
+        let share = component.filter(|_| now > 0.0);
+        let share = share.map(|it| it / (above * repeats) as f64 / now);
         let further = advice.iter().find(|advice| advice.level == level);
+        let deviation = component.map(|it| format!("{:.3}", it.sqrt()));
         let cells = vec![
             Cell::count(repeats),
-            component.map_or(Cell::NOT_MEASURED, |it| {
-                Cell::text(format!("{:.3}", it.sqrt()))
-            }),
-            Cell::exact(Value::percent(share)),
-            Cell::exact(Value::percent(further.map(|it| it.removes))),
+            deviation.map_or(Cell::NOT_MEASURED, Cell::text),
+            Cell::share(share),
+            Cell::share(further.map(|it| it.removes)),
             further.map_or(Cell::NOT_MEASURED, |it| Cell::count(it.calls)),
         ];
         super::row(name, Role::Other, cells)
@@ -54,23 +52,16 @@ pub(crate) fn of<'a>(
             display::many(repeated.left_out, "item", "items")
         ));
     }
-    let section = Section::new("noise", rows)
-        .fill("what", repeated.scored)
-        .fill(
-            "items",
-            &display::many(repeated.items.len(), "item", "items"),
-        )
-        .with_notes(notes);
-    Some(section)
+    let items = display::many(repeated.items.len(), "item", "items");
+    let section = Section::new("noise", rows).with_notes(notes);
+    Some(section.fill("what", repeated.scored).fill("items", &items))
 }
 
 /// The most useful further repeat, and the levels whose noise is unknown.
 fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> String {
-    let levels_and_variances = LEVELS.iter().zip(found.0);
-    let unknown: Vec<String> = levels_and_variances
-        .filter(|(_, variance)| variance.is_none())
-        .map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"))
-        .collect();
+    let unknown = LEVELS.iter().zip(found.0).filter(|(_, it)| it.is_none());
+    let unknown = unknown.map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"));
+    let unknown: Vec<String> = unknown.collect();
     let known = match advice.first() {
         Some(best) if now > 0.0 && best.removes > 0.0 => {
             let (name, setting, _) = LEVELS[best.level];

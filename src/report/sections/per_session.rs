@@ -4,26 +4,21 @@ use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
 use crate::record::{DeathCause, End};
-use crate::report::Audience;
 use crate::stats::SampleSize;
 
 /// Cells that ended early, shown before the rest is only counted.
 const SHOWN: usize = 20;
-
-/// Tables of sessions up to this long are shown on a terminal as well.
-const SHORT: usize = 10;
 
 /// Each session under each strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut rows = Vec::new();
     let same_session = |one: &CellSummary, next: &CellSummary| one.session == next.session;
     for of_session in material.summaries.chunk_by(same_session) {
-        for (kind, strategy) in &material.strategies {
+        for strategy in &material.strategies {
             let of_strategy = |cell: &&CellSummary| cell.strategy == strategy.name;
             for cell in of_session.iter().filter(of_strategy) {
-                let mut row = super::row(&cell.session, super::role(*kind), cells(cell));
-                row.marks
-                    .extend(cell.is_broken().then(|| "broken".to_owned()));
+                let mut row = super::row(&cell.session, super::role(strategy.arm), cells(cell));
+                row.marks = Vec::from_iter(cell.is_broken().then(|| "broken".to_owned()));
                 rows.push(row);
             }
         }
@@ -68,7 +63,7 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
 
 /// Cells that died or failed, with the reason.
 pub(super) fn ended_early(material: &Material<'_>) -> Section {
-    let mut rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let unmeasured = material.unmeasured.iter().copied();
         let unmeasured = unmeasured.filter(|cell| cell.strategy == strategy.name);
         let all = material.cells_of(&strategy.name).chain(unmeasured);
@@ -79,10 +74,10 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
                     call,
                     prompt,
                     cause,
-                } => (
-                    call,
-                    format!("died: {}", cause_of_death(cell, *call, *prompt, *cause)),
-                ),
+                } => {
+                    let why = cause_of_death(cell, *call, *prompt, *cause);
+                    (call, format!("died: {why}"))
+                }
                 End::Failed { call, error } => (call, format!("failed: {error}")),
                 End::NotMeasurable { call, why } => (call, format!("not measurable: {why}")),
             };
@@ -94,10 +89,7 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
         });
         rows.collect::<Vec<_>>()
     });
-    let rest = rows.len().saturating_sub(SHOWN);
-    rows.truncate(SHOWN);
-    Section::new("ended_early", rows)
-        .with_notes((rest > 0).then(|| format!("and {rest} more cells")))
+    Section::new("ended_early", rows).cut(SHOWN, |rest| format!("and {rest} more cells"))
 }
 
 fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCause) -> String {
@@ -111,10 +103,8 @@ fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCa
             format!("the provider takes {}", refusal.limit)
         }
         (DeathCause::Overflow, Some(window)) => {
-            format!(
-                "a prompt of {prompt} tokens in a window of {}",
-                window.tokens
-            )
+            let window = window.tokens;
+            format!("a prompt of {prompt} tokens in a window of {window}")
         }
         (DeathCause::Overflow, None) => format!("a prompt of {prompt} tokens"),
     }
@@ -135,22 +125,18 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 
 /// Prompts that were refused as too long, and what became of them.
 pub(super) fn overflows(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
-        let cells = || {
-            material
-                .cells_of(&strategy.name)
-                .map(|cell| &cell.overflows)
-        };
+    let rows = material.rows(|strategy| {
+        let cells = material.cells_of(&strategy.name);
+        let first: Vec<usize> = cells
+            .filter_map(|it| it.overflows.first().copied())
+            .collect();
         let deaths = strategy.deaths.len();
         let counts = [
             strategy.overflows,
             strategy.overflows.saturating_sub(deaths),
             deaths,
-            cells().filter(|of_cell| !of_cell.is_empty()).count(),
-            cells()
-                .filter_map(|of_cell| of_cell.first())
-                .min()
-                .map_or(0, |first| *first),
+            first.len(),
+            first.into_iter().min().unwrap_or(0),
         ];
         (strategy.overflows > 0).then(|| counts.map(Cell::count).into())
     });
@@ -159,11 +145,7 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
 
 /// How far the counter is off, where the recording says what was billed.
 pub(super) fn counter_error(material: &Material<'_>) -> Section {
-    let references = material
-        .cells
-        .iter()
-        .filter(|cell| cell.arm == Arm::Reference);
-    let rows = references.filter_map(|cell| {
+    let rows = material.references().filter_map(|cell| {
         let error = cell.counter_error.as_ref()?;
         let cells = vec![
             Cell::count(error.increments),
@@ -173,20 +155,17 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
         ];
         Some(super::row(&cell.session, Role::Other, cells))
     });
-    let rows: Vec<_> = rows.collect();
-    let audience = audience(rows.len());
     Section::new("counter_error", rows)
         .fill("counter", &material.manifest.counter)
-        .shown_to(audience)
+        .in_files_if_long()
 }
 
 /// Data that importers did not know or had to repair.
 pub(super) fn importers(material: &Material<'_>) -> Section {
     let list = |counts: &BTreeMap<String, u64>| {
-        let parts = counts
-            .iter()
-            .map(|(what, count)| format!("{what}: {count}"));
-        Cell::listed(&parts.collect::<Vec<_>>(), "; ", "none")
+        let parts = counts.iter();
+        let parts: Vec<String> = parts.map(|(what, it)| format!("{what}: {it}")).collect();
+        Cell::listed(&parts, "; ", "none")
     };
     let rows = material.manifest.sessions.iter().filter_map(|session| {
         let (unknown, warnings) = (&session.unknown, &session.warnings);
@@ -195,15 +174,5 @@ pub(super) fn importers(material: &Material<'_>) -> Section {
         let is_any = !unknown.is_empty() || !warnings.is_empty();
         is_any.then(|| super::row(&session.id, Role::Other, cells))
     });
-    let rows: Vec<_> = rows.collect();
-    let audience = audience(rows.len());
-    Section::new("importers", rows).shown_to(audience)
-}
-
-pub(super) fn audience(rows: usize) -> Audience {
-    if rows <= SHORT {
-        Audience::Everyone
-    } else {
-        Audience::Files
-    }
+    Section::new("importers", rows).in_files_if_long()
 }

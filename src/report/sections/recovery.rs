@@ -45,7 +45,7 @@ fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
 pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     let record = first(material)?;
     let strategies = material.strategies.iter();
-    let cells = strategies.flat_map(|(_, strategy)| material.cells_of(&strategy.name));
+    let cells = strategies.flat_map(|strategy| material.cells_of(&strategy.name));
     let all = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
     (all.lost > 0).then(|| Banner::note(format!(
             "recovery: a search over what was removed ({}) finds {} of {} lost items, for {} tokens \
@@ -59,7 +59,7 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
 
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
         let totals = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
         (totals.lost > 0).then(|| {
@@ -71,11 +71,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             ]
         })
     });
-    let note = first(material).map(|record| {
-        format!(
-            "search: {}, with the question as it is asked",
-            setting(record)
-        )
-    });
+    let search = first(material).map(setting);
+    let note = search.map(|it| format!("search: {it}, with the question as it is asked"));
     Section::new("recovery", rows).with_notes(note)
 }

@@ -16,11 +16,8 @@ type Clusters<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
 
 fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
     let mut clusters = Clusters::new();
-    for cell in material
-        .summaries
-        .iter()
-        .filter(|cell| cell.strategy == strategy)
-    {
+    let cells = material.summaries.iter();
+    for cell in cells.filter(|cell| cell.strategy == strategy) {
         let own = clusters.entry(&cell.cluster).or_default();
         own.extend(&cell.retention.0);
     }
@@ -42,21 +39,15 @@ fn rate(clusters: &Clusters<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
 
 /// By compactions survived, with half-life, cliff and drift.
 pub(super) fn by_age(material: &Material<'_>) -> Section {
-    let rows = material.rows(|kind, strategy| {
+    let rows = material.rows(|strategy| {
         let clusters = by_cluster(material, &strategy.name);
         let items = Retention(clusters.values().flatten().copied().collect());
-        if kind != Arm::Strategy || items.0.is_empty() {
+        if strategy.arm != Arm::Strategy || items.0.is_empty() {
             return None;
         }
         let tokens = items.by_tokens(|_| true);
-        let ages = 0..COMPACTIONS.len();
-        let mut cells: Vec<Cell> = ages
-            .map(|at| {
-                rate(&clusters, &|item| {
-                    age_in_compactions(item.compactions) == at
-                })
-            })
-            .collect();
+        let of_age = |at| rate(&clusters, &|it| age_in_compactions(it.compactions) == at);
+        let mut cells: Vec<Cell> = (0..COMPACTIONS.len()).map(of_age).collect();
         let half_life = half_life(&tokens).map(|at| TOKENS[at].0.to_owned());
         let cliff = cliff(&tokens)
             .map(|(at, fall)| format!("{}: −{:.0} points", TOKENS[at].0, 100.0 * fall));
@@ -72,9 +63,9 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
 
 /// The whole grid: kind × age × place.
 pub(super) fn grid(material: &Material<'_>) -> Section {
-    let rows = material.rows(|kind_of_arm, strategy| {
+    let rows = material.rows(|strategy| {
         let mut rows = Vec::new();
-        if kind_of_arm != Arm::Strategy {
+        if strategy.arm != Arm::Strategy {
             return rows;
         }
         let clusters = by_cluster(material, &strategy.name);
@@ -95,17 +86,10 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
                     let sum = there.fold(0.0, |sum, item| sum + item.score);
                     Cell::share(Some(sum / all as f64))
                 };
-                let first = [
-                    Cell::text(kind.name()),
-                    Cell::text(*age),
-                    rate(&clusters, &is_meant),
-                ];
-                rows.push(
-                    first
-                        .into_iter()
-                        .chain(PlaceInPrompt::ALL.map(there))
-                        .collect(),
-                );
+                let mut cells = vec![Cell::text(kind.name()), Cell::text(*age)];
+                cells.push(rate(&clusters, &is_meant));
+                cells.extend(PlaceInPrompt::ALL.map(there));
+                rows.push(cells);
             }
         }
         rows
@@ -115,11 +99,11 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
 
 /// Unhealthy summaries, by their problems.
 pub(super) fn health(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let own = || {
             material
                 .cells_of(&strategy.name)
-                .map(|cell| &cell.summary_health)
+                .map(|it| &it.summary_health)
         };
         let summaries = own().map(|health| health.summaries).sum();
         let unhealthy = || own().flat_map(|health| &health.unhealthy);
@@ -138,7 +122,7 @@ pub(super) fn health(material: &Material<'_>) -> Section {
 
 /// The first of these summaries, with their text.
 pub(super) fn unhealthy(material: &Material<'_>) -> Section {
-    let mut rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
         let all = cells.flat_map(|cell| {
             let unhealthy = cell.summary_health.unhealthy.iter();
@@ -153,8 +137,8 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
             ]
         })
     });
-    let rest = rows.len().saturating_sub(SHOWN);
-    rows.truncate(SHOWN);
-    Section::new("unhealthy_summaries", rows)
-        .with_notes((rest > 0).then(|| format!("and {rest} more, in the run folder's cells")))
+    let section = Section::new("unhealthy_summaries", rows);
+    section.cut(SHOWN, |rest| {
+        format!("and {rest} more, in the run folder's cells")
+    })
 }

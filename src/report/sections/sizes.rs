@@ -25,11 +25,8 @@ pub(crate) fn line(material: &Material<'_>) -> String {
             median(factors.collect()).map(|factor| format!("text ×{:.2}", factor.ratio())),
         ];
         let middle: Vec<String> = middle.into_iter().flatten().collect();
-        let of = if billed.len() > 1 {
-            format!(" (medians of {})", of_sessions(billed.len()))
-        } else {
-            String::new()
-        };
+        let of = format!(" (medians of {})", of_sessions(billed.len()));
+        let of = if billed.len() > 1 { of } else { String::new() };
         parts.push(format!("billed; {}{of}", middle.join(", ")));
     }
     let heads: Vec<Tokens> = heads(&counted);
@@ -70,13 +67,10 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
 /// The sizes of each session that carries usage, next to its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = material.manifest.sessions.iter();
-    let recorded: Vec<&SessionEntry> = sessions
-        .filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty())
-        .collect();
-    let rows = recorded
-        .iter()
-        .map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
-    let notes = recorded.iter().flat_map(|entry| {
+    let recorded = sessions.filter(|it| it.sizes.fit.is_some() || !it.sizes.warnings.is_empty());
+    let rows = recorded.clone();
+    let rows = rows.map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
+    let notes = recorded.flat_map(|entry| {
         let drops = entry.sizes.drops.iter().map(|drop| {
             format!(
                 "at call {} the bill fell from {} to {} tokens, and no recorded compaction explains it",
@@ -95,7 +89,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         notes.map(|note| format!("{}: {note}", entry.id))
     });
     Section::new("sizes", rows)
-        .shown_to(super::per_session::audience(recorded.len()))
+        .in_files_if_long()
         .with_notes(notes)
 }
 
@@ -104,10 +98,11 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
     let fit = sizes.fit.as_ref();
     let tokens =
         |tokens: Option<Tokens>| tokens.map_or_else(|| Cell::text("unknown"), Cell::tokens);
-    let factors = sizes.factors.values();
-    let factors: Vec<String> = factors
-        .map(|factor| format!("{:.2}", factor.ratio()))
-        .collect();
+    let factors = sizes
+        .factors
+        .values()
+        .map(|it| format!("{:.2}", it.ratio()));
+    let factors: Vec<String> = factors.collect();
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
     vec![
         Cell::text(sizes.sizes.name()),

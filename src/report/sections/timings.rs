@@ -12,9 +12,7 @@ pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Sect
     // If a resumed run timed a cell twice, the last time counts.
     let by_cell = |it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it);
     let cells: BTreeMap<_, &Timing> = timings.iter().map(by_cell).collect();
-    let comparison = report.section("comparison")?.table.rows.iter();
-    let strategies = comparison.filter(|row| row.role == Role::Strategy);
-    let rows = strategies.filter_map(|row| {
+    let rows = report.strategies().filter_map(|row| {
         let own = cells.values().filter(|timing| timing.strategy == row.name);
         let sorted = |of: fn(&Timing) -> u64| {
             let mut times: Vec<u64> = own.clone().map(|timing| of(timing)).collect();

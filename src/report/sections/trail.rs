@@ -7,7 +7,7 @@ use crate::stats::SampleSize;
 
 /// The artifact trail, by strategy and verb.
 pub(super) fn by_verb(material: &Material<'_>) -> Section {
-    let rows = material.rows(|_, strategy| {
+    let rows = material.rows(|strategy| {
         let verbs = VERBS.into_iter().filter_map(|(verb, name)| {
             let counts = strategy.trail.as_ref()?.get(&verb).copied()?;
             (counts.touched > 0 || counts.mentioned > 0).then_some((name, counts))
@@ -33,19 +33,16 @@ pub(super) fn by_verb(material: &Material<'_>) -> Section {
 
 /// Unsupported names in summaries, with examples.
 pub(super) fn unsupported(material: &Material<'_>) -> Section {
-    let rows = material.rows(|kind, strategy| {
+    let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let found: Vec<&SummaryAtoms> = cells
-            .filter_map(|cell| cell.summary_atoms.as_ref())
-            .collect();
-        let sum =
-            |count: fn(&SummaryAtoms) -> u64| found.iter().map(|atoms| count(atoms)).sum::<u64>();
+        let found = cells.filter_map(|cell| cell.summary_atoms.as_ref());
+        let found: Vec<&SummaryAtoms> = found.collect();
+        let sum = |count: fn(&SummaryAtoms) -> u64| found.iter().map(|it| count(it)).sum::<u64>();
         let (atoms, unsupported) = (sum(|it| it.atoms), sum(|it| it.unsupported));
         let examples = found.iter().flat_map(|atoms| &atoms.examples).take(3);
-        let examples: Vec<String> = examples
-            .map(|it| format!("{} ({}, call {})", it.atom, it.stage, it.call))
-            .collect();
-        (kind == Arm::Strategy && !found.is_empty()).then(|| {
+        let examples = examples.map(|it| format!("{} ({}, call {})", it.atom, it.stage, it.call));
+        let examples: Vec<String> = examples.collect();
+        (strategy.arm == Arm::Strategy && !found.is_empty()).then(|| {
             vec![
                 Cell::exact(Value::Count(sum(|it| it.summaries))),
                 Cell::exact(Value::Count(atoms)),

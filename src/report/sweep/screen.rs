@@ -7,10 +7,9 @@ use crate::compare::sweep::{Standing, Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::escape;
 use crate::report::layout::{self, command, wrap};
+use crate::report::screen::{INDENT, LINES, add};
+use crate::report::terminal::Terminal;
 use crate::stats::Estimate;
-
-/// The most lines, whatever was swept.
-const LINES: usize = 40;
 
 /// The most lines of the verdict: with more windows than fit, the others are counted.
 const VERDICT_LINES: usize = 14;
@@ -24,14 +23,14 @@ const ALL_ROWS: usize = 12;
 /// Columns of a number with its interval.
 const NUMBER: usize = 16;
 
-/// The indent of all blocks.
-const INDENT: &str = "  ";
-
 /// Lays a sweep out for a terminal of this width. `next` holds the words of the command that comes next.
 pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
-    let mut tail = vec![String::new(), "Verdict".to_owned()];
-    tail.extend(verdict_lines(sweep, width));
-    tail.push(String::new());
+    let terminal = Terminal::plain(width);
+    let mut tail = Vec::new();
+    add(
+        &mut tail,
+        terminal.titled("Verdict", verdict_lines(sweep, width)),
+    );
     let mut trust = vec![kept(sweep)];
     if !sweep.left_out.is_empty() {
         trust.push(format!(
@@ -44,13 +43,14 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     if !knobs.is_empty() {
         trust.push(format!("{}.", knobs.join("; ")));
     }
-    tail.extend(block("Trust", &trust.join(" "), width).into_iter().take(5));
-    for hint in sweep.hints.iter().take(2) {
-        tail.extend(block("Hint", hint, width));
-    }
+    let mut ends = terminal.ends(&[("Trust", &trust.join(" "))]);
+    ends.truncate(5);
     let more = "-o sweep.html: pictures and all settings; --json: all numbers";
-    tail.extend(block("More", more, width));
-    tail.extend(command("Next", next, width));
+    let hints = sweep.hints.iter().take(2).map(|hint| ("Hint", &**hint));
+    let paragraphs: Vec<(&str, &str)> = hints.chain([("More", more)]).collect();
+    ends.extend(terminal.ends(&paragraphs));
+    ends.extend(command("Next", next, width));
+    add(&mut tail, ends);
     let mut out = head(sweep, width);
     // The heading, and the line that counts the others.
     let room = LINES.saturating_sub(out.len() + tail.len() + 1);
@@ -168,7 +168,7 @@ fn row(sweep: &Sweep, point: &SweepPoint, is_default: bool, width: usize) -> Vec
     };
     let lines = (0..names.len().max(facts.len())).map(|at| {
         let [name, fact] = [&names, &facts].map(|it| it.get(at).map_or("", String::as_str));
-        let blanks = " ".repeat(room.saturating_sub(layout::width(name)));
+        let blanks = layout::blanks(name, room);
         format!("{INDENT}{name}{blanks}{fact}")
     });
     lines.collect()
@@ -176,18 +176,12 @@ fn row(sweep: &Sweep, point: &SweepPoint, is_default: bool, width: usize) -> Vec
 
 /// `28.6 ±5.2`, right-aligned; of two sessions an interval is wider than anything that is measured.
 fn number(estimate: Option<Estimate>) -> String {
-    let text = match estimate {
-        None => "not measured".to_owned(),
-        Some(estimate) => {
-            let half = estimate
-                .confidence_interval
-                .filter(|_| estimate.n.sessions > 2);
-            let half = half.map_or_else(String::new, |it| {
-                format!(" ±{}", display::points(it.half_width()))
-            });
-            format!("{}{half}", display::points(estimate.point_estimate))
-        }
-    };
+    let text = estimate.map(|it| {
+        let half = it.confidence_interval.filter(|_| it.n.sessions > 2);
+        let half = half.map(|it| format!(" ±{}", display::points(it.half_width())));
+        display::points(it.point_estimate) + &half.unwrap_or_default()
+    });
+    let text = text.as_deref().unwrap_or("not measured");
     format!("{text:>NUMBER$}")
 }
 
@@ -198,11 +192,8 @@ pub(crate) fn short_label(sweep: &Sweep, point: &SweepPoint) -> String {
     }
     let last = |knob: &str| knob.rsplit('.').next().unwrap_or_default().to_owned();
     let is_alone = |knob: &str| {
-        let knobs = sweep.sensitivity.iter();
-        knobs
-            .filter(|other| last(&other.knob) == last(knob))
-            .count()
-            < 2
+        let others = sweep.sensitivity.iter();
+        others.filter(|it| last(&it.knob) == last(knob)).count() < 2
     };
     let values = point.values.iter().map(|(knob, value)| {
         let is_short = is_alone(knob) && !knob.starts_with("window.");
@@ -252,14 +243,4 @@ fn paragraphs(sentences: impl Iterator<Item = String>, width: usize) -> Vec<Stri
         _ => format!("{deeper}{line}"),
     });
     indented.collect()
-}
-
-/// A paragraph beside its heading.
-fn block(heading: &str, text: &str, width: usize) -> Vec<String> {
-    let lines = wrap(&escape::plain(text), width.saturating_sub(7)).into_iter();
-    let lines = lines.enumerate().map(|(at, line)| match at {
-        0 => format!("{heading:<7}{line}"),
-        _ => format!("{:7}{line}", ""),
-    });
-    lines.collect()
 }

@@ -193,6 +193,7 @@ const FEATURES: &[Feature] = &[
             // It is laid out for a terminal.
             ("report/screen", "terminal"),
             ("report/comparison/screen", "terminal"),
+            ("report/sweep/screen", "terminal"),
             // The page holds pictures.
             ("report/html", "cache pareto savings tokens"),
             ("report/html/calls", "tokens"),

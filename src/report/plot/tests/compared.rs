@@ -198,7 +198,7 @@ fn a_forest_has_a_row_for_each_difference_and_nothing_overlaps() {
     for names in [&[][..], &["codex"], &["codex", "codex", "none"], &long] {
         for gated in [false, true] {
             let versus = versus(names, gated);
-            let scene = super::forest::scene(&versus.clone().report());
+            let scene = super::forest::scene(&versus.clone().report(), WIDE);
             apart(&format!("forest of {names:?}"), &scene);
             let texts = texts(&scene);
             for one in &versus.comparisons {
@@ -221,7 +221,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let forest_of = versus(&[hostile], true);
     let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
     let scenes = [
-        super::forest::scene(&forest_of.report()),
+        super::forest::scene(&forest_of.report(), WIDE),
         front::scene(&grid, WIDE),
         heat::scene(&grid, WIDE),
     ];

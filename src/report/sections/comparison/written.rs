@@ -23,7 +23,7 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
     }
     let has_asked = |name: &str| {
         let mut summaries = material.strategies.iter();
-        summaries.any(|(_, it)| it.name == name && it.model_calls.total().calls > 0)
+        summaries.any(|it| it.name == name && it.model_calls.total().calls > 0)
     };
     let asks = |strategy: &&StrategyEntry| {
         let table: Option<toml::Table> = strategy.toml.parse().ok();

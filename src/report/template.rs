@@ -13,15 +13,16 @@ use sha2::{Digest, Sha256};
 
 use crate::report::{RenderError, escape};
 
-const TEMPLATES: [(&str, &str); 4] = [
-    ("page.html", include_str!("page.html")),
-    ("macros.html", include_str!("macros.html")),
-    ("run.html", include_str!("run.html")),
-    ("sweep.html", include_str!("sweep.html")),
+const TEMPLATES: [(&str, &str); 5] = [
+    ("page.html", include_str!("html/page.html")),
+    ("macros.html", include_str!("html/macros.html")),
+    ("run.html", include_str!("html/run.html")),
+    ("sweep.html", include_str!("html/sweep.html")),
+    ("junit.xml.j2", include_str!("junit.xml.j2")),
 ];
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
 
 /// Fills a template. Every value is escaped, but for those that the template marks as safe.
 pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, RenderError> {
@@ -30,10 +31,12 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, Ren
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true);
         templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
-        templates.set_formatter(|out, _, value| {
+        templates.set_formatter(|out, state, value| {
             let text = value.to_string();
             Ok(out.write_str(&if value.is_safe() {
                 text
+            } else if state.name().contains(".xml") {
+                escape::xml(&text)
             } else {
                 escaped(&text)
             })?)
@@ -54,7 +57,7 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, Ren
     filled().map_err(|error| RenderError::Html(error.to_string()))
 }
 
-/// Escapes a text, so that no part of it is markup in an element or an attribute.
+/// Escapes a text, so that no part of it is markup in an element or an attribute of a page.
 fn escaped(text: &str) -> String {
     escape::xml(text).replace("&apos;", "&#39;")
 }
