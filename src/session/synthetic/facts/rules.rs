@@ -32,7 +32,9 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn new(random: &Random, bank: &'static [RuleWords], ways: Ways) -> Self {
         let mut decks: Vec<_> = bank.iter().map(|kind| kind.abouts.clone()).collect();
-        decks.iter_mut().for_each(|deck| random.shuffle(deck));
+        for deck in &mut decks {
+            random.shuffle(deck);
+        }
         let aside = Random::new(random.forked().below(u64::MAX), "foils");
         Self {
             bank,
