@@ -166,13 +166,11 @@ impl Message {
     /// recorded; a tool result is its parts joined by line feeds; an image is empty (it is counted
     /// by [`tokens::ImageRule`](crate::tokens::ImageRule)); an opaque block is its JSON.
     pub fn model_text(&self) -> &[Arc<str>] {
-        match &self.rendering {
-            Some(rendering) => &rendering.texts,
-            None => {
-                let text = self.content.first().and_then(ContentBlock::own_text);
-                text.map_or(&[], slice::from_ref)
-            }
+        if let Some(rendering) = &self.rendering {
+            return &rendering.texts;
         }
+        let text = self.content.first().and_then(ContentBlock::own_text);
+        text.map_or(&[], slice::from_ref)
     }
 
     /// The blocks as counters see them, in order.
