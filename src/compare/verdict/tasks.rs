@@ -110,18 +110,18 @@ impl TasksSolved {
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
         let _ = write!(text, "; against {baseline} {won} won, {lost} lost");
-        text += &match against.p {
+        let p = match against.p {
             Some(p) if p < 0.01 => " (p < 0.01)".to_owned(),
             Some(p) => format!(" (p {p:.2})"),
             None => String::new(),
         };
-        text += &match against.saved {
+        let saved = match against.saved {
             Some(saved) if saved >= 0.0 => format!(", {:.0} % of its bill saved", saved * 100.0),
             Some(saved) => format!(", {:.1} times its bill", 1.0 - saved),
             None => String::new(),
         };
         let most = against.lost_at_most * 100.0;
-        let _ = write!(text, ". Share lost: at most {most:.0} % (95 %)");
+        let _ = write!(text, "{p}{saved}. Share lost: at most {most:.0} % (95 %)");
         let label = if against.is_shown() { "use" } else { "tasks" };
         Line::new(label, text)
     }

@@ -214,12 +214,12 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
     let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.005);
     let tokens = tokens.map(|tokens| format!("{} fewer tokens, ", percent(tokens)));
     let tokens = tokens.unwrap_or_default();
-    let mut text = format!("{tokens}{:.1} times the bill", 1.0 - saved);
-    text += &match candidate.edits {
+    let edits = match candidate.edits {
         0 => String::new(),
         1 => ", as one edit breaks the prompt cache".to_owned(),
         many => format!(", as {many} edits break the prompt cache"),
     };
+    let mut text = format!("{tokens}{:.1} times the bill{edits}", 1.0 - saved);
     if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
         let saves = percent(edge);
         let _ = write!(
