@@ -204,7 +204,7 @@ impl Message {
         self.tags.contains(tag)
     }
 
-    /// What is said in plain text, with the index of its block.
+    /// The plain texts, each with the index of its block.
     pub fn texts(&self) -> impl DoubleEndedIterator<Item = (usize, &Arc<str>)> {
         let blocks = self.content.iter().enumerate();
         blocks.filter_map(|(at, block)| match block {

@@ -320,7 +320,7 @@ impl Cassette {
     }
 }
 
-/// What a cassette has for a request.
+/// The answer to a request, or the right to ask for it.
 enum Found<'a> {
     Answer(Response),
     Asking(AskGuard<'a>),

@@ -1,7 +1,7 @@
 //! Answers that several processes use at once: of two that want the same one, the first asks and the other waits for it.
 //!
-//! Whoever asks holds a lock until the answer is written, on a file that is named after the request. Where a file
-//! system knows no locks, both ask.
+//! The process that asks holds a lock until the answer is written, on a file that is named after the request. On a file
+//! system without locks both ask.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Which answers are shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Those that qualify probes. They are never scored, so that sharing them makes no two runs alike.
+    /// Only answers that qualify probes. They are never scored, so runs that share them stay independent.
     Qualifying,
     /// All: the processes make parts of one run.
     All,
@@ -82,7 +82,7 @@ impl SharedAnswers {
     /// The answer, if some process has it by now.
     pub(super) fn answer(&self, key: &str) -> Option<Entry> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // What cannot be read any more is asked for again, and told when the file is put in order.
+        // If the file cannot be read any more, the answer is asked for again; `close` returns the error.
         drop(known.read(&self.path));
         known.entries.get(key).cloned()
     }

@@ -330,7 +330,7 @@ fn of_two_processes_that_share_their_answers_the_first_asks_and_the_other_finds_
         }
     });
     assert_eq!(*asked.lock().unwrap(), 4);
-    // Whoever asked last puts the shared file in order.
+    // The process that added an answer last sorts the shared file.
     for own in [&one, &two] {
         own.close().unwrap();
     }
