@@ -72,13 +72,9 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
 
 /// The files that the tool use changes, if it does.
 pub(crate) fn changed_by(tool: &ToolUse) -> Vec<String> {
-    if !is_editor(tool) {
+    let Some(input) = edit_of(tool) else {
         return Vec::new();
-    }
-    let input = tool.input.value();
-    if is_view(&input) {
-        return Vec::new();
-    }
+    };
     if let Some(path) = path_key(&input).and_then(|key| input.get(key)?.as_str()) {
         return vec![plain(path)];
     }
@@ -97,10 +93,7 @@ pub(crate) fn changed_by(tool: &ToolUse) -> Vec<String> {
 
 /// The file that the tool use writes as a whole, and what it holds from then on.
 pub(crate) fn written_by(tool: &ToolUse) -> Option<(String, String)> {
-    if !is_editor(tool) {
-        return None;
-    }
-    let input = tool.input.value();
+    let input = edit_of(tool)?;
     let path = input.get(path_key(&input)?)?.as_str()?;
     let content = CONTENT_KEYS.iter().find_map(|key| input.get(key)?.as_str());
     Some((plain(path), content?.to_owned()))
@@ -158,6 +151,12 @@ fn removed_by(input: &Value) -> Vec<String> {
 
 fn is_editor(tool: &ToolUse) -> bool {
     matches!(tool.class, ToolClass::Edit | ToolClass::Write)
+}
+
+/// The arguments of a tool use that changes files.
+fn edit_of(tool: &ToolUse) -> Option<Value> {
+    let input = is_editor(tool).then(|| tool.input.value())?;
+    (!is_view(&input)).then_some(input)
 }
 
 fn is_view(input: &Value) -> bool {
@@ -298,5 +297,10 @@ mod tests {
         assert_eq!(written_by(&edit), None);
         let read = tool(ToolClass::Read, r#"{"file_path":"a","content":"text"}"#);
         assert_eq!(written_by(&read), None);
+        let view = tool(
+            ToolClass::Edit,
+            r#"{"command":"view","path":"a","file_text":"text"}"#,
+        );
+        assert_eq!(written_by(&view), None);
     }
 }
