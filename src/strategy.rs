@@ -58,7 +58,13 @@ pub trait Stage: Debug + Send {
     /// The context is only lent: a continuation that needs entries clones them.
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a>;
 
-    /// Plans the changes in an entry that is about to be appended, where it has index 0.
+    /// Takes note of a message that is about to be appended, whatever the stage's trigger and whether
+    /// or not it may still fire.
+    fn take_note_of(&mut self, _: &Entry) {}
+
+    /// Plans the changes in an entry that is about to be appended, where it has index 0. Called after
+    /// [`Self::take_note_of`]; not at all while the circuit breaker is open or if the stage's only
+    /// trigger is `overflow`.
     fn on_append(&mut self, _: &Entry, _: &Situation) -> Result<Patch, StageError> {
         Ok(Patch::default())
     }

@@ -198,11 +198,14 @@ impl Strategy for Pipeline {
             self.in_turn = 0;
         }
         let mut state = Compaction::unchanged(context);
-        let slots = self.slots.iter_mut();
-        for Slot { notes, stage } in slots.filter(|slot| slot.notes.works_beside()) {
+        for Slot { notes, stage } in &mut self.slots {
             let [entry] = state.context.entries() else {
                 break;
             };
+            stage.take_note_of(entry);
+            if !notes.works_beside() {
+                continue;
+            }
             match stage.on_append(entry, cx) {
                 Ok(patch) if patch.edits.is_empty() => {}
                 planned => settle(&mut state, planned, PatchSource::Rules, notes, cx),

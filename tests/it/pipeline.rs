@@ -96,6 +96,21 @@ fn what_follows_a_recovery_happens_at_the_refused_call() {
 }
 
 #[test]
+fn a_stage_that_answers_refusals_alone_knows_of_the_messages_before() {
+    let stages = "[overflow]\nstage = 'digest'\nkeep_last_messages = 2";
+    let record = through(reads(8), stages, 3_500, Scripted::new());
+    let texts = record
+        .changes
+        .iter()
+        .filter_map(|change| change.after.as_ref());
+    let texts: Vec<&str> = texts.map(|after| &*after.text).collect();
+    assert!(!texts.is_empty());
+    for text in texts {
+        assert!(text.contains("The user said:\n- go"), "{text}");
+    }
+}
+
+#[test]
 fn a_stage_waits_for_no_stage_that_comes_later() {
     let other = "[[stage]]\nkind = 'normalize'\n";
     for (stages, says) in [

@@ -100,9 +100,9 @@ impl Stage for Digest {
         )))
     }
 
-    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         let (Origin::Verbatim(at) | Origin::Edited { message: at, .. }) = entry.origin else {
-            return Ok(Patch::default());
+            return;
         };
         let message = &entry.message;
         match message.role() {
@@ -129,7 +129,6 @@ impl Stage for Digest {
                 }
             }
         }
-        Ok(Patch::default())
     }
 }
 

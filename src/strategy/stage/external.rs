@@ -80,8 +80,11 @@ impl Stage for External {
         self.turn(moment, context, cx)
     }
 
-    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         self.remember(std::slice::from_ref(entry), false);
+    }
+
+    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
         if self.wants(Moment::Append, cx)?.is_none() {
             return Ok(Patch::default());
         }

@@ -64,11 +64,10 @@ impl Stage for Replay {
         }
     }
 
-    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         if let Origin::Verbatim(at) = entry.origin {
             self.seen.insert(at, entry.clone());
         }
-        Ok(Patch::default())
     }
 
     fn replays_recording(&self) -> bool {

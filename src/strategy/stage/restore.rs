@@ -108,9 +108,9 @@ impl Stage for Restore {
         Step::Done(Ok(Patch::replacing(reason, end..end, with)))
     }
 
-    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         let (Origin::Verbatim(message) | Origin::Edited { message, .. }) = entry.origin else {
-            return Ok(Patch::default());
+            return;
         };
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
@@ -129,7 +129,6 @@ impl Stage for Restore {
                 self.answered(&tool, asked, entry, Place { message, block });
             }
         }
-        Ok(Patch::default())
     }
 }
 

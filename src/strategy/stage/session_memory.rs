@@ -93,9 +93,8 @@ impl Stage for SessionMemory {
         )))
     }
 
-    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         self.appended += entry.size().tokens;
-        Ok(Patch::default())
     }
 
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {

@@ -77,10 +77,9 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
 }
 
 impl Stage for Summarize {
-    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+    fn take_note_of(&mut self, entry: &Entry) {
         self.place.take_note_of(entry);
         self.overlap.take_note_of(entry);
-        Ok(Patch::default())
     }
 
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {

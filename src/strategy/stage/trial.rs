@@ -153,6 +153,7 @@ impl Trial {
             let origin = Origin::Verbatim(self.next);
             self.next += 1;
             let entry = Entry::new(origin, Arc::new(message), &self.cx.counts);
+            self.stage.take_note_of(&entry);
             let patch = self.stage.on_append(&entry, &self.cx).unwrap();
             let mut single = Context::default();
             single.append(entry);

@@ -108,17 +108,18 @@ impl Stage for TruncateOutput {
         Step::Done(Ok(Patch::default()))
     }
 
+    fn take_note_of(&mut self, entry: &Entry) {
+        let message = &entry.message;
+        let is_answered = message.role() == Role::User;
+        if std::mem::replace(&mut self.is_answered, is_answered) && !is_answered {
+            self.asked.clear();
+        }
+        let uses = message.tool_uses().map(|(_, tool)| tool.clone());
+        self.asked.extend(uses);
+    }
+
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
         let message = &entry.message;
-        if message.role() == Role::Assistant {
-            if std::mem::take(&mut self.is_answered) {
-                self.asked.clear();
-            }
-            let uses = message.tool_uses().map(|(_, tool)| tool.clone());
-            self.asked.extend(uses);
-            return Ok(Patch::default());
-        }
-        self.is_answered = true;
         let shortening = self.shortening();
         let mut edits = Vec::new();
         for (block, result) in message.tool_results() {
