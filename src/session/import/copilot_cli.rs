@@ -96,15 +96,17 @@ impl<'a> Log<'a> {
         };
         let [kind, id, time, agent] =
             ["type", "id", "timestamp", "agentId"].map(|key| event.take_text(key));
+        let written = event.get("data");
         let mut data = event.inner("data");
         match kind.as_deref() {
             Some("session.snapshot_rewind") => {
                 return self.rewind(data.take_text("upToEventId").as_ref());
             }
             Some("assistant.usage") => {
-                if let Some(call) = data.text("apiCallId") {
-                    self.usages.insert(call, usage(data.clone()));
-                }
+                // The input includes the cached tokens.
+                let usage = |raw| usage(raw, CachedTokens::Within, &mut self.source);
+                let call = data.text("apiCallId");
+                self.usages.extend(call.zip(written.and_then(usage)));
             }
             _ => {}
         }
@@ -355,15 +357,6 @@ impl Reading {
         self.take_effect();
         self.assembler
     }
-}
-
-/// Counters of `assistant.usage`, of which the input includes the cached tokens.
-fn usage(mut data: Object<'_>) -> Usage {
-    let mut counter = |key: &str| data.take_as::<u64>(key).unwrap_or_default();
-    let (read, written) = (counter("cacheReadTokens"), counter("cacheWriteTokens"));
-    let cached = read.saturating_add(written);
-    let uncached = counter("inputTokens").saturating_sub(cached);
-    billed(uncached, written, read, counter("outputTokens"))
 }
 
 /// The name of the model's message of this number, from 1.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
@@ -11,7 +12,7 @@ use super::super::ImportError;
 use super::super::assemble::Assembler;
 use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed};
-use super::super::usage::billed;
+use super::super::usage::{CachedTokens, usage_in};
 use super::Reading;
 use crate::session::Session;
 use crate::units::Usage;
@@ -121,11 +122,12 @@ fn bills(
             assembler.skip("usage of a call that is not recorded");
             continue;
         };
-        let [input, output, read, written] =
-            [input, output, read, written].map(Option::unwrap_or_default);
-        let cached = read.saturating_add(written);
-        let uncached = input.checked_sub(cached).unwrap_or(input);
-        bills.insert(at, billed(uncached, written, read, output));
+        let usage =
+            json!({ "input": input, "output": output, "cacheRead": read, "cacheWrite": written });
+        bills.insert(
+            at,
+            usage_in(&usage, CachedTokens::Within, &mut assembler.source),
+        );
     }
     Ok(bills)
 }
