@@ -20,7 +20,7 @@ use proctor::units::Tokens;
 use proctor::window::Window;
 
 use crate::shared;
-use crate::support::{cell, models, prepared, reading_session, refusal, strategy};
+use crate::support::{cell, models, prepared, reading_session, refusal, sampled, strategy};
 use crate::walk::{Walk, said_in};
 
 /// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.
@@ -521,11 +521,8 @@ fn shared_recordings_make_the_same_prompts_under_a_preset_and_its_twin() {
         return;
     };
     for (program, preset) in TWINS {
-        let files = shared::files(&folder).into_iter();
-        twins(
-            program,
-            preset,
-            files.filter_map(|file| import::load(&file).ok()).flatten(),
-        );
+        let files = sampled(shared::files(&folder));
+        let sessions = files.filter_map(|file| import::load(&file).ok()).flatten();
+        twins(program, preset, sessions);
     }
 }
