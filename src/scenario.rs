@@ -392,11 +392,11 @@ mod tests {
         );
         check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@nome'\n[[strategies]]\npreset = 'none'",
-            "`tail@nome` follows `nome`, which the scenario does not run, did you mean `none`?",
+            "line 4: `tail@nome` follows `nome`, which the scenario does not run, did you mean `none`?",
         );
         check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@tail@none'\n[[strategies]]\npreset = 'tail@none'\n[[strategies]]\npreset = 'none'",
-            "`tail@tail@none` follows `tail@none`, which itself follows another strategy",
+            "line 4: `tail@tail@none` follows `tail@none`, which itself follows another strategy",
         );
         check(
             "[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'clear_result'",

@@ -26,6 +26,7 @@ pub(super) fn find_followed(
         if leaders.iter().any(|name| name == follows) {
             continue;
         }
+        let place = spec.table().get("follows").map_or(place, |it| &it.place);
         if followers.iter().any(|name| name == follows) {
             let problem = format!(
                 "`{}` follows `{follows}`, which itself follows another strategy",
@@ -41,11 +42,6 @@ pub(super) fn find_followed(
                 "`{}` follows `{follows}`, which the scenario does not run",
                 spec.name()
             );
-            let written = spec.table().get("follows").map(|setting| &setting.place);
-            let place = match written {
-                Some(flag @ Place::Flag(_)) => flag,
-                _ => place,
-            };
             let error = SettingError::new(place, problem).with_hint(format!(
                 "add `{follows}` to the strategies, or write a number of tokens, as in `tail@20000`"
             ));
