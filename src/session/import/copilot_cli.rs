@@ -96,7 +96,7 @@ impl<'a> Log<'a> {
         };
         let [kind, id, time, agent] =
             ["type", "id", "timestamp", "agentId"].map(|key| event.take_text(key));
-        let written = event.get("data");
+        let raw_data = event.get("data");
         let mut data = event.inner("data");
         match kind.as_deref() {
             Some("session.snapshot_rewind") => {
@@ -106,7 +106,7 @@ impl<'a> Log<'a> {
                 // The input includes the cached tokens.
                 let usage = |raw| usage(raw, CachedTokens::Within, &mut self.source);
                 let call = data.text("apiCallId");
-                self.usages.extend(call.zip(written.and_then(usage)));
+                self.usages.extend(call.zip(raw_data.and_then(usage)));
             }
             _ => {}
         }
