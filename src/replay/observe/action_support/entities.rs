@@ -54,7 +54,7 @@ pub(crate) fn names(text: &str, mut found: impl FnMut(&str)) {
 }
 
 fn each_name(text: &str, mut found: impl FnMut(&str, Boundary)) {
-    for token in text.split(|c: char| !is_part(c)) {
+    for token in tokens(text) {
         let token = trimmed(token);
         if is_path(token) {
             found(token, Boundary::Path);
@@ -81,7 +81,7 @@ pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
             found(name);
         }
     };
-    for token in text.split(|c: char| !is_part(c)) {
+    for token in tokens(text) {
         let token = trimmed(token);
         if is_path(token) {
             found(token);
@@ -95,6 +95,20 @@ pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
             found(piece.trim_matches(['.', '-', '@']));
         }
     }
+}
+
+/// The pieces of a text between what is no part of a name, but for plain words and short ones: most of a text is
+/// those.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let tokens = text.split(|c: char| !is_part(c));
+    tokens.filter(|token| token.len() >= MIN_CHARS && !is_plain_word(token.as_bytes()))
+}
+
+/// Letters of which only the first may be a capital.
+fn is_plain_word(token: &[u8]) -> bool {
+    token.split_first().is_some_and(|(first, rest)| {
+        first.is_ascii_alphabetic() && rest.iter().all(u8::is_ascii_lowercase)
+    })
 }
 
 fn is_part(c: char) -> bool {
