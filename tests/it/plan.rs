@@ -1,5 +1,6 @@
 //! A plan says what a run then records, and spends nothing to find out.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,7 +14,7 @@ use proctor::strategy::preset::PRESETS;
 use proctor::units::{Tokens, Usage};
 use serde_json::Value;
 
-use crate::support::{run_in, scenario};
+use crate::support::{run_in, sampled, scenario};
 
 /// What a plan and a run of the same scenario say of each cell that is in both.
 fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
@@ -78,13 +79,15 @@ fn a_plan_says_of_every_preset_what_a_run_records() {
          [[sessions]]\nsynthetic = { family = 'debugging', seed = 3, rounds = 30 }\n\
          [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 20 }\n"
             .to_owned();
-    for (name, _) in PRESETS {
+    let mut presets: BTreeSet<&str> = sampled(PRESETS).map(|(name, _)| *name).collect();
+    presets.insert("observation-masking");
+    for name in &presets {
         text = text + "[[strategies]]\npreset = '" + name + "'\n";
     }
     // One that follows another has to wait for its sizes in a plan, too.
     text.push_str("[[strategies]]\npreset = 'tail@observation-masking'\n");
     let cells = check(&text, Path::new("."));
-    assert_eq!(cells, 2 * (1 + 2 * (PRESETS.len() + 1)));
+    assert_eq!(cells, 2 * (1 + 2 * (presets.len() + 1)));
 }
 
 #[test]

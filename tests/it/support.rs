@@ -231,7 +231,7 @@ pub(crate) fn interrupt(process: &std::process::Child) {
     assert!(sent.unwrap().success());
 }
 
-/// All of these where `PROCTOR_SCAN` is `all`, as `.ci/run` sets it; otherwise every third, the first among them.
+/// All of these where `PROCTOR_SCAN` is `all`, as `.ci/run all` sets it; otherwise every third, the first among them.
 #[expect(clippy::disallowed_methods, reason = "asks whether to try everything")]
 pub(crate) fn sampled<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     let is_whole = std::env::var_os("PROCTOR_SCAN").is_some_and(|value| value == "all");

@@ -175,6 +175,10 @@ fn every_task_is_solved_with_the_whole_history_and_not_before() {
 #[test]
 fn what_is_forgotten_decides_which_tasks_fail() {
     let tasks = ["csv-report", "rate-limiter", "log-analyser", "line-diff"];
+    let tasks: Vec<&str> = sampled(tasks).collect();
+    let tried = |names: [&'static str; 2]| -> BTreeSet<&str> {
+        names.into_iter().filter(|it| tasks.contains(it)).collect()
+    };
     let failed = |flags: &[&str]| -> Option<BTreeSet<&str>> {
         let policy = Policy::start(flags)?;
         let failed = tasks.par_iter().filter(|name| {
@@ -188,19 +192,13 @@ fn what_is_forgotten_decides_which_tasks_fail() {
         return;
     };
     let without_results = failed(&["--keep-results", "5"]).unwrap();
-    assert_eq!(
-        without_middle,
-        BTreeSet::from(["csv-report", "log-analyser"])
-    );
-    assert_eq!(
-        without_results,
-        BTreeSet::from(["log-analyser", "rate-limiter"])
-    );
+    assert_eq!(without_middle, tried(["csv-report", "log-analyser"]));
+    assert_eq!(without_results, tried(["log-analyser", "rate-limiter"]));
 }
 
 #[test]
 fn a_task_goes_on_from_a_cut_history_with_either_api() {
-    for api in ["anthropic", "openai"] {
+    for api in sampled(["anthropic", "openai"]) {
         let Some(policy) = Policy::start(&[]) else {
             return;
         };
@@ -231,7 +229,7 @@ fn the_agent_stops_at_a_refusal_and_after_too_many_calls() {
     let Some(policy) = Policy::start(&["--window", "16000"]) else {
         return;
     };
-    for api in ["anthropic", "openai"] {
+    for api in sampled(["anthropic", "openai"]) {
         let trial = Trial::new("line-diff");
         let refused = trial.run(&policy, 0, &["--api", api]);
         let stderr = String::from_utf8_lossy(&refused.stderr);
