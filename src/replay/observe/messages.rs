@@ -81,8 +81,8 @@ pub(super) fn beginning(entry: &Entry, block: Option<usize>, chars: usize) -> (S
         room -= part.chars().count();
         head.push_str(part);
     }
-    // Most beginnings have no secret, and it takes fewer characters to see that: secrets hold no spaces, or begin
-    // with a word that says what they are.
+    // Most beginnings have no secret, and it takes fewer characters to see that: no secret has a space in it but a
+    // block of a private key, which is known by its first line.
     let (near, far) = head.split_at(first_chars(&head, 2 * chars).len());
     let near = &head[..near.len() + far.find(char::is_whitespace).unwrap_or(far.len())];
     let mut shown = Redactor::new().text(near);
@@ -110,6 +110,40 @@ pub(super) fn kind(entry: &Entry) -> MessageKind {
                 MessageKind::Results
             } else {
                 MessageKind::User
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    #[test]
+    fn a_secret_at_the_end_of_a_beginning_is_replaced_as_in_the_whole_text() {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let long = "Tr0ub4dor-el3ven:".repeat(20);
+        let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n".repeat(30);
+        for secret in [
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a".to_owned(),
+            format!("password = \"{long}\""),
+            format!("-----BEGIN PRIVATE KEY-----\n{key}-----END PRIVATE KEY-----"),
+            "machine a.example login b password s3cretp4ss".to_owned(),
+        ] {
+            for before in (0..=CHARS).step_by(8) {
+                let text = format!(
+                    "{}\n{secret}\n{}",
+                    "x ".repeat(before / 2),
+                    "y\n".repeat(200)
+                );
+                let message = Arc::new(Message::text(Role::User, &*text));
+                let entry = Entry::new(Origin::Verbatim(0), message, &counts);
+                let whole = Redactor::new().text(&text);
+                assert_ne!(whole, text);
+                let (shown, chars) = beginning(&entry, None, CHARS);
+                assert_eq!(shown, first_chars(&whole, CHARS), "{before}: {secret}");
+                assert_eq!(chars, text.chars().count() as u64);
             }
         }
     }
