@@ -72,24 +72,18 @@ pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry
 pub(super) fn beginning(entry: &Entry, block: Option<usize>, chars: usize) -> (String, u64) {
     let texts = entry.message.model_text();
     let texts = block.map_or(texts, |block| texts.get(block..=block).unwrap_or(texts));
-    let breaks = texts.len().saturating_sub(1);
-    let count = breaks + texts.iter().map(|it| it.chars().count()).sum::<usize>();
-    let mut head = String::new();
-    let mut room = REDACTED_CHARS.max(4 * chars);
-    for part in texts.iter().flat_map(|text| ["\n", &**text]).skip(1) {
-        let part = first_chars(part, room);
-        room -= part.chars().count();
-        head.push_str(part);
-    }
+    let whole = texts.join("\n");
+    let head = first_chars(&whole, REDACTED_CHARS.max(4 * chars));
     // Most beginnings have no secret, and it takes fewer characters to see that: no secret has a space in it but a
     // block of a private key, which is known by its first line.
-    let (near, far) = head.split_at(first_chars(&head, 2 * chars).len());
+    let (near, far) = head.split_at(first_chars(head, 2 * chars).len());
     let near = &head[..near.len() + far.find(char::is_whitespace).unwrap_or(far.len())];
     let mut shown = Redactor::new().text(near);
     if shown != near {
-        shown = Redactor::new().text(&head);
+        shown = Redactor::new().text(head);
     }
-    (first_chars(&shown, chars).to_owned(), count as u64)
+    let count = whole.chars().count() as u64;
+    (first_chars(&shown, chars).to_owned(), count)
 }
 
 fn first_chars(text: &str, chars: usize) -> &str {

@@ -97,8 +97,7 @@ pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// The pieces of a text between what is no part of a name, but for plain words and short ones: most of a text is
-/// those.
+/// The tokens of a text that may be names or hold some: plain words and short tokens, which most are, are left out.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let tokens = text.split(|c: char| !is_part(c));
     tokens.filter(|token| token.len() >= MIN_CHARS && !is_plain_word(token.as_bytes()))
