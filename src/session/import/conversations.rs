@@ -218,14 +218,13 @@ fn find<'a>(
     line: &Line<'a>,
     found: &mut Vec<Conversation<'a>>,
 ) -> Result<Option<&'a RawValue>, ImportError> {
-    let value: &RawValue = line.parse()?;
-    if !value.get().starts_with('[') {
+    if !line.text.starts_with('[') {
         let object: Object<'_> = line.parse()?;
         let is_message = object.has(shape.of_message) || object.has("role");
         if !shape.is_conversation(&object) && is_message {
-            return Ok(Some(value));
+            return line.parse().map(Some);
         }
-        found.push(conversation(shape, line, value)?);
+        found.push(conversation(shape, line, object)?);
         return Ok(None);
     }
     let messages: Vec<&RawValue> = line.parse()?;
@@ -239,7 +238,14 @@ fn find<'a>(
         return Ok(None);
     }
     for item in messages {
-        found.push(conversation(shape, line, item)?);
+        found.push(if item.get().starts_with('[') {
+            Conversation {
+                around: Object::default(),
+                messages: line.parse_part(item.get())?,
+            }
+        } else {
+            conversation(shape, line, line.parse_part(item.get())?)?
+        });
     }
     Ok(None)
 }
@@ -247,15 +253,8 @@ fn find<'a>(
 fn conversation<'a>(
     shape: Shape,
     line: &Line<'a>,
-    value: &'a RawValue,
+    mut around: Object<'a>,
 ) -> Result<Conversation<'a>, ImportError> {
-    if value.get().starts_with('[') {
-        return Ok(Conversation {
-            around: Object::default(),
-            messages: line.parse_part(value.get())?,
-        });
-    }
-    let mut around: Object<'_> = line.parse_part(value.get())?;
     let may_be_empty = shape.answer.is_some();
     let messages = match around.remove(shape.key) {
         // A request of one text.
