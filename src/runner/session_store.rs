@@ -290,6 +290,8 @@ pub(super) fn load_all(
         .collect::<Result<_, PlanError>>()?;
     let mut facts = Facts::read(&scenario.probes)?;
     let mut forks = ForkIndex::default();
+    // To know a session again later, all of it is hashed: the only one is not.
+    let is_only = read.iter().flatten().map(Vec::len).sum::<usize>() < 2;
     let mut seen = BTreeSet::new();
     let mut all = SessionStore::default();
     let written = written_ids(scenario, &read);
@@ -314,7 +316,7 @@ pub(super) fn load_all(
         };
         for mut loaded in sessions {
             planned.sessions.push(loaded.id().to_owned());
-            if let Some(repeated) = forks.repeated(&loaded.session) {
+            if !is_only && let Some(repeated) = forks.repeated(&loaded.session) {
                 planned.after.push(repeated.of.clone());
                 let session = Arc::unwrap_or_clone(loaded.session);
                 loaded.session = Arc::new(repeated.after(session)?);
