@@ -173,7 +173,8 @@ mod tests {
         let second = Lease::take(folder.path()).unwrap_err();
         assert!(matches!(second, JournalError::Locked(_)));
         assert!(!lease.is_lost());
-        // Another machine takes it.
+        // Another machine takes it, between two renewals.
+        thread::sleep(RENEWED / 2);
         write(&path, "elsewhere 1", 0).unwrap();
         thread::sleep(RENEWED * 2);
         assert!(lease.is_lost());
