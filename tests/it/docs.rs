@@ -66,8 +66,8 @@ fn the_commands_of_the_guides_run() {
     for (name, at_least) in sampled([
         ("getting-started.md", 6),
         ("writing-a-scenario.md", 3),
-        ("synthetic-sessions.md", 4),
         ("scale.md", 6),
+        ("synthetic-sessions.md", 4),
     ]) {
         run_all(name, at_least);
     }

@@ -174,13 +174,9 @@ fn shared_recordings_pass_through_every_stage() {
     let Some(folder) = shared::folder("sessions/claude-code") else {
         return;
     };
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .collect();
-    files.sort();
+    let files = sampled(shared::files(&folder));
     let mut wrong = Vec::new();
-    let sessions = files.iter().flat_map(|file| import::load(file).unwrap());
+    let sessions = files.flat_map(|file| import::load(&file).unwrap());
     // Each session passes through a third of them.
     for (at, session) in sessions.enumerate() {
         let prepared = prepared(session);

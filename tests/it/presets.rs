@@ -4,20 +4,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
 
-use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Purpose, Request};
-use proctor::record::{CellRecord, End, Level};
-use proctor::replay::Models;
-use proctor::session::import;
+use proctor::record::CellRecord;
 use proctor::step::Answer;
-use proctor::strategy::law::Law;
-use proctor::strategy::preset::PRESETS;
 
-use crate::shared;
-use crate::support::{EVERY_PART, prepared, run, strategy};
+use crate::support::{EVERY_PART, strategy};
 use crate::walk::Walk;
 
 mod libraries;
@@ -207,71 +200,4 @@ fn after_a_compaction_stand_boundary_summary_kept_messages_attachments_and_what_
         "{:#?}",
         walk.contexts[refused]
     );
-}
-
-/// Files beside the recordings that are no sessions.
-const NO_SESSIONS: [&str; 0] = [];
-
-/// Recordings of a real product under a third of the presets each, in a window of half their size.
-#[test]
-fn shared_recordings_are_refused_only_where_a_preset_says_so() {
-    let mut files = Vec::new();
-    for name in ["sessions/claude-code", "oracles/peers/sessions"] {
-        let Some(folder) = shared::folder(name) else {
-            return;
-        };
-        for file in std::fs::read_dir(folder).unwrap() {
-            let path = file.unwrap().path();
-            files.extend((path.extension().is_some_and(|end| end != "md")).then_some(path));
-        }
-    }
-    files.sort();
-    let mut wrong = Vec::new();
-    let mut fired = BTreeSet::new();
-    let (mut read, mut unread) = (0, Vec::new());
-    for file in files {
-        let path = file.display();
-        // What is no session says so, and each such file is named: nothing is skipped in silence.
-        let sessions = match import::load(&file) {
-            Ok(sessions) => sessions,
-            Err(error) => {
-                println!("skipped {path}: {error}");
-                unread.push(file.file_name().unwrap().to_string_lossy().into_owned());
-                continue;
-            }
-        };
-        read += 1;
-        for session in sessions {
-            let prepared = prepared(session);
-            let models = Models {
-                summariser: Arc::new(Offline::new(prepared.counts().clone())),
-                reader: None,
-                judge: None,
-                times: proctor::replay::Repetitions::default(),
-            };
-            let window = prepared.largest_prompt().0 / 2;
-            for (name, _) in PRESETS.iter().skip(read % 3).step_by(3) {
-                let record = run(&prepared, name, window, &models).record;
-                if !record.compactions.is_empty() {
-                    fired.insert(*name);
-                }
-                if let End::Failed { error, .. } = &record.end {
-                    wrong.push(format!("{path} under {name}: {error}"));
-                }
-                let breaks = strategy(name).breaks().unwrap();
-                let mut violations = record.violations.iter();
-                let rejected = violations.find(|one| one.level == Level::Rejected);
-                if let Some(one) = rejected.filter(|_| !breaks.contains(&Law::ValidContext)) {
-                    wrong.push(format!(
-                        "{path} under {name}: {} at call {}",
-                        one.rule, one.call
-                    ));
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(unread, NO_SESSIONS);
-    assert!(read >= 10, "{read}");
-    assert!(fired.len() > 12, "{fired:?}");
 }
