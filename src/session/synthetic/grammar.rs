@@ -9,9 +9,11 @@
 //! - `{object|words}` writes `next_page` as `next page`; the filters are in [`filtered`];
 //! - `{{` and `}}` are braces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
+use foldhash::fast::FixedState;
+use memchr::{memchr, memchr2, memmem};
 use serde::Deserialize;
 
 use super::random::Random;
@@ -38,7 +40,7 @@ pub(crate) static WORDS: LazyLock<Grammar> = LazyLock::new(|| {
 /// The templates of rules by their names; a rule in a table is named `table.rule`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "Node", bound(deserialize = "'de: 'static"))]
-pub(crate) struct Grammar(BTreeMap<String, Vec<&'static str>>);
+pub(crate) struct Grammar(HashMap<String, Vec<&'static str>, FixedState>);
 
 /// A file of rules, or a part of one.
 #[derive(Deserialize)]
@@ -153,8 +155,9 @@ impl Random {
 
     /// A number, characters, or a template of a rule.
     fn source(&self, source: &str) -> String {
-        if let Some((low, high)) = source.split_once("..") {
-            let [low, high] = [low, high].map(|bound| bound.parse().unwrap_or(0));
+        if let Some(at) = memmem::find(source.as_bytes(), b"..") {
+            let bounds = [&source[..at], &source[at + 2..]];
+            let [low, high] = bounds.map(|bound| bound.parse().unwrap_or(0));
             return self.between(low, high).to_string();
         }
         let (kind, length) = source.split_once(' ').unwrap_or((source, ""));
@@ -185,7 +188,7 @@ pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
 fn render(template: &str, value: &mut dyn FnMut(&str) -> String) -> String {
     let mut text = String::with_capacity(template.len() * 2);
     let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
+    while let Some(at) = memchr2(b'{', b'}', rest.as_bytes()) {
         let (before, after) = rest.split_at(at);
         text.push_str(before);
         let brace = &after[..1];
@@ -194,7 +197,9 @@ fn render(template: &str, value: &mut dyn FnMut(&str) -> String) -> String {
             rest = tail;
             continue;
         }
-        let (expression, tail) = after[1..].split_once('}').unwrap_or((&after[1..], ""));
+        let after = &after[1..];
+        let end = memchr(b'}', after.as_bytes()).unwrap_or(after.len());
+        let (expression, tail) = (&after[..end], after.get(end + 1..).unwrap_or(""));
         text += &value(expression);
         rest = tail;
     }
@@ -203,9 +208,11 @@ fn render(template: &str, value: &mut dyn FnMut(&str) -> String) -> String {
 
 /// The value of the source of an expression, changed by the filters behind it.
 fn filtered(expression: &str, value: impl FnOnce(&str) -> String) -> String {
-    let mut parts = expression.split('|');
-    let value = value(parts.next().unwrap_or_default());
-    parts.fold(value, |value, filter| match filter {
+    let Some(end) = memchr(b'|', expression.as_bytes()) else {
+        return value(expression);
+    };
+    let filters = expression[end + 1..].split('|');
+    filters.fold(value(&expression[..end]), |value, filter| match filter {
         "words" => value.replace('_', " "),
         "capital" => capital(&value),
         // `stale_cursor` as `StaleCursor`.
