@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use memchr::memmem;
 use regex::{Captures, Regex, Replacer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,11 @@ pub use selection::Selection;
 
 /// Whether a word is one of a list, which are parted by spaces.
 fn holds(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
+    let (list, word) = (list.as_bytes(), word.as_bytes());
+    let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == b' ');
+    let before = |at: usize| at.checked_sub(1).and_then(|before| list.get(before));
+    let mut found = memmem::find_iter(list, word);
+    !word.contains(&b' ') && found.any(|at| is_end(before(at)) && is_end(list.get(at + word.len())))
 }
 
 /// A regular expression, compiled when it is first used.

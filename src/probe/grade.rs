@@ -234,6 +234,17 @@ pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) 
 /// for `\`; no invisible characters; no quotes, brackets or punctuation around it. A space parts
 /// Chinese, Japanese and Korean from other words: 端口是48213 holds the value 48213.
 pub fn normalise(value: &str) -> String {
+    // What the rest does to text of ASCII.
+    let text = if value.is_ascii() {
+        value.to_ascii_lowercase().replace('\\', "/")
+    } else {
+        folded(value)
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    trim_punctuation(&words.join(" ")).to_owned()
+}
+
+fn folded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut last = ' ';
     for c in value.nfkc() {
@@ -254,8 +265,7 @@ pub fn normalise(value: &str) -> String {
         last = c;
         text.extend(c.to_lowercase());
     }
-    let words: Vec<&str> = text.split_whitespace().collect();
-    trim_punctuation(&words.join(" ")).to_owned()
+    text
 }
 
 pub(super) fn trim_punctuation(text: &str) -> &str {

@@ -5,6 +5,7 @@
 //! [`VOCABULARY`].
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::exact::words;
 use super::normalise;
@@ -12,7 +13,10 @@ use crate::probe::holds;
 
 /// Whole answers that mean it, after normalising: English, German, French, Spanish, Portuguese,
 /// Italian, Russian, Turkish, Chinese, Japanese, Korean.
-const WHOLE: &str = include_str!("abstentions.txt");
+static WHOLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let known = include_str!("abstentions.txt").lines();
+    known.map(normalise).collect()
+});
 
 /// Words that deny. In front of one of [`DONE`] or [`DOES`].
 const NOT: &str = "\
@@ -51,7 +55,7 @@ const VOCABULARY: &str = "\
 /// and says nothing about the reader.
 pub(crate) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let whole = normalise(answer);
-    if WHOLE.lines().any(|known| normalise(known) == whole) {
+    if WHOLE.contains(&whole) {
         return true;
     }
     let said = words(answer);

@@ -412,4 +412,10 @@ fn values_are_compared_as_what_their_characters_stand_for() {
         assert_eq!(normalise(written), normalise(meant), "{written}");
     }
     assert_ne!(normalise("caf\u{e9}"), normalise("cafe"));
+    // Text of ASCII takes a shorter way. An invisible character sends it the longer one.
+    for c in '\0'..='\x7f' {
+        let written = format!("a{c}B {c}");
+        let longer = format!("\u{feff}{written}");
+        assert_eq!(normalise(&written), normalise(&longer), "{written:?}");
+    }
 }
