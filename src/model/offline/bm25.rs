@@ -7,7 +7,9 @@
 //! takes an older value, or another key's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use foldhash::fast::FixedState;
 
 use self::index::{Index, Posting, each_word, hash};
 pub(crate) use self::index::{gain, rarity};
@@ -31,13 +33,17 @@ const BEST_LINES: usize = 16;
 /// An answer of one sentence is cut off after this many characters.
 const SENTENCE_CHARS: usize = 400;
 
-/// The treatments of files, with the lists of words for them.
-const VERBS: [(Verb, &str); 4] = [
-    (Verb::Read, "read_verbs"),
-    (Verb::Created, "created_verbs"),
-    (Verb::Modified, "modified_verbs"),
-    (Verb::Deleted, "deleted_verbs"),
-];
+/// The words for the treatments of files.
+static VERBS: LazyLock<HashMap<&str, Verb, FixedState>> = LazyLock::new(|| {
+    let lists = [
+        (Verb::Read, "read_verbs"),
+        (Verb::Created, "created_verbs"),
+        (Verb::Modified, "modified_verbs"),
+        (Verb::Deleted, "deleted_verbs"),
+    ];
+    let words = |(verb, list)| listed(list).map(move |word| (word, verb));
+    lists.into_iter().flat_map(words).collect()
+});
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
@@ -48,9 +54,7 @@ enum Verb {
 }
 
 fn verb_of(word: &str) -> Option<Verb> {
-    let mut verbs = VERBS.into_iter();
-    let found = verbs.find(|(_, list)| listed(list).any(|verb| verb == word));
-    found.map(|(verb, _)| verb)
+    VERBS.get(word).copied()
 }
 
 /// Answers questions about conversations; each distinct text is split and indexed once.

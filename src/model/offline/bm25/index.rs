@@ -39,6 +39,8 @@ pub(super) struct Postings {
     pub(super) words: u64,
     /// Sorted.
     entries: Vec<Posting>,
+    /// Of the hashes that begin with the same bits, where in `entries` the first is.
+    starts: Vec<u32>,
 }
 
 impl Postings {
@@ -67,19 +69,34 @@ impl Postings {
         }
         entries.shrink_to_fit();
         let words = lengths.iter().map(|length| u64::from(*length)).sum();
+        // One place for about four of them.
+        let mut starts = vec![0; (entries.len() / 4).next_power_of_two().max(2) + 1];
+        let bits = (starts.len() - 1).ilog2();
+        for (hash, ..) in &entries {
+            starts[first_bits(*hash, bits) + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
         Self {
             lengths,
             words,
             entries,
+            starts,
         }
     }
 
     /// The units that hold a word, by its hash.
     pub(super) fn of(&self, word: u64) -> &[Posting] {
-        let from = self.entries.partition_point(|posting| posting.0 < word);
-        let rest = &self.entries[from..];
-        let holding = rest.iter().take_while(|posting| posting.0 == word);
-        &rest[..holding.count()]
+        let Some(buckets) = self.starts.len().checked_sub(1) else {
+            return &[];
+        };
+        let bucket = first_bits(word, buckets.ilog2());
+        let (from, to) = (self.starts[bucket], self.starts[bucket + 1]);
+        let near = &self.entries[from as usize..to as usize];
+        let from = near.iter().take_while(|posting| posting.0 < word).count();
+        let holding = near[from..].iter().take_while(|posting| posting.0 == word);
+        &near[from..][..holding.count()]
     }
 
     /// Words of a unit.
@@ -222,6 +239,11 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
     if !word.is_empty() {
         each(&word, start);
     }
+}
+
+/// That many bits of a hash; at least one.
+fn first_bits(hash: u64, bits: u32) -> usize {
+    usize::try_from(hash >> (u64::BITS - bits)).unwrap_or_default()
 }
 
 /// FNV-1a: the same on every platform.

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::index::each_word;
 use crate::model::offline::listed;
 use crate::script::is_unspaced;
+
+/// The words that say nothing.
+static EMPTY: LazyLock<BTreeSet<&str>> = LazyLock::new(|| listed("empty_words").collect());
 
 /// The content words.
 pub(super) fn words(question: &str) -> BTreeSet<String> {
@@ -17,7 +21,7 @@ pub(super) fn words(question: &str) -> BTreeSet<String> {
     }
     let mut words = BTreeSet::new();
     each_word(&question, |word, _| {
-        if listed("empty_words").all(|empty| empty != word) {
+        if !EMPTY.contains(word) {
             words.insert(word.to_owned());
         }
     });
