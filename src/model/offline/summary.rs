@@ -140,6 +140,9 @@ pub(super) fn ranking(messages: &[Arc<Message>]) -> String {
 
 /// Characters of a text; one of Chinese, Japanese or Korean is a token of its own.
 fn size(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
     text.chars().count() + unspaced * (CHARS_PER_TOKEN - 1)
 }
@@ -153,6 +156,9 @@ fn under(title: &str) -> &'static [InformationKind] {
 
 fn cut(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
+    if line.len() <= LINE_CHARS {
+        return line;
+    }
     let end = line.char_indices().nth(LINE_CHARS);
     end.map_or(line, |(end, _)| &line[..end])
 }
