@@ -1,6 +1,6 @@
-//! Scripts that put no space between words: Chinese, Japanese, Korean.
+//! Text by characters, and scripts that put no space between words: Chinese, Japanese, Korean.
 //!
-//! A run of such characters is cut into overlapping pairs, as search engines do: 网关端口 holds 网关, 关端
+//! A run of characters of such a script is cut into overlapping pairs, as search engines do: 网关端口 holds 网关, 关端
 //! and 端口. Text that is repeated verbatim repeats its pairs, wherever it is in a sentence. A run of
 //! one character is a word of its own.
 
@@ -64,6 +64,25 @@ pub fn pairs(run: &str) -> impl Iterator<Item = (usize, &str)> {
         .zip(ends)
         .map(|(from, to)| (from, &run[from..to]))
         .chain(single.then_some((0, run)))
+}
+
+/// The beginning of a text: at most so many characters.
+pub fn first_chars(text: &str, most: usize) -> &str {
+    // Most texts are shorter, or ASCII.
+    match text.get(..most) {
+        Some(bytes) if bytes.is_ascii() => return bytes,
+        None if text.len() <= most => return text,
+        _ => {}
+    }
+    let end = text.char_indices().nth(most);
+    end.map_or(text, |(end, _)| &text[..end])
+}
+
+/// The beginning of a text: at most so many characters, and a mark where there are more.
+pub fn shortened(text: &str, most: usize) -> String {
+    let first = first_chars(text, most);
+    let mark = if first.len() < text.len() { "…" } else { "" };
+    format!("{first}{mark}")
 }
 
 /// About how many words a text has: two unspaced characters make one, and so does each run without
@@ -140,6 +159,18 @@ mod tests {
             pairs("서버는").map(|(at, _)| at).collect::<Vec<_>>(),
             [0, 3]
         );
+    }
+
+    #[test]
+    fn the_first_characters_are_the_first_whatever_they_are() {
+        for text in ["", "plain", "né", "网关端口", "mixed 网关 text"] {
+            for most in 0..20 {
+                let first: String = text.chars().take(most).collect();
+                assert_eq!(first_chars(text, most), first, "{text} {most}");
+                let is_whole = first == text;
+                assert_eq!(shortened(text, most).ends_with('…'), !is_whole, "{text}");
+            }
+        }
     }
 
     #[test]

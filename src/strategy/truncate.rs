@@ -13,12 +13,6 @@ pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter
     longest(text, tokens, counter, End::Tail)
 }
 
-/// Where the first `chars` characters end, in bytes.
-pub(crate) fn after_chars(text: &str, chars: usize) -> usize {
-    let mut ends = text.char_indices().map(|(at, _)| at);
-    ends.nth(chars).unwrap_or(text.len())
-}
-
 /// The end of a text that stays.
 #[derive(Clone, Copy)]
 enum End {

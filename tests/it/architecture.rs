@@ -38,7 +38,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "strategy",
         &[
-            "units", "settings", "window", "tokens", "session", "context", "bill", "model", "step",
+            "units", "script", "settings", "window", "tokens", "session", "context", "bill",
+            "model", "step",
         ],
     ),
     (
@@ -103,7 +104,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "report",
         &[
-            "units", "window", "model", "probe", "record", "metric", "stats", "compare",
+            "units", "script", "window", "model", "probe", "record", "metric", "stats", "compare",
         ],
     ),
     ("proxy", &["units", "session", "live"]),

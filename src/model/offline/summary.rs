@@ -10,7 +10,7 @@ use memchr::memchr2;
 use regex::{Captures, Regex};
 
 use super::listed;
-use crate::script::is_unspaced;
+use crate::script::{first_chars, is_unspaced};
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
 
@@ -156,11 +156,7 @@ fn under(title: &str) -> &'static [InformationKind] {
 
 fn cut(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
-    if line.len() <= LINE_CHARS {
-        return line;
-    }
-    let end = line.char_indices().nth(LINE_CHARS);
-    end.map_or(line, |(end, _)| &line[..end])
+    first_chars(line, LINE_CHARS)
 }
 
 struct Line<'a> {

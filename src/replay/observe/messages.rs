@@ -3,6 +3,7 @@
 use super::CallView;
 use super::prelude::*;
 use crate::record::{MessageKind, PromptEntry};
+use crate::script::first_chars;
 use crate::session::redact::Redactor;
 
 /// Characters of a message that are kept.
@@ -84,11 +85,6 @@ pub(super) fn beginning(entry: &Entry, block: Option<usize>, chars: usize) -> (S
     }
     let count = whole.chars().count() as u64;
     (first_chars(&shown, chars).to_owned(), count)
-}
-
-fn first_chars(text: &str, chars: usize) -> &str {
-    let end = text.char_indices().nth(chars);
-    end.map_or(text, |(end, _)| &text[..end])
 }
 
 pub(super) fn kind(entry: &Entry) -> MessageKind {

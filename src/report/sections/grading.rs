@@ -7,6 +7,7 @@ use super::row;
 use crate::probe::{Outcome, ProbeKind};
 use crate::record::ProbeText;
 use crate::report::probe_texts;
+use crate::script::shortened;
 use crate::stats::agreement::cohens_kappa;
 
 /// The most examples shown of one kind.
@@ -101,9 +102,9 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
         let of_text = |of: fn(&ProbeText) -> &String| one.text.map_or("", |text| of(text));
         let cells = vec![
             Cell::text(one.kind.name()),
-            Cell::text(shortened(of_text(|text| &text.question))),
-            Cell::text(shortened(of_text(|text| &text.gold))),
-            Cell::text(shortened(one.answer)),
+            Cell::text(on_one_line(of_text(|text| &text.question))),
+            Cell::text(on_one_line(of_text(|text| &text.gold))),
+            Cell::text(on_one_line(one.answer)),
             Cell::text(display::name_of(&one.rules.1)),
             Cell::text(display::name_of(&one.judge.1)),
         ];
@@ -116,10 +117,7 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
 }
 
 /// The text on one line, cut where it is long.
-fn shortened(text: &str) -> String {
+fn on_one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    shortened(&line, SHOWN_CHARS)
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::context::measure_block;
-use crate::strategy::truncate::after_chars;
+use crate::script::first_chars;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearResults {
@@ -186,10 +186,10 @@ impl ClearResults {
         let lines = old.lines().count().to_string();
         let placeholder = self.placeholder.replace("{tool}", name);
         let placeholder = placeholder.replace("{lines}", &lines);
-        let begin = &old[..after_chars(old, head)];
+        let begin = first_chars(old, head);
         let chars = usize::try_from(chars).unwrap_or(usize::MAX);
         let end = chars.saturating_sub(tail);
-        let parts = [begin, &placeholder, &old[after_chars(old, end)..]];
+        let parts = [begin, &placeholder, &old[first_chars(old, end).len()..]];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         Some(parts.collect::<Vec<_>>().join("\n").into())
     }

@@ -4,6 +4,7 @@
 //! tools said.
 
 use super::prelude::*;
+use crate::script::shortened;
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(Digest {
@@ -122,9 +123,9 @@ impl Stage for Digest {
                 }
                 if message.has_tag(Tag::TypedUser) {
                     if let Some((at, text)) = self.said.take() {
-                        self.note(at, Kind::Answer, cut_to(&text, self.max_answer_chars));
+                        self.note(at, Kind::Answer, shortened(&text, self.max_answer_chars));
                     }
-                    let text = cut_to(&text_of(message), self.max_prompt_chars);
+                    let text = shortened(&text_of(message), self.max_prompt_chars);
                     self.note(at, Kind::Prompt, text);
                 }
             }
@@ -156,7 +157,7 @@ impl Digest {
         if tool.class == ToolClass::Shell
             && let Some(command) = command_of(tool)
         {
-            let mut text = cut_to(&command, self.max_command_chars);
+            let mut text = shortened(&command, self.max_command_chars);
             if failed {
                 text.push_str(" (failed)");
             }
@@ -245,14 +246,6 @@ fn command_of(tool: &ToolUse) -> Option<String> {
         return Some(words.join(" "));
     }
     Some(command.as_str()?.trim().to_owned())
-}
-
-/// The beginning of a text, and a mark where there is more.
-fn cut_to(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

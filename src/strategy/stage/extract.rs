@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::prelude::*;
 use crate::model::Task;
+use crate::script::first_chars;
 use crate::strategy::model_text;
-use crate::strategy::truncate::after_chars;
 
 mod rank;
 
@@ -183,8 +183,8 @@ impl Extract {
         );
         for (at, round) in rounds.iter().enumerate() {
             let whole = rank::text_of(&entries[round.clone()]);
-            let end = after_chars(&whole, self.input_head_chars);
-            let words: Vec<&str> = whole[..end].split_whitespace().collect();
+            let head = first_chars(&whole, self.input_head_chars);
+            let words: Vec<&str> = head.split_whitespace().collect();
             let _ = write!(text, "\n[{at}] {}", words.join(" "));
         }
         Request {

@@ -1,6 +1,7 @@
 //! Large tool results are offloaded, and the prompt keeps a preview and the path.
 
 use super::prelude::*;
+use crate::script::first_chars;
 use crate::units::ContentHash;
 
 #[derive(Debug, Deserialize)]
@@ -98,12 +99,12 @@ impl OffloadResults {
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {
         let mut left = format!("{OPENING}\nThe whole output ({chars} characters) is in {path}\n\n");
-        let head = truncate::after_chars(text, self.preview_chars);
-        left.push_str(&text[..head]);
-        if head < text.len() {
+        let head = first_chars(text, self.preview_chars);
+        left.push_str(head);
+        if head.len() < text.len() {
             left.push_str("\n[…]\n");
-            let tail = truncate::after_chars(text, chars.saturating_sub(self.preview_tail_chars));
-            left.push_str(&text[tail.max(head)..]);
+            let before = first_chars(text, chars.saturating_sub(self.preview_tail_chars));
+            left.push_str(&text[before.len().max(head.len())..]);
         }
         if !left.ends_with('\n') {
             left.push('\n');

@@ -1,6 +1,7 @@
 //! Long tool outputs are shortened as they come in: head and tail stay, a marker between them.
 
 use super::prelude::*;
+use crate::script::first_chars;
 use crate::tokens::TokenCounter;
 use crate::units::index;
 
@@ -164,8 +165,8 @@ impl Shortening {
                 )
             }
             Unit::Chars => (
-                truncate::after_chars(text, head),
-                truncate::after_chars(text, total - tail),
+                first_chars(text, head).len(),
+                first_chars(text, total - tail).len(),
             ),
             Unit::Bytes => (
                 text.floor_char_boundary(head),

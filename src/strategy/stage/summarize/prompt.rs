@@ -2,6 +2,7 @@
 
 use super::overlap::Overlap;
 use super::select::Selection;
+use crate::script::first_chars;
 use crate::session::wire;
 use crate::strategy::Trigger;
 use crate::strategy::own_prompt::{PromptValues, add};
@@ -216,10 +217,8 @@ impl Prompt {
         let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
         let lines: Vec<String> = shown.iter().map(line).collect();
         let mut json = format!("[{}]", lines.join(", "));
-        if self.input_first_chars > 0
-            && let Some((end, _)) = json.char_indices().nth(self.input_first_chars)
-        {
-            json.truncate(end);
+        if self.input_first_chars > 0 {
+            json.truncate(first_chars(&json, self.input_first_chars).len());
         }
         if self.input_last_chars > 0
             && let Some((start, _)) = json.char_indices().nth_back(self.input_last_chars - 1)
@@ -254,8 +253,9 @@ fn with_short_texts(
     let mut short = message.clone();
     let blocks = message.content().iter().zip(message.model_text());
     for (block, (_, text)) in blocks.enumerate().filter(|(_, (block, _))| is_cut(block)) {
-        if let Some((end, _)) = text.char_indices().nth(chars) {
-            short = Arc::new(short.with_block_text(block, &text[..end].into()));
+        let first = first_chars(text, chars);
+        if first.len() < text.len() {
+            short = Arc::new(short.with_block_text(block, &first.into()));
         }
     }
     short
