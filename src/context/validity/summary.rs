@@ -71,7 +71,12 @@ pub(crate) fn is_question(texts: &[Arc<str>]) -> bool {
 /// The words that a text shares with another only for a reason: ASCII words of four characters
 /// and more with a digit, `_`, `/`, `.` or a later capital in them.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.' | '-')))
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_/.-".contains(byte);
+    let words = text.as_bytes().split(move |byte| !is_part(byte));
+    // Most words are too short.
+    words
+        .filter(|word| word.len() >= 4)
+        .filter_map(|word| str::from_utf8(word).ok())
         .map(|word| word.trim_matches(['.', '-', '/']))
         .filter(|word| {
             word.len() >= 4
