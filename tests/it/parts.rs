@@ -563,11 +563,11 @@ fn a_graded_run_in_parts_that_run_at_once_pays_for_the_requests_of_one_run() {
     run(&["--out", "alone/whole"]);
     let alone = paid();
     IS_LIMITED.store(true, Ordering::Relaxed);
-    let parts: Vec<String> = (1..=16).map(|shard| format!("parts/{shard}")).collect();
+    let parts: Vec<String> = (1..=8).map(|shard| format!("parts/{shard}")).collect();
     thread::scope(|threads| {
         for (shard, out) in (1..).zip(&parts) {
             let run = &run;
-            threads.spawn(move || run(&["--out", out, "--partition", &format!("hash:{shard}/16")]));
+            threads.spawn(move || run(&["--out", out, "--partition", &format!("hash:{shard}/8")]));
         }
     });
     assert_eq!(paid(), alone * 2, "the parts pay for what one run does");
