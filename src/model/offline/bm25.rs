@@ -7,7 +7,7 @@
 //! takes an older value, or another key's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use foldhash::fast::FixedState;
 
@@ -63,6 +63,14 @@ pub struct Reader {
     known: PerText<Index>,
     /// Tool uses apart: their arguments say more than their text.
     tool_uses: PerText<Index>,
+    last: Mutex<Indexed>,
+}
+
+/// Messages and their texts: many questions are asked about the same ones.
+#[derive(Debug, Default)]
+struct Indexed {
+    messages: Vec<Arc<Message>>,
+    texts: Vec<IndexedText>,
 }
 
 /// A text of the conversation with its index.
@@ -109,26 +117,49 @@ impl Reader {
 
     /// The question, and every text before it with its index.
     fn open(&self, messages: &[Arc<Message>]) -> Option<(String, Vec<IndexedText>)> {
-        let asked = messages.last()?.model_text().last()?;
+        let (last, before) = messages.split_last()?;
+        let asked = last.model_text().last()?;
         let question = asked.split("\n\n").next()?;
         let question = question.strip_prefix(QUESTION).unwrap_or(question);
-        let blocks = messages.iter().flat_map(|message| {
-            let blocks = message.content().iter().zip(message.model_text());
-            blocks.filter(|(_, text)| !text.is_empty())
-        });
-        let indexed = |(block, text): (&ContentBlock, &Arc<str>)| {
-            let known = match block {
-                ContentBlock::ToolUse(_) => &self.tool_uses,
-                _ => &self.known,
-            };
-            let index = known.get_or(text, || Arc::new(Index::new(text, block)));
-            (text.clone(), index)
-        };
-        let mut blocks: Vec<_> = blocks.collect();
-        blocks.pop();
-        let texts = blocks.into_iter().map(indexed).collect();
+        let mut texts = self.indexed(before);
+        let beside: Vec<_> = spoken(last).collect();
+        let (_, beside) = beside.split_last()?;
+        texts.extend(beside.iter().map(|it| self.index(*it)));
         Some((question.to_owned(), texts))
     }
+
+    /// The texts of messages, each with its index.
+    fn indexed(&self, messages: &[Arc<Message>]) -> Vec<IndexedText> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = last.messages.len() == messages.len();
+        let mut pairs = last.messages.iter().zip(messages);
+        if is_same && pairs.all(|(ours, theirs)| Arc::ptr_eq(ours, theirs)) {
+            return last.texts.clone();
+        }
+        drop(last);
+        let all = messages.iter().flat_map(|message| spoken(message));
+        let texts: Vec<IndexedText> = all.map(|it| self.index(it)).collect();
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Indexed {
+            messages: messages.to_vec(),
+            texts: texts.clone(),
+        };
+        texts
+    }
+
+    fn index(&self, (block, text): (&ContentBlock, &Arc<str>)) -> IndexedText {
+        let known = match block {
+            ContentBlock::ToolUse(_) => &self.tool_uses,
+            _ => &self.known,
+        };
+        let index = known.get_or(text, || Arc::new(Index::new(text, block)));
+        (text.clone(), index)
+    }
+}
+
+/// The blocks of a message that have text, with it.
+fn spoken(message: &Message) -> impl Iterator<Item = (&ContentBlock, &Arc<str>)> {
+    let blocks = message.content().iter().zip(message.model_text());
+    blocks.filter(|(_, text)| !text.is_empty())
 }
 
 /// The content words of a question, and where they are said.
