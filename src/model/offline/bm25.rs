@@ -63,10 +63,11 @@ pub struct Reader {
     known: PerText<Index>,
     /// Tool uses apart: their arguments say more than their text.
     tool_uses: PerText<Index>,
+    /// The last messages that were asked about.
     last: Mutex<Indexed>,
 }
 
-/// Messages and their texts: many questions are asked about the same ones.
+/// Messages, and their texts with the index of each. Many questions in a row are asked about the same messages.
 #[derive(Debug, Default)]
 struct Indexed {
     messages: Vec<Arc<Message>>,
@@ -396,7 +397,7 @@ fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::index::{LINE_BYTES, split};
+    use super::index::{LINE_BYTES, Postings, split};
     use super::*;
     use crate::session::{JsonText, Role, ToolUse};
 
@@ -410,6 +411,41 @@ mod tests {
         let reader = Reader::default();
         assert_eq!(reader.answer(&messages, format), expected, "{question}");
         assert_eq!(reader.answer(&messages, format), expected, "{question}");
+    }
+
+    #[test]
+    fn one_reader_answers_about_each_conversation_from_that_one() {
+        let reader = Reader::default();
+        let said = |limit: u32| {
+            let text = format!("the retry limit is {limit}");
+            Arc::new(Message::text(Role::User, text))
+        };
+        let asked = Message::text(Role::User, format!("{QUESTION}What is the retry limit?"));
+        let asked = Arc::new(asked);
+        for limit in [31, 32, 31, 31, 33] {
+            let messages = [said(limit), asked.clone()];
+            for _ in 0..2 {
+                let answer = reader.answer(&messages, AnswerFormat::Value);
+                assert_eq!(answer, limit.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_however_many_others_have_a_hash_that_begins_like_its_own() {
+        let units: Vec<String> = (0..300).map(|n| format!("a{n} b {} é", n % 7)).collect();
+        let postings = Postings::new(units.iter().map(String::as_str), |_, _| ());
+        for (word, times) in [
+            ("b", 300),
+            ("é", 300),
+            ("3", 43),
+            ("a12", 1),
+            ("a299", 1),
+            ("c", 0),
+        ] {
+            assert_eq!(postings.of(hash(word)).len(), times, "{word}");
+        }
+        assert!(Postings::default().of(hash("b")).is_empty());
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) struct Postings {
     pub(super) words: u64,
     /// Sorted.
     entries: Vec<Posting>,
-    /// Of the hashes that begin with the same bits, where in `entries` the first is.
+    /// For each beginning of a hash, a few bits, where in `entries` its hashes start; then where the last ends.
     starts: Vec<u32>,
 }
 
@@ -94,9 +94,10 @@ impl Postings {
         let bucket = first_bits(word, buckets.ilog2());
         let (from, to) = (self.starts[bucket], self.starts[bucket + 1]);
         let near = &self.entries[from as usize..to as usize];
-        let from = near.iter().take_while(|posting| posting.0 < word).count();
-        let holding = near[from..].iter().take_while(|posting| posting.0 == word);
-        &near[from..][..holding.count()]
+        // The hashes of very short words begin alike.
+        let rest = &near[near.partition_point(|posting| posting.0 < word)..];
+        let holding = rest.iter().take_while(|posting| posting.0 == word);
+        &rest[..holding.count()]
     }
 
     /// Words of a unit.
