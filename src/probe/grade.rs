@@ -234,7 +234,7 @@ pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) 
 /// for `\`; no invisible characters; no quotes, brackets or punctuation around it. A space parts
 /// Chinese, Japanese and Korean from other words: 端口是48213 holds the value 48213.
 pub fn normalise(value: &str) -> String {
-    // What the rest does to text of ASCII.
+    // Of ASCII, `folded` changes only these.
     let text = if value.is_ascii() {
         value.to_ascii_lowercase().replace('\\', "/")
     } else {
@@ -244,6 +244,7 @@ pub fn normalise(value: &str) -> String {
     trim_punctuation(&words.join(" ")).to_owned()
 }
 
+/// In lower case, with what looks alike as one character.
 fn folded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut last = ' ';
