@@ -19,6 +19,7 @@ use super::{bootstrap, quantile, signflip};
 
 /// Experiments of each kind. The standard error of a share of 5 % is 0.4 points with `PROCTOR_SCAN=all`, and
 /// otherwise 0.6.
+#[expect(clippy::disallowed_methods, reason = "asks whether to try everything")]
 static RUNS: LazyLock<u32> = LazyLock::new(|| {
     let is_whole = std::env::var_os("PROCTOR_SCAN").is_some_and(|value| value == "all");
     if is_whole { 2_500 } else { 1_250 }
