@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_found_however_many_others_have_a_hash_that_begins_like_its_own() {
+    fn a_word_is_found_in_each_unit_that_holds_it() {
         let units: Vec<String> = (0..300).map(|n| format!("a{n} b {} é", n % 7)).collect();
         let postings = Postings::new(units.iter().map(String::as_str), |_, _| ());
         for (word, times) in [

@@ -39,8 +39,6 @@ pub(super) struct Postings {
     pub(super) words: u64,
     /// Sorted.
     entries: Vec<Posting>,
-    /// For each beginning of a hash, a few bits, where in `entries` its hashes start; then where the last ends.
-    starts: Vec<u32>,
 }
 
 impl Postings {
@@ -69,33 +67,17 @@ impl Postings {
         }
         entries.shrink_to_fit();
         let words = lengths.iter().map(|length| u64::from(*length)).sum();
-        // One place for about four of them.
-        let mut starts = vec![0; (entries.len() / 4).next_power_of_two().max(2) + 1];
-        let bits = (starts.len() - 1).ilog2();
-        for (hash, ..) in &entries {
-            starts[first_bits(*hash, bits) + 1] += 1;
-        }
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
         Self {
             lengths,
             words,
             entries,
-            starts,
         }
     }
 
     /// The units that hold a word, by its hash.
     pub(super) fn of(&self, word: u64) -> &[Posting] {
-        let Some(buckets) = self.starts.len().checked_sub(1) else {
-            return &[];
-        };
-        let bucket = first_bits(word, buckets.ilog2());
-        let (from, to) = (self.starts[bucket], self.starts[bucket + 1]);
-        let near = &self.entries[from as usize..to as usize];
-        // The hashes of very short words begin alike.
-        let rest = &near[near.partition_point(|posting| posting.0 < word)..];
+        let from = self.entries.partition_point(|posting| posting.0 < word);
+        let rest = &self.entries[from..];
         let holding = rest.iter().take_while(|posting| posting.0 == word);
         &rest[..holding.count()]
     }
@@ -240,11 +222,6 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
     if !word.is_empty() {
         each(&word, start);
     }
-}
-
-/// That many bits of a hash; at least one.
-fn first_bits(hash: u64, bits: u32) -> usize {
-    usize::try_from(hash >> (u64::BITS - bits)).unwrap_or_default()
 }
 
 /// FNV-1a: the same on every platform.
