@@ -33,6 +33,24 @@ pub fn replace(
     readers: Readers,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    let mut out = BufWriter::new(unfinished(path, readers)?);
+    write(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Fails where [`replace`] would fail: the folder takes no new file, or the path is a folder's.
+pub fn check_replace(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    unfinished(path, Readers::Owner).map(drop)
+}
+
+/// A new file in the folder of this one. It is removed when it is dropped.
+fn unfinished(path: &Path, readers: Readers) -> io::Result<tempfile::NamedTempFile> {
     let prefix = beginning(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(UNFINISHED);
@@ -49,12 +67,7 @@ pub fn replace(
     } else {
         folder
     };
-    let mut out = BufWriter::new(builder.tempfile_in(folder)?);
-    write(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_data()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    builder.tempfile_in(folder)
 }
 
 /// Removes what processes left of this file that were killed while they wrote it. To be called where no other writes it.

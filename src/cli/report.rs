@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{CliError, Exit, print, read_run, say, stop, stop_with, terminal};
-use crate::record::journal::{timings, write_whole};
+use crate::record::journal::{check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
 use crate::settings::did_you_mean;
@@ -185,11 +185,11 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses an ending that nothing writes and a folder that is not there, before any work is done.
+/// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.
 pub(super) fn check(kind: Kind, files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
         format_of(kind, path)?;
-        has_folder(path)?;
+        check_place(path)?;
     }
     Ok(())
 }
@@ -232,11 +232,11 @@ impl Output {
     }
 }
 
-/// Refuses a file whose folder is not there.
-pub(super) fn has_folder(path: &Path) -> anyhow::Result<()> {
+/// Refuses a file that cannot be written, or whose folder is not there.
+pub(super) fn check_place(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if folder.as_os_str().is_empty() || folder.is_dir() {
-        return Ok(());
+        return Ok(check_writable(path)?);
     }
     let problem = format!(
         "cannot write `{}`: there is no folder `{}`",

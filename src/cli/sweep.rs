@@ -151,7 +151,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.has_whole_rounds()?;
     args.recommend
         .iter()
-        .try_for_each(|path| report::has_folder(path))?;
+        .try_for_each(|path| report::check_place(path))?;
     let (mut table, folder) = args.inputs.laid_over()?;
     let mut scenario = scenario(&table, &folder, args)?;
     let reader = scenario.models.reader.as_ref();

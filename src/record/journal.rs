@@ -381,6 +381,11 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     files::replace(path, Readers::Everyone, &mut write).map_err(unwritable(path))
 }
 
+/// Fails where [`write_whole`] would fail, and writes nothing.
+pub fn check_writable(path: &Path) -> Result<(), JournalError> {
+    files::check_replace(path).map_err(unwritable(path))
+}
+
 /// Writes a file that holds text of sessions piece by piece: only its owner may read it.
 pub fn write_private(
     path: &Path,

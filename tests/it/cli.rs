@@ -407,6 +407,22 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("page.html")).unwrap();
+    for (report, says) in [
+        ("page.html", "`page.html`"),
+        ("absent/page.html", "there is no folder `absent`"),
+    ] {
+        let output = run(folder.path(), &["run", "--out", "run", "-o", report]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(110), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+    assert_eq!(tree(folder.path()), []);
+}
+
+#[test]
 fn wrong_use_exits_2_and_help_exits_0() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code) in [
