@@ -104,14 +104,11 @@ impl SessionStore {
             id: loaded.id().to_owned(),
         });
         let taken = sample(units.collect(), count, scenario.seed);
-        let before = self.sessions.len();
-        self.sessions.retain(|loaded| {
-            let main = loaded.cluster.as_deref();
-            taken.contains(main.unwrap_or(loaded.id()))
-        });
-        let left_out = before - self.sessions.len();
-        self.leave_out(
-            left_out,
+        self.retain(
+            |loaded, _| {
+                let main = loaded.cluster.as_deref();
+                taken.contains(main.unwrap_or(loaded.id()))
+            },
             format!("they are not in the sample of {count} (`sample`)"),
         );
     }
@@ -121,18 +118,30 @@ impl SessionStore {
         let WindowMode::Fit(_) = scenario.window.mode else {
             return;
         };
+        let (window, floor) = (&scenario.window, scenario.window.floor);
+        self.retain(
+            |loaded, entry| !is_small(loaded, entry, scenario),
+            format!(
+                "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
+            ),
+        );
+    }
+
+    /// Leaves out all sessions but these, for this reason.
+    fn retain(
+        &mut self,
+        is_kept: impl Fn(&LoadedSession, &SessionEntry) -> bool + Sync,
+        reason: String,
+    ) {
+        let before = self.sessions.len();
         let sessions = std::mem::take(&mut self.sessions);
         let entries = std::mem::take(&mut self.entries);
-        let (small, kept): (Vec<_>, Vec<_>) = sessions
+        (self.sessions, self.entries) = sessions
             .into_par_iter()
             .zip(entries)
-            .partition(|(loaded, entry)| is_small(loaded, entry, scenario));
-        (self.sessions, self.entries) = kept.into_iter().unzip();
-        let (window, floor) = (&scenario.window, scenario.window.floor);
-        let reason = format!(
-            "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
-        );
-        self.leave_out(small.len(), reason);
+            .filter(|(loaded, entry)| is_kept(loaded, entry))
+            .unzip();
+        self.leave_out(before - self.sessions.len(), reason);
     }
 }
 
@@ -355,7 +364,6 @@ pub(super) fn load_all(
     }
     if part.is_none() {
         facts.all_placed()?;
-        all.sample(scenario);
     }
     for path in both {
         let path = path.display();
@@ -375,6 +383,7 @@ pub(super) fn load_all(
         return Ok(all);
     }
     all.leave_out_small(scenario);
+    all.sample(scenario);
     for (place, loaded) in all.sessions.iter_mut().enumerate() {
         loaded.place = place;
     }

@@ -119,6 +119,26 @@ fn a_share_of_a_short_recording_is_no_window() {
         &sessions,
         "complete",
     );
+    // A sample is drawn from those that are not left out; a generated session has the length that was asked for.
+    let made = proctor(folder, &["generate", "code-review", "--rounds", "8"]);
+    assert!(made.status.success());
+    let made = String::from_utf8(made.stdout).unwrap();
+    let made = made.split("  ").next().unwrap();
+    for seed in 1..=4 {
+        let seed = format!("seed={seed}");
+        let line = [
+            &share[..],
+            &["--session", made, "--sample", "1", "--set", &seed],
+        ]
+        .concat();
+        let drawn = json!([["code-review-s1-r8", null]]);
+        check(
+            folder,
+            &line,
+            &drawn,
+            "left out: 1 session: their windows (fit:0.6)",
+        );
+    }
 }
 
 #[test]
