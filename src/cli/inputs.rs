@@ -13,7 +13,7 @@ use crate::scenario::{QUICK_START, Scenario};
 use crate::session::import::ImportError;
 use crate::session::import::file_info::format_of;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
-use crate::strategy::preset::{PRESETS, split_overrides};
+use crate::strategy::preset::{PRESETS, split_at_commas};
 use crate::units::is_valid_id;
 
 /// The input of a run: a scenario file, and the changes to it.
@@ -243,7 +243,7 @@ fn own_strategy(
         return Ok(None);
     };
     let mut entry = own.clone();
-    for item in split_overrides(overrides.trim_end_matches(']')) {
+    for item in split_at_commas(overrides.trim_end_matches(']')) {
         let (path, value) = item.split_once('=').unwrap_or((item, ""));
         if !item.is_empty() {
             entry.overlay(

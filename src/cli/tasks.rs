@@ -21,6 +21,7 @@ use super::{models, report};
 use crate::runner::live_run::TaskOutcome;
 use crate::scenario::Scenario;
 use crate::session::wire::Provider;
+use crate::strategy::preset::split_at_commas;
 use crate::units::is_valid_id;
 
 mod bench;
@@ -78,8 +79,8 @@ pub(super) struct Args {
     /// Strategies, separated by commas: presets, files of presets, or those of the scenario
     #[arg(
         long,
+        alias = "strategy",
         value_name = "NAMES",
-        value_delimiter = ',',
         default_value = "none,observation-masking,codex"
     )]
     strategies: Vec<String>,
@@ -135,6 +136,16 @@ pub(super) struct Args {
     printed: report::Printed,
     #[command(flatten)]
     output: report::Output,
+}
+
+impl Args {
+    /// The names of the strategies. Overrides in brackets have commas of their own.
+    fn strategies(&self) -> impl Iterator<Item = &str> {
+        let typed = self.strategies.iter();
+        typed
+            .flat_map(|typed| split_at_commas(typed))
+            .map(str::trim)
+    }
 }
 
 /// Set by the first Ctrl-C.
@@ -230,7 +241,7 @@ fn scenario(args: &Args) -> anyhow::Result<Scenario> {
     }
     let inputs = Inputs {
         named: args.scenario.clone().into_iter().collect(),
-        strategy: args.strategies.clone(),
+        strategy: args.strategies().map(str::to_owned).collect(),
         window: Some(args.window.clone()),
         ..Inputs::default()
     };
@@ -344,12 +355,12 @@ fn run_task(
         anyhow::Ok(messages)
     };
     if args.cuts.is_empty() {
-        for (at, strategy) in args.strategies.iter().enumerate() {
+        for (at, strategy) in args.strategies().enumerate() {
             run(&begin((at, strategy), None))?;
         }
         return Ok(());
     }
-    let whole = args.strategies.iter().position(|name| name == NONE);
+    let whole = args.strategies().position(|name| name == NONE);
     let messages = run(&begin((whole.unwrap_or(0), NONE), None))?;
     for percent in &args.cuts {
         let Some((calls, messages)) = cut(&messages, *percent) else {
@@ -359,7 +370,7 @@ fn run_task(
             ));
             continue;
         };
-        for (at, strategy) in args.strategies.iter().enumerate() {
+        for (at, strategy) in args.strategies().enumerate() {
             let percent = *percent;
             let cut = Cut {
                 percent,

@@ -84,7 +84,7 @@ impl StrategySpec {
             ));
         };
         let mut spec = Self::named(name, trigger, place)?;
-        for item in split_overrides(overrides) {
+        for item in split_at_commas(overrides) {
             let Some((path, value)) = item.split_once('=') else {
                 let problem =
                     format!("`{item}` in `{text}` sets nothing: write `stage.knob=value`");
@@ -318,7 +318,7 @@ impl StrategySpec {
         };
         // The last word on a knob is the one that counts, and the one that is shown.
         let is_other = |item: &&str| !item.is_empty() && item.split('=').next() != Some(path);
-        let others = split_overrides(earlier).into_iter().filter(is_other);
+        let others = split_at_commas(earlier).into_iter().filter(is_other);
         let items: Vec<&str> = others.chain([&*shown]).collect();
         self.name = format!("{base}[{}]", items.join(","));
         self.build()?;
@@ -498,7 +498,7 @@ fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
 }
 
 /// The parts between commas outside brackets, braces and quotes.
-pub(crate) fn split_overrides(text: &str) -> Vec<&str> {
+pub(crate) fn split_at_commas(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut depth, mut quote) = (0, 0_u32, None);
     for (at, c) in text.char_indices() {

@@ -391,9 +391,14 @@ fn the_task_of_the_guide_is_solved() {
     let (_, task) = guide.split_once("```toml\n").unwrap();
     let (task, _) = task.split_once("```").unwrap();
     let folder = TempDir::new().unwrap();
-    let (code, stderr, outcomes) = proctor_tasks(folder.path(), task, &["--allow-shell"]);
+    let second = "observation-masking[clear_results.keep_last=5,clear_results.every=10]";
+    let flags = ["--allow-shell", "--strategies", second];
+    let (code, stderr, outcomes) = proctor_tasks(folder.path(), task, &flags);
     assert_eq!(code, Some(0), "{stderr}");
-    assert_eq!(outcomes[0]["score"], 1, "{outcomes:?}");
+    let of = |outcome: &Value| (outcome["strategy"].clone(), outcome["score"].clone());
+    let outcomes: Vec<_> = outcomes.iter().map(of).collect();
+    assert_eq!(outcomes[0], ("none".into(), 1.into()), "{outcomes:?}");
+    assert_eq!(outcomes[1], (second.into(), 1.into()), "{outcomes:?}");
 }
 
 #[test]
