@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use super::exact::words;
 use super::normalise;
 use crate::probe::holds;
+use crate::script::first_chars;
 
 /// Whole answers that mean it, after normalising: English, German, French, Spanish, Portuguese,
 /// Italian, Russian, Turkish, Chinese, Japanese, Korean.
@@ -51,8 +52,8 @@ const VOCABULARY: &str = "\
 
 /// Whether the answer says that it is not in the context and claims nothing else.
 ///
-/// A rule may well say "is never mentioned": what the known answer, `own`, denies is quoted from there
-/// and says nothing about the reader.
+/// A rule may be "don't include tests": a denial of a word that the known answer, `own`, has in some form
+/// repeats the rule and says nothing about the reader.
 pub(crate) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let whole = normalise(answer);
     if WHOLE.contains(&whole) {
@@ -73,18 +74,24 @@ pub(crate) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
         return false;
     }
     let denied = denials(&said);
-    let quoted: Vec<Vec<String>> = own.iter().map(|own| words(own)).collect();
-    let quoted: Vec<(&str, &str)> = quoted.iter().flat_map(|own| denials(own)).collect();
+    let own_words: Vec<String> = own.iter().flat_map(|own| words(own)).collect();
     if !denied.is_empty() {
-        return denied.iter().all(|one| !quoted.contains(one));
+        let is_own = |verb: &str| own_words.iter().any(|own| is_form_of(own, verb));
+        return !denied.into_iter().any(is_own);
     }
     // "No ticket", of a ticket that was asked for.
     let is_noun = |word: &String| asked.contains(word) && word.len() > 2;
     own.is_empty() && said.len() <= 3 && said[0] == "no" && said.get(1).is_some_and(is_noun)
 }
 
-/// Each denial: the negation and the negated word.
-fn denials(said: &[String]) -> Vec<(&str, &str)> {
+/// Whether two words can be forms of one: `include` and `included`, `say` and `says`.
+fn is_form_of(one: &str, other: &str) -> bool {
+    let begins = |word: &str, of: &str| of.len() > 2 && word.starts_with(first_chars(of, 4));
+    begins(one, other) || begins(other, one)
+}
+
+/// The word that each denial negates.
+fn denials(said: &[String]) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, not) in said.iter().enumerate() {
         if !holds(NOT, not) {
@@ -101,7 +108,7 @@ fn denials(said: &[String]) -> Vec<(&str, &str)> {
                 || (not == "no" && holds(THINGS, word))
                 || (is_helped && holds(DOES, word))
         });
-        found.extend(denied.map(|denied| (not.as_str(), denied)));
+        found.extend(denied);
     }
     found
 }
@@ -169,5 +176,9 @@ mod tests {
             &[rule]
         ));
         assert!(is_plain("The user did not say.", question, &[rule]));
+        let question = "What did the user demand about: tests, summary?";
+        let rule = "Don't include tests in the summary.";
+        let answer = "Tests are not to be included in the summary.";
+        assert!(!is_plain(answer, question, &[rule]));
     }
 }
