@@ -5,6 +5,9 @@ use super::normalise;
 /// Answers that make no call.
 const NO_CALL: &[&str] = &["ask", "no call", "none", "nothing", "stop"];
 
+/// How names of tools begin that ask the user: `AskUserQuestion`, `request_user_input`.
+const ASKING: [&str; 4] = ["ask", "confirm", "request_approval", "request_user"];
+
 /// The next action of a reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Call {
@@ -27,7 +30,7 @@ impl Call {
         if name.is_empty() || !name.chars().all(of_name) || arguments.contains('\n') {
             return None;
         }
-        if name == "ask" {
+        if ASKING.iter().any(|asking| name.starts_with(asking)) {
             return Some(Self::Asks);
         }
         let is_one = answer.contains('(') && !arguments.contains('(');

@@ -17,7 +17,7 @@ pub(super) fn spec(arguments: &[KeyValue]) -> Spec<'_> {
     }
 }
 
-/// Right is one call with all of the values and no other planted one; to ask is an omission, and
+/// Right is one call with all of the values as its arguments and no other planted one; to ask is an omission, and
 /// a call with other planted values alone is another item's.
 fn grade(arguments: &[KeyValue], answer: &Answer<'_>) -> Option<Score> {
     let call = match Call::read(answer.text) {
@@ -39,8 +39,35 @@ fn grade(arguments: &[KeyValue], answer: &Answer<'_>) -> Option<Score> {
         is_code && !wanted.iter().any(|own| own == value) && has(value)
     });
     match (found, names_other) {
-        (all, false) if all == wanted.len() => Some(RIGHT),
+        (all, false) if all == wanted.len() && is_passed(arguments, &call) => Some(RIGHT),
         (0, true) => Some(wrong(Outcome::Misbound)),
         _ => None,
     }
+}
+
+/// Whether each value is an argument by itself, and none under the name of another.
+fn is_passed(arguments: &[KeyValue], call: &str) -> bool {
+    let mut quote = None;
+    let is_between = |c| match quote {
+        Some(open) => {
+            quote = quote.filter(|_| open != c);
+            false
+        }
+        None => {
+            quote = Some(c).filter(|c| matches!(c, '"' | '\''));
+            ",(){}[]\n".contains(c)
+        }
+    };
+    let passed: Vec<&str> = call.split(is_between).collect();
+    arguments.iter().all(|own| {
+        let own_value = words(&own.value);
+        let is_others = |name: &str| {
+            let mut others = arguments.iter().filter(|other| other.key != own.key);
+            others.any(|other| normalise(&other.key) == normalise(name))
+        };
+        passed.iter().any(|passed| {
+            let (name, value) = passed.split_once(['=', ':']).unwrap_or(("", passed));
+            words(passed) == own_value || (words(value) == own_value && !is_others(name))
+        })
+    })
 }

@@ -13,8 +13,13 @@ pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
 }
 
 /// Kendall's score over the pairs of `gold`; a pair of which one event is
-/// not named counts for nothing. `None` where something else is named, or an event twice.
+/// not named counts for nothing. `None` where something else is named, an event twice, or lines are numbered in
+/// another order.
 fn grade(gold: &[&str], answer: &str) -> Option<Score> {
+    let number = |line: &str| line.trim().split_once(['.', ')'])?.0.parse::<u32>().ok();
+    if !answer.lines().filter_map(number).is_sorted() {
+        return None;
+    }
     let answer = answer.replace("->", "\n").replace(['→', ','], "\n");
     let named: Vec<String> = listed(&answer, &['\n']).map(normalise).collect();
     let named: Vec<&String> = named.iter().filter(|name| !name.is_empty()).collect();
