@@ -234,6 +234,11 @@ pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) 
 /// for `\`; no invisible characters; no quotes, brackets or punctuation around it. A space parts
 /// Chinese, Japanese and Korean from other words: 端口是48213 holds the value 48213.
 pub fn normalise(value: &str) -> String {
+    trim_punctuation(&spaced(value)).to_owned()
+}
+
+/// The same, with the punctuation around it.
+pub(super) fn spaced(value: &str) -> String {
     // Of ASCII, `folded` changes only these.
     let text = if value.is_ascii() {
         value.to_ascii_lowercase().replace('\\', "/")
@@ -241,7 +246,7 @@ pub fn normalise(value: &str) -> String {
         folded(value)
     };
     let words: Vec<&str> = text.split_whitespace().collect();
-    trim_punctuation(&words.join(" ")).to_owned()
+    words.join(" ")
 }
 
 /// In lower case, with what looks alike as one character.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{normalise, trim_punctuation};
+use super::{spaced, trim_punctuation};
 use crate::probe::holds;
 use crate::script::is_unspaced;
 
@@ -23,12 +23,30 @@ pub(crate) const BECAUSE: &[&str] = &[
     "we",
 ];
 
-/// The words of a text as they are compared, without isolated signs.
+/// Signs that change what the value beside them claims.
+const SIGNS: &str = "!= < <= > >= ? ~ ± ≈ ≠ ✖ ✗ ✘ ❌";
+
+/// The words of a text as they are compared, and the [`SIGNS`] among them.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let text = normalise(text);
-    let words = text.split_whitespace().map(trim_punctuation);
-    let is_word = |word: &&str| word.contains(char::is_alphanumeric);
-    words.filter(is_word).map(str::to_owned).collect()
+    let mut words = Vec::new();
+    for word in spaced(text).split(' ') {
+        let core = trim_punctuation(word);
+        if !core.contains(char::is_alphanumeric) {
+            words.extend(holds(SIGNS, word).then(|| word.to_owned()));
+            continue;
+        }
+        let (before, behind) = word.split_once(core).unwrap_or_default();
+        let opens = before.contains('<') && !behind.contains('>');
+        if opens || before.contains('>') {
+            words.push(if opens { "<" } else { ">" }.to_owned());
+        }
+        words.push(core.to_owned());
+        // A plain word with a question mark may end a question that is repeated.
+        if behind.contains('?') && !core.chars().all(char::is_alphabetic) {
+            words.push("?".to_owned());
+        }
+    }
+    words
 }
 
 /// Words around a known answer that claim nothing: those of the question, and a few others.
@@ -38,7 +56,8 @@ pub(crate) struct Around(BTreeSet<String>);
 impl Around {
     /// For a question, with more words that are usual around this form of answer.
     pub(crate) fn new(question: &str, more: &[&str]) -> Self {
-        let is_turning = |word: &str| holds(TURNING, word) || word.ends_with("n't");
+        let is_turning =
+            |word: &str| holds(TURNING, word) || holds(SIGNS, word) || word.ends_with("n't");
         let asked = words(question).into_iter();
         let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
         let usual = AROUND.split(' ').chain(more.iter().copied());

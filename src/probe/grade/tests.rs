@@ -230,6 +230,7 @@ fn what_is_exactly_one_known_value_is_confirmed_and_no_more() {
     check("a", " “48213”. ", 1.0, Right);
     check("a", "４８２１３", 1.0, Right);
     check("a", "The value is `48213`.", 1.0, Right);
+    check("a", "<48213>", 1.0, Right);
     check("a", "48214", 0.0, Misbound);
     check("c", "d:/logs/today", 1.0, Right);
     check("g", "K-22", 1.0, Right);
@@ -247,6 +248,10 @@ fn what_is_exactly_one_known_value_is_confirmed_and_no_more() {
         ("a", "48213 or 48214"),
         ("a", "148213"),
         ("a", "not 48213"),
+        ("a", "48213?"),
+        ("a", "≠ 48213"),
+        ("a", "<48213"),
+        ("h", "> 7351044 cases"),
         ("a", "48213, though the host is not specified"),
         ("g", "k-11, later k-22"),
         ("g", "k-33"),
@@ -282,6 +287,7 @@ fn a_list_has_a_score_where_every_entry_is_known() {
     check("o", "frogar3\ndunesk2\nabcle1", 0.0, Partial);
     check("o", "abcle1\nfrogar3", 1.0 / 3.0, Partial);
     open("o", "abcle1\ndunesk2\nfrogar3\nlater4");
+    open("o", "3. frogar3\n2. dunesk2\n1. abcle1");
 }
 
 #[test]
@@ -308,6 +314,8 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
     open("r", &both("It is a table, so A.", "B"));
     check("s", "edit(attic/velmor/a.md)", 0.0, Wrong);
     check("s", "ask", 1.0, Right);
+    let asking = "AskUserQuestion(question=\"May I edit attic/velmor/a.md?\")";
+    check("s", asking, 1.0, Right);
     check("s", "read(src/a.rs)", 1.0, Right);
     open("s", "stop: edit(attic/velmor/a.md)");
     open("s", "ask first, then edit(attic/velmor/a.md)");

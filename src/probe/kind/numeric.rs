@@ -24,7 +24,7 @@ static GROUPED: Pattern = Pattern::new(
 
 /// The text with numbers in one piece.
 fn joined_numbers(text: &str) -> String {
-    let text = normalise(text);
+    let text = spaced(text);
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for number in GROUPED.matches(&text).filter_map(|found| found.get(0)) {
@@ -52,6 +52,6 @@ mod tests {
         check("7.081.340 claims", "7081340 claims");
         check("7.081 s", "7.081 s");
         check("1,23 and v1.234.567", "1,23 and v1.234.567");
-        check("端口是48213。", "端口是 48213");
+        check("端口是48213。", "端口是 48213.");
     }
 }

@@ -8,7 +8,7 @@ pub(super) use crate::probe::grade::call::Call;
 pub(super) use crate::probe::grade::exact::{Around, BECAUSE, has_phrase, words};
 pub(super) use crate::probe::grade::lists::{self, f1, listed, outcome};
 pub(super) use crate::probe::grade::{Answer, RIGHT, Score, abstains_in_one_order, abstention};
-pub(super) use crate::probe::grade::{normalise, trim_punctuation, wrong};
+pub(super) use crate::probe::grade::{normalise, spaced, trim_punctuation, wrong};
 pub(super) use crate::probe::survival::canonical_path;
 pub(super) use crate::probe::{OTHER_ORDER, Outcome, Pattern, holds, kendall};
 pub(super) use crate::session::ground_truth::{
