@@ -16,6 +16,7 @@ use crate::units::{Tokens, is_valid_id};
 
 mod block;
 mod details;
+mod embedded;
 pub mod export;
 pub mod ground_truth;
 pub mod import;
@@ -164,7 +165,8 @@ impl Message {
     ///
     /// Text and thinking are themselves; a tool use is its name, a space and its arguments as
     /// recorded; a tool result is its parts joined by line feeds; an image is empty (it is counted
-    /// by [`tokens::ImageRule`](crate::tokens::ImageRule)); an opaque block is its JSON.
+    /// by [`tokens::ImageRule`](crate::tokens::ImageRule)); an opaque block is its JSON,
+    /// without the data of files in it (each page counts as an image).
     pub fn model_text(&self) -> &[Arc<str>] {
         if let Some(rendering) = &self.rendering {
             return &rendering.texts;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::picture;
+use super::{embedded, picture};
 use crate::tokens::{Block, BlockKind, Picture};
 
 /// One part of a message. All but the simplest are boxed: most are texts, and a session may have millions.
@@ -25,7 +25,8 @@ pub enum ContentBlock {
 }
 
 impl ContentBlock {
-    /// The text that the model reads, if the block holds it as it is.
+    /// The text that the model reads, if the block holds it as it is. An opaque block does unless files are
+    /// [`embedded`] in it.
     pub(super) fn own_text(&self) -> Option<&Arc<str>> {
         match self {
             Self::Text(text) => Some(text),
@@ -64,6 +65,11 @@ impl ContentBlock {
     }
 
     pub(super) fn render(&self) -> Arc<str> {
+        if let Self::Opaque(opaque) = self
+            && let Some(text) = embedded::without_data(opaque.json.as_str())
+        {
+            return text;
+        }
         if let Some(text) = self.own_text() {
             return text.clone();
         }
@@ -100,12 +106,13 @@ impl ContentBlock {
         Block { kind, text, images }
     }
 
-    /// The images in the block, with their sizes.
+    /// The images in the block, with their sizes, and the pages of embedded files.
     pub(super) fn pictures(&self) -> Vec<Picture> {
         match self {
             Self::Image(image) => vec![picture::of(image)],
             Self::ToolResult(result) => result.content.iter().flat_map(Self::pictures).collect(),
-            Self::Text(_) | Self::Thinking(_) | Self::ToolUse(_) | Self::Opaque(_) => Vec::new(),
+            Self::Opaque(opaque) => embedded::pictures(opaque.json.as_str()),
+            Self::Text(_) | Self::Thinking(_) | Self::ToolUse(_) => Vec::new(),
         }
     }
 

@@ -52,16 +52,16 @@ pub(super) fn of(image: &Image) -> Picture {
         _ => &sent,
     };
     Picture {
-        pixels: pixels(&decoded(data)),
+        pixels: pixels(&decoded(data, HEAD)),
         bytes: sent.len() as u64,
     }
 }
 
-/// The first bytes of base64 data, up to what is none.
-fn decoded(data: &str) -> Vec<u8> {
+/// The first bytes of base64 data, at most so many, up to what is none.
+pub(super) fn decoded(data: &str, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut bits, mut held) = (0_u32, 0);
-    for letter in data.bytes().take(HEAD / 3 * 4) {
+    for letter in data.bytes().take(most.div_ceil(3).saturating_mul(4)) {
         let value = match letter {
             b'A'..=b'Z' => letter - b'A',
             b'a'..=b'z' => letter - b'a' + 26,
@@ -82,7 +82,7 @@ fn decoded(data: &str) -> Vec<u8> {
 }
 
 /// The size that the head of a PNG, GIF, WebP or JPEG says.
-fn pixels(head: &[u8]) -> Option<Pixels> {
+pub(super) fn pixels(head: &[u8]) -> Option<Pixels> {
     if head.starts_with(b"\x89PNG\r\n\x1a\n") && head.get(12..16)? == b"IHDR" {
         return Pixels::new(big(head.get(16..20)?), big(head.get(20..24)?));
     }

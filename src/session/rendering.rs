@@ -19,14 +19,17 @@ impl Rendering {
     pub(super) fn of(blocks: &[ContentBlock]) -> Option<Box<Self>> {
         if let [block] = blocks
             && block.own_text().is_some()
+            && block.pictures().is_empty()
         {
             return None;
         }
-        let has_pictures = blocks.iter().any(|block| block.images() > 0);
-        let pictures = blocks.iter().map(ContentBlock::pictures);
+        let mut pictures: Vec<_> = blocks.iter().map(ContentBlock::pictures).collect();
+        if pictures.iter().all(Vec::is_empty) {
+            pictures.clear();
+        }
         Some(Box::new(Self {
             texts: blocks.iter().map(ContentBlock::render).collect(),
-            pictures: pictures.take_while(|_| has_pictures).collect(),
+            pictures: pictures.into(),
         }))
     }
 

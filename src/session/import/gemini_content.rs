@@ -85,10 +85,13 @@ pub(super) fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
     if let Some(text) = part.take_text("text") {
         ContentBlock::Text(text)
-    } else if let Some(data) = part.take("inlineData") {
-        content::image(data)
-    } else if part.has("fileData") {
-        content::kept("document", raw)
+    } else if part.has("fileData") || part.has("inlineData") {
+        let data = part.take("inlineData");
+        let kind = data.and_then(|data| Object::read(data)?.take_text("mimeType"));
+        match data.filter(|_| kind.is_none_or(|kind| kind.starts_with("image/"))) {
+            Some(data) => content::image(data),
+            None => content::kept("document", raw),
+        }
     } else {
         source.not_understood("part");
         content::kept("part", raw)

@@ -1,0 +1,165 @@
+//! Files in base64 that blocks of unknown kinds hold: a model reads them as pages and pictures.
+
+use std::io::Read as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use flate2::read::ZlibDecoder;
+use memchr::memmem;
+
+use super::picture;
+use crate::tokens::Picture;
+
+/// Shorter texts are left as they are.
+const LEAST_BYTES: usize = 400;
+
+/// How files begin whose data is no text: PDF, PNG, GIF, JPEG, RIFF (WebP, WAV), ZIP (Office), MP3, Ogg.
+const BEGINNINGS: [&[u8]; 8] = [
+    b"%PDF-",
+    b"\x89PNG",
+    b"GIF8",
+    b"\xff\xd8\xff",
+    b"RIFF",
+    b"PK\x03\x04",
+    b"ID3",
+    b"OggS",
+];
+
+/// The bytes of compressed parts of a PDF that are searched for pages.
+const MOST_INFLATED: u64 = 64 << 20;
+
+/// The JSON of a block without the data of files; `None` if it holds none.
+pub(super) fn without_data(json: &str) -> Option<Arc<str>> {
+    let mut text = String::new();
+    let mut from = 0;
+    for data in data(json) {
+        text.push_str(&json[from..data.start]);
+        from = data.end;
+    }
+    (from > 0).then(|| (text + &json[from..]).into())
+}
+
+/// The files, as counters see them: a picture, or each page of a PDF as one of unknown size, which counts 1,600
+/// tokens. Anthropic's documentation ("PDF support") gives 1,500 to 3,000 tokens for a page.
+pub(super) fn pictures(json: &str) -> Vec<Picture> {
+    let files = data(json).map(|data| {
+        let bytes = (data.end - data.start) as u64;
+        let data = &json[data];
+        let file = picture::decoded(addressed(data).unwrap_or(data), usize::MAX);
+        let first = Picture {
+            pixels: picture::pixels(&file),
+            bytes,
+        };
+        let more = pages(&file).saturating_sub(1);
+        std::iter::once(first).chain(std::iter::repeat_n(Picture::default(), more))
+    });
+    files.flatten().collect()
+}
+
+/// Where the data of files stands in JSON, without the quotes.
+fn data(json: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut quotes = memchr::memchr_iter(b'"', json.as_bytes()).peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let start = quotes.next()? + 1;
+            let is_escaped = |at: usize| {
+                let before = json[start..at].bytes().rev();
+                before.take_while(|byte| *byte == b'\\').count() % 2 == 1
+            };
+            let end = quotes.find(|at| !is_escaped(*at))?;
+            if end - start >= LEAST_BYTES && is_file(&json[start..end]) {
+                return Some(start..end);
+            }
+        }
+    })
+}
+
+/// The base64 of an address of the form `data:…;base64,`.
+fn addressed(text: &str) -> Option<&str> {
+    let (_, data) = text.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(data)
+}
+
+fn is_file(text: &str) -> bool {
+    let begins = |head: Vec<u8>| BEGINNINGS.iter().any(|it| head.starts_with(it));
+    addressed(text).is_some() || begins(picture::decoded(text, 16))
+}
+
+/// The pages of a PDF that its page objects show, which may be compressed.
+fn pages(file: &[u8]) -> usize {
+    if !file.starts_with(b"%PDF-") {
+        return 0;
+    }
+    let mut left = MOST_INFLATED;
+    let compressed = memmem::find_iter(file, b"/ObjStm").map(|at| {
+        let begin = memmem::find(&file[at..], b"stream").map_or(file.len(), |to| at + to + 6);
+        let stream = file[begin..].trim_ascii_start();
+        let mut objects = Vec::new();
+        // A stream that is cut has the objects before the cut.
+        let read = ZlibDecoder::new(stream)
+            .take(left)
+            .read_to_end(&mut objects);
+        left -= read.map_or(0, |bytes| bytes as u64);
+        page_objects(&objects)
+    });
+    compressed.sum::<usize>() + page_objects(file)
+}
+
+fn page_objects(bytes: &[u8]) -> usize {
+    let is_page = |at: &usize| {
+        let is_whole = !bytes.get(at + 5).is_some_and(u8::is_ascii_alphabetic);
+        is_whole && bytes[..*at].trim_ascii_end().ends_with(b"/Type")
+    };
+    memmem::find_iter(bytes, b"/Page").filter(is_page).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In base64, without the rest at its end.
+    fn base64(bytes: &[u8]) -> String {
+        let letters: Vec<char> = ('A'..='Z')
+            .chain('a'..='z')
+            .chain('0'..='9')
+            .chain(['+', '/'])
+            .collect();
+        let of = |three: &[u8]| {
+            let bits = three
+                .iter()
+                .fold(0, |bits, byte| bits << 8 | usize::from(*byte));
+            [18, 12, 6, 0].map(|by| letters[bits >> by & 63])
+        };
+        bytes
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .flat_map(|three| of(three))
+            .collect()
+    }
+
+    #[test]
+    fn files_are_counted_by_pages_and_pixels_and_not_as_text() {
+        let mut pdf =
+            b"%PDF-1.4 << /Type /Pages /Count 2 >> << /Type /Page >> << /Type/Page/X 1 >> "
+                .to_vec();
+        pdf.resize(600, b' ');
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x02\0".to_vec();
+        png.resize(600, 0);
+        let json = format!(
+            r#"{{"type":"document","title":"a \"b\"","source":{{"data":"{}"}},"more":"data:image/png;base64,{}"}}"#,
+            base64(&pdf),
+            base64(&png)
+        );
+        let expected = r#"{"type":"document","title":"a \"b\"","source":{"data":""},"more":""}"#;
+        assert_eq!(without_data(&json).as_deref(), Some(expected));
+        let pixels: Vec<_> = pictures(&json).iter().map(|it| it.pixels).collect();
+        assert_eq!(pixels, [None, None, crate::tokens::Pixels::new(256, 512)]);
+        let encrypted = format!(
+            r#"{{"type":"redacted_thinking","data":"{}"}}"#,
+            "x".repeat(600)
+        );
+        assert_eq!(without_data(&encrypted), None);
+        assert_eq!(pictures(&encrypted), []);
+    }
+}
