@@ -5,6 +5,7 @@
 //! line. What the APIs share is read here; an importer reads the messages. Where several requests
 //! were logged with their responses, they are joined to sessions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -91,6 +92,7 @@ pub(super) fn sessions(
         file,
         read: &read,
         join: Join::default(),
+        answers: BTreeMap::new(),
         skipped: 0,
     };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
@@ -158,6 +160,8 @@ struct Log<'f> {
     file: &'f SourceText,
     read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
     join: Join,
+    /// The last response of each conversation that OpenAI keeps.
+    answers: BTreeMap<Arc<str>, Arc<str>>,
     /// Conversations without messages.
     skipped: u64,
 }
@@ -170,7 +174,14 @@ impl Log<'_> {
             let response = around.get("response");
             let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
                 || self.shape.has_answer(around);
+            let answer = response.and_then(Object::read).unwrap_or_default();
+            // OpenAI keeps such a conversation: a request holds only what is new.
+            let kept = conversation_id(around).or_else(|| conversation_id(&answer));
+            let last = |id: &Arc<str>| self.answers.get(id).cloned();
             let follows = around.text("previous_response_id");
+            let follows = follows.or_else(|| kept.as_ref().and_then(last));
+            let answer_id = answer.text("id").or_else(|| around.text("id"));
+            self.answers.extend(kept.zip(answer_id));
             let cache_key = around.text("prompt_cache_key");
             (self.read)(conversation, &mut assembler);
             if assembler.is_empty() {
@@ -198,6 +209,12 @@ impl Log<'_> {
             messages: loose.iter().map(|it| &**it).collect(),
         }])
     }
+}
+
+/// The conversation that a request or its response names: its id, or an object with it.
+fn conversation_id(object: &Object<'_>) -> Option<Arc<str>> {
+    let inner = || Object::read(object.get("conversation")?)?.text("id");
+    object.text("conversation").or_else(inner)
 }
 
 /// Names the sessions of a file: by its id, and numbered where there are several.

@@ -6,7 +6,7 @@
 //!   user has spoken; the items of a response's output are one call.
 //! - A compaction item represents the items before it, and only the provider can read it.
 //! - `input_tokens` includes what was read from the cache, and is split.
-//! - A response that follows another (`previous_response_id`) continues its conversation.
+//! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
 
 use super::api_detection::api_of;
 use super::common::{self};
@@ -77,6 +77,7 @@ impl<'r> Reading<'r> {
         }
         let time = around.take_time("timestamp", self.assembler);
         around.take("previous_response_id");
+        around.take("conversation");
         if let Some(mut response) = around.take_object("response") {
             self.response(&mut response, time);
             response.count_left("response key", self.assembler);
@@ -109,7 +110,7 @@ impl<'r> Reading<'r> {
         let call = AssistantRecord::of(Vec::new(), time.or(created));
         let call = call.by(id, response.take_text("model"), usage);
         // The response repeats what it was asked with.
-        for key in "object status tools instructions previous_response_id".split(' ') {
+        for key in "object status tools instructions previous_response_id conversation".split(' ') {
             response.take(key);
         }
         for raw in response.items("output") {

@@ -174,6 +174,16 @@ fn a_response_that_follows_another_goes_on_with_its_conversation() {
 3 model[] "Vega." = 40/0/0/0/2
 "#],
     );
+    // So do those of one conversation that the provider keeps.
+    let log = include_str!("../../fixtures/openai-responses/chain.jsonl");
+    let log = log.replace(
+        "\"previous_response_id\": \"resp_1\"",
+        "\"conversation\": {\"id\": \"c\"}",
+    );
+    let log = log.replacen("\"model\": \"some-model\",", "\"conversation\": \"c\",", 1);
+    let sessions = read("openai-responses", log.as_bytes()).expect("a good file");
+    let counts: Vec<usize> = sessions.iter().map(|it| it.messages().len()).collect();
+    assert_eq!(counts, [4]);
 }
 
 #[test]
