@@ -14,6 +14,7 @@
 //!   `assistant.usage` were kept.
 
 use super::conversations::{self, Shape};
+use super::images;
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 use super::product::{is_one_of, with_side_chains};
@@ -172,7 +173,9 @@ impl Reading {
         match kind {
             "system.message" => self.system(data.take_text("content")),
             "user.message" => self.user(data, time),
-            "system.notification" => self.hear(data.take_text("content"), time, Tag::Meta),
+            "system.notification" => {
+                self.hear(data.take_text("content"), Vec::new(), time, Tag::Meta)
+            }
             "assistant.message" => self.answer(data, time, usages),
             "tool.execution_start" => self.started(data, time, None),
             // Only the product could have written it into the conversation.
@@ -217,20 +220,31 @@ impl Reading {
     fn user(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
         let content = data.take_text("content");
         let sent = data.take_text("transformedContent").or(content);
-        for _ in data.items("attachments") {
-            self.assembler.skip("attachment, told in the text");
+        let mut pictures = Vec::new();
+        for raw in data.items("attachments") {
+            match Object::read(raw).and_then(|mut blob| images::attached(&mut blob)) {
+                Some(picture) => pictures.push(picture),
+                None => self.assembler.skip("attachment, told in the text"),
+            }
         }
         let is_continued = data.take_flag("isAutopilotContinuation");
         // Text that the product writes in the user's place names its source.
         let source = data.take_text("source");
         let is_typed = !is_continued && source.is_none_or(|source| &*source == "user");
         let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
-        self.hear(sent, time, tag);
+        self.hear(sent, pictures, time, tag);
     }
 
-    fn hear(&mut self, text: Option<Arc<str>>, time: Option<Timestamp>, tag: Tag) {
+    fn hear(
+        &mut self,
+        text: Option<Arc<str>>,
+        pictures: Vec<ContentBlock>,
+        time: Option<Timestamp>,
+        tag: Tag,
+    ) {
         let text = text.filter(|text| !text.is_empty());
-        let blocks = text.map(ContentBlock::Text).into_iter().collect();
+        let text = text.map(ContentBlock::Text).into_iter();
+        let blocks = text.chain(pictures).collect();
         self.assembler.hear(None, blocks, time, [tag]);
     }
 

@@ -178,7 +178,7 @@ fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<Content
             }
             Some(ContentBlock::Text(text))
         }
-        ("image", _) => image(&mut part),
+        ("image", _) => images::attached(&mut part),
         ("thinking", Role::Assistant) => thinking(&mut part, "thinking"),
         ("reasoning", Role::Assistant) => thinking(&mut part, "text"),
         ("redactedThinking", _) => Some(content::kept("redacted_thinking", raw)),
@@ -197,15 +197,6 @@ fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<Content
 fn is_for_the_user(part: &mut Object<'_>) -> bool {
     let audience = part.inner("annotations").items("audience");
     !audience.is_empty() && audience.iter().all(|one| one.get() == "\"user\"")
-}
-
-fn image(part: &mut Object<'_>) -> Option<ContentBlock> {
-    let data = part.take_text("data")?;
-    let media_type = part.take_text("mimeType")?;
-    Some(images::image(&images::embedded(
-        &(*media_type).into(),
-        &(*data).into(),
-    )))
 }
 
 fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
@@ -279,7 +270,7 @@ fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
     let kind: Option<Arc<str>> = part.take_text("type");
     let read = match kind.as_deref() {
         Some("text") => part.take_text("text").map(ContentBlock::Text),
-        Some("image") => image(&mut part),
+        Some("image") => images::attached(&mut part),
         Some("resource") => {
             let text = part.inner("resource").take_text("text");
             text.map(ContentBlock::Text)

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::object::Object;
 use crate::session::{ContentBlock, Image, JsonText};
 
 /// A picture with this source.
@@ -9,6 +10,15 @@ pub(super) fn image(source: &Value) -> ContentBlock {
     ContentBlock::Image(Image {
         source: JsonText::of(source),
     })
+}
+
+/// A picture with its data and its type in a part's `data` and `mimeType`.
+pub(super) fn attached(part: &mut Object<'_>) -> Option<ContentBlock> {
+    let media_type = part.take_text("mimeType")?;
+    let data = part
+        .take_text("data")
+        .filter(|_| media_type.starts_with("image/"))?;
+    Some(image(&embedded(&(*media_type).into(), &(*data).into())))
 }
 
 /// The source of a picture whose data is in the recording.

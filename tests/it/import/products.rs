@@ -193,7 +193,7 @@ fn copilot_compacts_beside_the_work_and_keeps_what_sub_agents_did_apart() {
     let sessions = check(
         "copilot-cli",
         "events.jsonl",
-        r#"0 user[typed_user] "<now/>\nIs it proved?"
+        r#"0 user[typed_user] "<now/>\nIs it proved?", image {"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}
 1 model[] thinking "Look and poke.", read t1 {"path":"dough.md"}, agent t2 {"prompt":"poke it"} = 100/300/0/600/9
 2 user[] ->t2 "It springs back.", ->!t1 "no such file"
 3 model[] "It is proved."
