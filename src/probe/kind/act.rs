@@ -48,15 +48,13 @@ fn grade(arguments: &[KeyValue], answer: &Answer<'_>) -> Option<Score> {
 /// Whether each value is an argument by itself, and none under the name of another.
 fn is_passed(arguments: &[KeyValue], call: &str) -> bool {
     let mut quote = None;
-    let is_between = |c| match quote {
-        Some(open) => {
+    let is_between = |c| {
+        if let Some(open) = quote {
             quote = quote.filter(|_| open != c);
-            false
+            return false;
         }
-        None => {
-            quote = Some(c).filter(|c| matches!(c, '"' | '\''));
-            ",(){}[]\n".contains(c)
-        }
+        quote = Some(c).filter(|c| matches!(c, '"' | '\''));
+        ",(){}[]\n".contains(c)
     };
     let passed: Vec<&str> = call.split(is_between).collect();
     arguments.iter().all(|own| {

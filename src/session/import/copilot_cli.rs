@@ -174,7 +174,7 @@ impl Reading {
             "system.message" => self.system(data.take_text("content")),
             "user.message" => self.user(data, time),
             "system.notification" => {
-                self.hear(data.take_text("content"), Vec::new(), time, Tag::Meta)
+                self.hear(data.take_text("content"), Vec::new(), time, Tag::Meta);
             }
             "assistant.message" => self.answer(data, time, usages),
             "tool.execution_start" => self.started(data, time, None),
