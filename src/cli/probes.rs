@@ -47,8 +47,8 @@ enum Action {
 struct DeriveArgs {
     /// The recording, in any format that `proctor import` reads, or a folder of them
     session: PathBuf,
-    /// File to write; without it, standard output. A file `ID.truth.json` next to
-    /// `ID.session.jsonl` is found without being named. For a folder, or a file of several
+    /// File to write; without it, standard output. A file `ID.truth.json` beside the recording of the session `ID`
+    /// is found without being named. For a folder, or a file of several
     /// sessions: the folder in which each session gets a file `ID.truth.json`; without it, that of
     /// the recording
     #[arg(short, long, value_name = "FILE")]
@@ -127,8 +127,12 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     if files.is_empty() {
         return Err(find_sessions::no_recording(Exit::NothingSelected, "", &args.session).into());
     }
+    let found = match args.output {
+        None => "a run of the recordings finds them beside those",
+        Some(_) => "a scenario takes them as `[probes] files = [\"….truth.json\"]`",
+    };
     say(&format!(
-        "wrote {} for {}; a scenario takes them as `[probes] files = [\"….truth.json\"]`",
+        "wrote {} for {}; {found}",
         many(written, "file", "files"),
         many(known.len(), "session", "sessions")
     ));
@@ -155,8 +159,12 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
     let probes = Probe::planted(&truth);
     let kinds: BTreeSet<&str> = probes.iter().map(|probe| probe.kind().name()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
+    let dropped = match dropped {
+        0 => String::new(),
+        dropped => format!("; {dropped} more are not answered by the full history"),
+    };
     say(&format!(
-        "{} of {} ({}); {dropped} more are not in the history as they should be",
+        "{} of {} ({}){dropped}",
         many(truth.facts.len(), "fact", "facts"),
         many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")

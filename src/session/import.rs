@@ -303,7 +303,10 @@ pub fn load_with_truth(
     importer: Option<&'static Importer>,
 ) -> Result<Vec<Recording>, ImportError> {
     let is_named = importer.is_some();
-    let (recordings, format) = load_any(path, importer)?;
+    let (mut recordings, format) = load_any(path, importer)?;
+    for recording in &mut recordings {
+        truth::add_from_file(path, recording)?;
+    }
     if !is_named && format != native::IMPORTER.format {
         is_understood(path, format, &recordings)?;
     }
@@ -370,12 +373,7 @@ fn load_any(
     if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
         return Ok((read?, importer.format));
     }
-    let mut recordings = importer.import_with_truth(path, &mut input)?;
-    if importer.format == native::IMPORTER.format
-        && let [recording] = &mut recordings[..]
-    {
-        truth::add_from_file(path, recording)?;
-    }
+    let recordings = importer.import_with_truth(path, &mut input)?;
     Ok((recordings, importer.format))
 }
 

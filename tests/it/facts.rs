@@ -90,6 +90,18 @@ fn facts_are_derived_checked_edited_and_asked_for() {
         text(&shown.stdout)
     );
 
+    // Beside a recording of any format its facts are found.
+    for line in [
+        &["import", session, "--to", "atif", "-o", "raw"][..],
+        &["probes", "derive", "raw"],
+        &["run", "raw", "--strategy", "codex", "--out", "run"],
+    ] {
+        let done = proctor(folder.path(), line);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    let run = Run::read(&folder.path().join("run")).unwrap();
+    assert!(run.cells.iter().any(|cell| !cell.probes.is_empty()));
+
     // A person edits it, and makes mistakes.
     let truth: GroundTruth = serde_json::from_str(&facts).unwrap();
     let fact = truth

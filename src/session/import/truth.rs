@@ -1,7 +1,7 @@
-//! Reads the ground truth of a recording: its file holds it, or a file beside it.
+//! Reads the ground truth of a recording: its file holds it, or the file `ID.truth.json` beside it, where `ID` names
+//! the session.
 //!
-//! A session in the native format keeps it in a file of its own, `ID.truth.json` beside
-//! `ID.session.jsonl`, so that nothing a strategy is given can hold an answer.
+//! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -46,11 +46,13 @@ impl From<Session> for Recording {
 /// The largest ground truth that is read.
 const MAX_TRUTH: u64 = 1 << 28;
 
-/// Adds the ground truth beside a native session, if there is one.
+/// Adds the ground truth that a file beside the recording holds, if there is one. It takes the place of the
+/// recording's own.
 pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
-    let Some(path) = truth_path(path).filter(|path| path.is_file()) else {
+    let path = truth_path(path, recording.session.id());
+    if !path.is_file() {
         return Ok(());
-    };
+    }
     let io = |source| ImportError::Io(path.clone(), source);
     let file = File::open(&path).map_err(io)?;
     let input = BufReader::new(file).take(MAX_TRUTH);
@@ -69,11 +71,11 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     Ok(())
 }
 
-/// `ID.truth.json`, where the path is `ID.session.jsonl`.
-fn truth_path(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    let stem = name.strip_suffix(".session.jsonl")?;
-    Some(path.with_file_name(format!("{stem}.truth.json")))
+/// `NAME.truth.json`, where the path is `NAME.session.jsonl`; else the name is the session's id.
+fn truth_path(path: &Path, id: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".session.jsonl").unwrap_or(id);
+    path.with_file_name(format!("{stem}.truth.json"))
 }
 
 /// Why a ground truth is not about that session.
