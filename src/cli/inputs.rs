@@ -17,7 +17,7 @@ use crate::strategy::preset::{PRESETS, split_at_commas};
 use crate::units::is_valid_id;
 
 /// The input of a run: a scenario file, and the changes to it.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Inputs {
     /// Scenario file, or recordings and folders of recordings, as with `--session`; without any, the
     /// built-in quick start
@@ -31,6 +31,9 @@ pub(super) struct Inputs {
     /// the scenario's own
     #[arg(long, value_name = "NAME")]
     pub(super) strategy: Vec<String>,
+    /// The sessions are those of agents that run
+    #[arg(skip)]
+    pub(super) of_agents: bool,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
     /// `docs/external-strategies.md`; as in `'python3 mine.py'`
     #[arg(long, value_name = "COMMAND")]
@@ -114,7 +117,14 @@ impl Inputs {
     pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = table_of(scenario)?;
-        put_sessions(&mut table, &recordings, scenario.is_some());
+        put_sessions(&mut table, &recordings);
+        if scenario.is_none() && (self.of_agents || !recordings.is_empty()) {
+            // The quick start's window, model and name belong to its own sessions.
+            table.remove("window");
+            table.remove("cache");
+            table.remove("description");
+            table.put("name", "sessions", &Place::Flag("--session".into()));
+        }
         self.strategies(&mut table)?;
         let environment = ENVIRONMENT.iter().filter_map(|(name, path)| {
             let place = Place::Environment((*name).into());
@@ -317,7 +327,7 @@ fn table_of(scenario: Option<&Path>) -> anyhow::Result<(Table, PathBuf)> {
 
 /// Recordings named on the command line take the place of the scenario's sessions; their paths start
 /// at the working directory.
-fn put_sessions(table: &mut Table, recordings: &[Named<'_>], has_scenario: bool) {
+fn put_sessions(table: &mut Table, recordings: &[Named<'_>]) {
     if recordings.is_empty() {
         return;
     }
@@ -328,13 +338,6 @@ fn put_sessions(table: &mut Table, recordings: &[Named<'_>], has_scenario: bool)
     });
     let place = Place::Flag("--session".into());
     table.put("sessions", items.collect::<Vec<_>>(), &place);
-    if !has_scenario {
-        // The quick start's window, model and name belong to its own sessions.
-        table.remove("window");
-        table.remove("cache");
-        table.remove("description");
-        table.put("name", "sessions", &place);
-    }
 }
 
 /// The absolute path of a typed path, which starts at the working directory.
@@ -446,4 +449,25 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
     });
     table.put("strategies", strategies, written);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_and_the_window_of_the_quick_start_are_those_of_no_agent() {
+        let scenario = |of_agents| {
+            Inputs {
+                of_agents,
+                ..Inputs::default()
+            }
+            .read()
+            .unwrap()
+        };
+        let [own, agents] = [scenario(false), scenario(true)];
+        assert!(own.cache.model.is_some() && agents.cache.model.is_none());
+        assert_eq!(agents.window.to_string(), "native");
+        assert_ne!(own.window.to_string(), "native");
+    }
 }

@@ -120,7 +120,9 @@ mod with_http {
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;
-        let mut scenario = args.inputs.read()?;
+        let mut inputs = args.inputs.clone();
+        inputs.of_agents = true;
+        let mut scenario = inputs.read()?;
         "live".clone_into(&mut scenario.name);
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);

@@ -243,6 +243,7 @@ fn scenario(args: &Args) -> anyhow::Result<Scenario> {
         named: args.scenario.clone().into_iter().collect(),
         strategy: args.strategies().map(str::to_owned).collect(),
         window: Some(args.window.clone()),
+        of_agents: args.model.is_some(),
         ..Inputs::default()
     };
     let mut scenario = inputs.read()?;
