@@ -20,6 +20,11 @@
 //! - Records that a resumed session copied have new names: they are recognised by their call or
 //!   their time, and by what they say.
 //! - Records of sub-agents (`isSidechain`) are conversations of their own.
+//! - The stream of `claude -p --output-format stream-json` and of the Agent SDK holds the same
+//!   records without parents, mostly without times, and at first without names; the prompt of `-p`
+//!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
+//!   product wrote are `isSynthetic`; the one behind a boundary is the summary. A file may be one
+//!   list of these records, as anthropics/claude-code-action writes it.
 //! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
 //!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
 //!   parallel tool calls, or prompts that were typed in a row, and stays.
@@ -57,14 +62,18 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, impor
 
 fn detect(head: &Head) -> bool {
     let mut keys = ["/sessionId", "/parentUuid", "/isSidechain"].iter();
+    let records = match head.first() {
+        Some(Value::Array(items)) => items,
+        _ => &head.values,
+    };
     // A page about the format holds such lines too.
-    head.text.starts_with('{')
-        && (head.values.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
+    head.text.starts_with(['{', '['])
+        && (records.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let mut recording = Recording::default();
-    for raw in file.raw_lines(source)? {
+    for raw in raw_records(file, source)? {
         if let Some(record) = lenient::record(raw, source) {
             recording.read(record, raw);
         }
@@ -79,16 +88,35 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     recording.sessions(file, source)
 }
 
+/// The records: one a line, or the items of a list.
+fn raw_records<'t>(
+    file: &'t SourceText,
+    source: &mut Source,
+) -> Result<Vec<&'t RawValue>, ImportError> {
+    if !file.head().text.starts_with('[') {
+        return file.raw_lines(source);
+    }
+    let mut records = Vec::new();
+    for value in file.values(source)? {
+        let raw = value.parse()?;
+        records.extend(items(raw).unwrap_or_else(|| vec![raw]));
+    }
+    Ok(records)
+}
+
 /// Whether a record looks like one of Claude Code's.
 fn is_record(record: &Value) -> bool {
     let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    // Other products' streams have neither sub-agents nor the names of answers.
+    let is_streamed = has("session_id")
+        && (record.get("parent_tool_use_id").is_some() || record.pointer("/message/id").is_some());
     match record.get("type").and_then(Value::as_str) {
         Some("user" | "assistant" | "system" | "attachment") => {
-            has("uuid") && (has("sessionId") || has("message"))
+            is_streamed || has("uuid") && (has("sessionId") || has("message"))
         }
         Some(kind) => {
             (kind == "content-replacement" || is_bookkeeping(kind))
-                && (has("sessionId") || has("messageId") || has("leafUuid"))
+                && (is_streamed || has("sessionId") || has("messageId") || has("leafUuid"))
         }
         None => false,
     }
@@ -293,7 +321,8 @@ impl Recording {
     /// are looked up among earlier records only, so that no cycle can be followed.
     fn chain_of(&mut self, record: &Record<'_>) -> usize {
         let agent = record.agent_id.as_ref();
-        if record.is_sidechain != Some(true) {
+        let agent = agent.or(record.parent_tool_use_id.as_ref());
+        if !record.is_side() {
             // A replacement in a side chain names its agent alone.
             let agent = agent.filter(|_| record.replacements.is_some());
             let known = agent.and_then(|agent| self.chains.get(agent));
@@ -305,7 +334,7 @@ impl Recording {
             self.side_chains += 1;
             self.side_chains
         });
-        let names = [&record.agent_id, &record.uuid].into_iter().flatten();
+        let names = [agent, record.uuid.as_ref()].into_iter().flatten();
         self.chains.extend(names.map(|name| (name.clone(), chain)));
         chain
     }
@@ -332,10 +361,14 @@ impl Recording {
             self.source.skip("user without content");
             return None;
         }
-        if record.is_compact_summary == Some(true) {
+        let is_synthetic = record.is_synthetic == Some(true);
+        let is_boundary = |last: &Entry| matches!(last.said, ConversationRecord::Boundary(_));
+        let is_behind_boundary = self.entries.last().is_some_and(is_boundary);
+        if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
             return Some(ConversationRecord::Summary(blocks));
         }
-        let tags = speaker_of(&blocks, record.is_meta == Some(true), side);
+        let is_meta = is_synthetic || record.is_meta == Some(true);
+        let tags = speaker_of(&blocks, is_meta, side);
         Some(ConversationRecord::User(UserRecord {
             blocks,
             timestamp,

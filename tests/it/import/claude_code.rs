@@ -9,7 +9,9 @@ use proctor::session::Session;
 use proctor::session::import;
 use proctor::units::Tokens;
 
-use super::{check, fixture, model, outline, read, read_use, result, round_trip, text, user};
+use super::{
+    check, check_fixture, fixture, model, outline, read, read_use, result, round_trip, text, user,
+};
 use crate::shared;
 use crate::support::{prepared, run};
 
@@ -303,5 +305,49 @@ fn shared_recordings_clear_no_context_in_the_middle() {
             "{}",
             path.display()
         );
+    }
+}
+
+/// What `claude -p --output-format stream-json` prints, and the Agent SDK yields.
+#[test]
+fn a_stream_is_read_like_a_session_file() {
+    let main = r#"0 model[] "I ask a helper.", agent t1 {"prompt":"Find the till."} = 5/900/0/0/30
+1 user[] ->t1 "It is in till.rs."
+2 model[] "The till is in till.rs." = 5/60/0/900/9
+3 user[typed_user] "Rename it."
+4 user[meta] "The list of tasks is empty."
+5 model[] "Renamed." = 5/300/0/0/4
+compaction before 4: auto 980: (user[compact_summary] "This session is being continued: the till is in till.rs."), kept 1..3
+skipped: rate_limit_event: 1
+skipped: result: 1
+skipped: stream_event: 2
+skipped: system/init: 1
+skipped: system/status: 1
+"#;
+    let side = r#"0 user[sidechain] "Find the till."
+1 model[sidechain] read st1 {"file_path":"till.rs"} = 5/100/0/0/9
+2 user[sidechain] ->st1 "struct Till;"
+"#;
+    check_fixture("claude-code/stream.jsonl", "claude-code", &[main, side]);
+
+    // The first versions named no records, and claude-code-action writes one list of all.
+    let text = std::fs::read_to_string(fixture("claude-code/stream.jsonl")).unwrap();
+    let records = text.lines().map(|line| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("uuid");
+        if let Some(about) = record.get_mut("compact_metadata") {
+            about.as_object_mut().unwrap().remove("preserved_segment");
+        }
+        record
+    });
+    let records: Vec<serde_json::Value> = records.collect();
+    let lines = records.iter().map(|record| format!("{record}\n"));
+    let list = serde_json::to_string_pretty(&records).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.jsonl", lines.collect()), ("a.json", list)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let got: Vec<String> = import::load(&path).unwrap().iter().map(outline).collect();
+        assert_eq!(got, [&main.replace(", kept 1..3", ""), side], "{name}");
     }
 }

@@ -26,17 +26,30 @@ pub(super) struct Record<'a> {
     pub(super) agent_id: Option<Arc<str>>,
     pub(super) request_id: Option<Arc<str>>,
     pub(super) is_sidechain: Option<bool>,
+    /// In a stream, the tool use that began the sub-agent.
+    #[serde(rename = "parent_tool_use_id")]
+    pub(super) parent_tool_use_id: Option<Arc<str>>,
     pub(super) is_meta: Option<bool>,
+    /// In a stream, `isMeta` and `isCompactSummary` in one.
+    pub(super) is_synthetic: Option<bool>,
     pub(super) is_compact_summary: Option<bool>,
     pub(super) is_api_error_message: Option<bool>,
     pub(super) timestamp: Option<&'a RawValue>,
     pub(super) message: Option<&'a RawValue>,
     pub(super) attachment: Option<&'a RawValue>,
     pub(super) data: Option<&'a RawValue>,
+    #[serde(alias = "compact_metadata")]
     pub(super) compact_metadata: Option<&'a RawValue>,
     pub(super) microcompact_metadata: Option<&'a RawValue>,
     pub(super) replacements: Option<&'a RawValue>,
     pub(super) session_id: Option<Arc<str>>,
+}
+
+impl Record<'_> {
+    /// Whether a sub-agent's conversation holds the record.
+    pub(super) fn is_side(&self) -> bool {
+        self.is_sidechain == Some(true) || self.parent_tool_use_id.is_some()
+    }
 }
 
 /// The `message` of a user or assistant record, as the provider's API has it.
@@ -49,13 +62,16 @@ pub(super) struct ApiMessage<'a> {
     pub(super) usage: Option<Value>,
 }
 
-/// The `compactMetadata` of a boundary.
+/// The `compactMetadata` of a boundary, which a stream writes with underscores.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CompactMetadata {
     pub(super) trigger: Option<Arc<str>>,
+    #[serde(alias = "pre_tokens")]
     pub(super) pre_tokens: Option<Value>,
+    #[serde(alias = "preserved_messages")]
     pub(super) preserved_messages: Option<PreservedRecords>,
+    #[serde(alias = "preserved_segment")]
     pub(super) preserved_segment: Option<PreservedRecords>,
 }
 
@@ -81,8 +97,11 @@ pub(super) struct Replacement {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PreservedRecords {
+    #[serde(alias = "anchor_uuid")]
     pub(super) anchor_uuid: Option<Arc<str>>,
     pub(super) uuids: Option<Vec<Arc<str>>>,
+    #[serde(alias = "head_uuid")]
     pub(super) head_uuid: Option<Arc<str>>,
+    #[serde(alias = "tail_uuid")]
     pub(super) tail_uuid: Option<Arc<str>>,
 }

@@ -21,7 +21,7 @@ const STEPS: usize = 64;
 /// Whether a record may begin a new context.
 pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
     let has_parent = record.parent_uuid.is_some() || record.logical_parent_uuid.is_some();
-    if has_parent || record.uuid.is_none() || record.is_sidechain == Some(true) {
+    if has_parent || record.uuid.is_none() || record.is_side() {
         return false;
     }
     match kind {
