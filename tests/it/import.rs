@@ -247,7 +247,7 @@ fn merges_the_parts_of_a_call_and_all_that_answers_it() {
 3 model[] shell t3 {"command":"cargo test"} = 3/0/50/700/20
 4 user[typed_user synthetic] ->!t3 "1 test failed", "[Request interrupted by user for tool use]", "Fix the off-by-one first."
 5 model[] "The range ends one too early." = 4/60/0/750/12
-6 model[synthetic] "API Error: overloaded"
+skipped: api error: 1
 skipped: file-history-snapshot: 1
 skipped: progress: 1
 skipped: system/turn_duration: 1

@@ -25,6 +25,7 @@
 //!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
 //!   product wrote are `isSynthetic`; the one behind a boundary is the summary. A file may be one
 //!   list of these records, as anthropics/claude-code-action writes it.
+//! - A failed call leaves a message in the model's place, which is not sent again.
 //! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
 //!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
 //!   parallel tool calls, or prompts that were typed in a row, and stays.
@@ -387,9 +388,12 @@ impl Recording {
         if is_copy {
             blocks.clear();
         }
-        let synthetic = message.model.as_deref() == Some("<synthetic>")
-            || record.is_api_error_message == Some(true);
-        if synthetic {
+        let is_error = record.is_api_error_message == Some(true);
+        let is_synthetic = message.model.as_deref() == Some("<synthetic>");
+        if is_synthetic && (is_error || record.error.is_some()) {
+            return Some(ConversationRecord::ApiError);
+        }
+        if is_synthetic || is_error {
             let said = AssistantRecord::of(blocks, timestamp);
             return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
         }

@@ -120,6 +120,37 @@ fn parts_of_a_message_are_one_call_though_some_do_not_name_the_request() {
 }
 
 #[test]
+fn errors_of_the_api_are_not_sent_again() {
+    let product = |uuid: &str, parent: &str, text: &str| {
+        let text = format!(r#"{{"type":"text","text":"{text}"}}"#);
+        model(uuid, parent, uuid, &text).replacen(r#""id""#, r#""model":"<synthetic>","id""#, 1)
+    };
+    let failed = |uuid: &str, parent: &str, marks: &str| {
+        let failed = product(uuid, parent, "API Error: 529");
+        failed.replacen('{', &format!("{{{marks},"), 1)
+    };
+    check(
+        &[
+            &user("u", "", "Go."),
+            &model("a", "u", "1", &text("Gone.")),
+            &user("u2", "a", "On."),
+            &failed("e", "u2", r#""isApiErrorMessage":true,"error":"unknown""#),
+            &user("u3", "e", "Again."),
+            &product("n", "u3", "No response requested."),
+            // In a stream, the error is the mark.
+            &failed("f", "n", r#""error":"rate_limit""#),
+        ],
+        &[
+            r#"0 user[typed_user] "Go.""#,
+            r#"1 model[] "Gone.""#,
+            r#"2 user[typed_user] "On.", "Again.""#,
+            r#"3 model[synthetic] "No response requested.""#,
+            "skipped: api error: 2",
+        ],
+    );
+}
+
+#[test]
 fn prompts_that_were_typed_in_a_row_stay() {
     check(
         &[

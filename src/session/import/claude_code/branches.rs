@@ -49,7 +49,9 @@ pub(super) fn leave_abandoned(
     let is_message = |entry: &&Entry| {
         matches!(
             entry.said,
-            ConversationRecord::User(_) | ConversationRecord::Assistant(_)
+            ConversationRecord::User(_)
+                | ConversationRecord::Assistant(_)
+                | ConversationRecord::ApiError
         )
     };
     let messages = entries.iter().filter(is_message);

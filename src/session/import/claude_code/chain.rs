@@ -6,6 +6,8 @@ use super::records::{CompactMetadata, Parents, PreservedRecords};
 /// A record's part of its conversation.
 pub(super) enum ConversationRecord {
     Assistant(AssistantRecord),
+    /// The product's message about a failed call, which is not sent again.
+    ApiError,
     User(UserRecord),
     Summary(Vec<ContentBlock>),
     Attachment(Vec<ContentBlock>, Tag),
@@ -83,6 +85,7 @@ impl Chain {
                 }
                 self.assembler.assistant(uuid, part);
             }
+            ConversationRecord::ApiError => self.assembler.skip("api error"),
             ConversationRecord::User(part) => {
                 // A command's echo may come between boundary and summary.
                 let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;

@@ -34,6 +34,8 @@ pub(super) struct Record<'a> {
     pub(super) is_synthetic: Option<bool>,
     pub(super) is_compact_summary: Option<bool>,
     pub(super) is_api_error_message: Option<bool>,
+    /// The kind of error of a failed call; in a stream, its only mark.
+    pub(super) error: Option<&'a RawValue>,
     pub(super) timestamp: Option<&'a RawValue>,
     pub(super) message: Option<&'a RawValue>,
     pub(super) attachment: Option<&'a RawValue>,

@@ -52,7 +52,8 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
                 .take(STEPS)
                 .any(|uuid| uuid == root)
         }
-        ConversationRecord::Summary(_)
+        ConversationRecord::ApiError
+        | ConversationRecord::Summary(_)
         | ConversationRecord::Boundary(_)
         | ConversationRecord::ClearedContent(_)
         | ConversationRecord::NewRoot(_) => false,
