@@ -2,8 +2,9 @@
 //!
 //! The file is append-only, and its order is the order of what happened. Records of type `user`
 //! and `assistant` are the conversation, `attachment` records hold text that was slipped into it,
-//! a `system` record of subtype `compact_boundary` and the summary after it are a compaction. All
-//! else is bookkeeping: skipped, and counted by type.
+//! a `system` record of subtype `compact_boundary` and the summary after it are a compaction, and one
+//! of subtype `local_command` is a command's echo or output, which user records held before. All else
+//! is bookkeeping: skipped, and counted by type.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Records of one API call share `message.id` and `requestId`. Usage repeats and grows from one
@@ -192,6 +193,7 @@ impl Recording {
                 Some("microcompact_boundary") => {
                     Some(ConversationRecord::ClearedContent(self.cleared(&record)))
                 }
+                Some("local_command") => Some(self.command(&record, timestamp)),
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
                     self.source.skip(&format!("system/{subtype}"));
@@ -375,6 +377,15 @@ impl Recording {
             timestamp,
             tags: tags.into_iter().collect(),
         }))
+    }
+
+    /// The echo of a command or its output, which the model reads with the next prompt.
+    fn command(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> ConversationRecord {
+        ConversationRecord::User(UserRecord {
+            blocks: content::blocks(record.content, Speaker::User, &mut self.source),
+            timestamp,
+            tags: vec![Tag::Meta],
+        })
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.

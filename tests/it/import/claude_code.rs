@@ -151,6 +151,33 @@ fn errors_of_the_api_are_not_sent_again() {
 }
 
 #[test]
+fn the_output_of_a_command_is_read_with_the_next_prompt() {
+    let command = |uuid: &str, parent: &str, text: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"local_command","uuid":"{uuid}","parentUuid":"{parent}","content":"{text}","isMeta":false}}"#
+        )
+    };
+    check(
+        &[
+            &user("u", "", "Go."),
+            &model("a", "u", "1", &text("Gone.")),
+            &command("c", "a", "<command-name>/cost</command-name>"),
+            &command(
+                "o",
+                "c",
+                "<local-command-stdout>10 cents</local-command-stdout>",
+            ),
+            &user("u2", "o", "Too much."),
+        ],
+        &[
+            r#"0 user[typed_user] "Go.""#,
+            r#"1 model[] "Gone.""#,
+            r#"2 user[typed_user meta] "<command-name>/cost</command-name>", "<local-command-stdout>10 cents</local-command-stdout>", "Too much.""#,
+        ],
+    );
+}
+
+#[test]
 fn prompts_that_were_typed_in_a_row_stay() {
     check(
         &[

@@ -2,8 +2,8 @@
 
 use super::super::prelude::*;
 
-/// Types of records that do not belong to the conversation, like any `system` record that is not a
-/// compaction.
+/// Types of records that do not belong to the conversation, like any `system` record that is neither a
+/// compaction nor a command.
 const BOOKKEEPING: &str = include_str!("bookkeeping.txt");
 
 /// Whether records of that type do not belong to the conversation.
@@ -38,6 +38,7 @@ pub(super) struct Record<'a> {
     pub(super) error: Option<&'a RawValue>,
     pub(super) timestamp: Option<&'a RawValue>,
     pub(super) message: Option<&'a RawValue>,
+    pub(super) content: Option<&'a RawValue>,
     pub(super) attachment: Option<&'a RawValue>,
     pub(super) data: Option<&'a RawValue>,
     #[serde(alias = "compact_metadata")]
