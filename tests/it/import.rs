@@ -717,16 +717,22 @@ fn tells_a_format_by_the_start_of_a_line_that_is_longer_than_it_looks() {
     let claude = format!(
         r#"{{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{{"content":"{long}"}},"uuid":"u"}}"#
     );
+    // A picture is longer than what is read for this.
+    let picture = format!(
+        r#"{{"parentUuid":null,"isSidechain":false,"type":"user","message":{{"content":"{}"}},"uuid":"u","sessionId":"s"}}"#,
+        "x".repeat(2 << 20)
+    );
     let native = format!(
         r#"{{"format": "proctor-session","version":1,"id":"a","system":"{long}"}}
 {{"role":"user","content":[{{"type":"text","text":"a"}}]}}
 "#
     );
-    let claude = format!(
-        "{claude}\n{}\n",
-        model("v", "u", "1", r#"{"type":"text","text":"Yes."}"#)
-    );
-    for (text, format) in [(claude, "claude-code"), (native, "native")] {
+    let answer = model("v", "u", "1", r#"{"type":"text","text":"Yes."}"#);
+    for (text, format) in [
+        (format!("{claude}\n{answer}\n"), "claude-code"),
+        (format!("{picture}\n{answer}\n"), "claude-code"),
+        (native, "native"),
+    ] {
         let path = folder.path().join(format);
         std::fs::write(&path, text).expect("the folder can be written to");
         let sessions = import::load(&path).expect(format);

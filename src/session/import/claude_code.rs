@@ -63,7 +63,8 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut keys = ["/sessionId", "/parentUuid", "/isSidechain"].iter();
+    // All else may stand behind a message of megabytes.
+    let mut keys = ["/parentUuid", "/isSidechain"].iter();
     let records = match head.first() {
         Some(Value::Array(items)) => items,
         _ => &head.values,
