@@ -278,7 +278,7 @@ impl Reading<'_> {
             self.unnamed.answered(name.as_deref())
         });
         let content = self.content(&mut object, Speaker::Tool);
-        let result = ContentBlock::tool_result(id, content, false);
+        let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
         let extra = self.extra(&mut object);
         self.hear(object, extra.time, vec![result], Vec::new());
     }

@@ -17,7 +17,6 @@ use serde_json::json;
 
 use super::prelude::*;
 use super::traces::{self, Call, Exchange, parsed};
-use messages::chat;
 
 mod messages;
 
@@ -218,14 +217,6 @@ impl Span {
         let answered = answered.map(|it| messages::list(it, "assistant"));
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
         let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
-        let mut asked: Vec<Value> = system.into_iter().chain(asked).flat_map(chat).collect();
-        let mut answers = Vec::new();
-        for answer in messages::choices(answered, choices.unwrap_or(1)) {
-            let mut said = chat(answer);
-            answers.extend(said.pop());
-            // What a tool of the provider's answered.
-            asked.extend(said);
-        }
         let usage = json!({
             "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
             "output_tokens": take(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]),
@@ -251,8 +242,9 @@ impl Span {
                 .and_then(|it| i64::try_from(it / 1_000_000).ok())
                 .map(Timestamp),
             usage: unless_zero(usage),
-            asked,
-            answers,
+            asked: system.into_iter().chain(asked).collect(),
+            answers: answered,
+            several: choices > Some(1),
         };
         for known in ["operation.name", "provider.name", "system"] {
             value(&format!("gen_ai.{known}"));

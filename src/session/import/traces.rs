@@ -5,8 +5,10 @@
 
 use super::prelude::*;
 use super::requests::{Join, Logged};
-pub(super) use exchange::{Exchange, chat_message, parsed};
+pub(super) use chat::is_part;
+pub(super) use exchange::{Exchange, parsed};
 
+mod chat;
 mod exchange;
 
 /// One call of a model.

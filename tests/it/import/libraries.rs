@@ -632,6 +632,7 @@ proptest! {
             ("otlp", "otlp/traces.jsonl"),
             ("langfuse", "langfuse/trace.json"),
             ("langfuse", "langfuse/observations.jsonl"),
+            ("langfuse", "langfuse/libraries.jsonl"),
             ("langsmith", "langsmith/runs.jsonl"),
             ("chatgpt", "chatgpt/conversations.json"),
             ("claude-ai", "claude-ai/conversations.json"),

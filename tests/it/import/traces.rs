@@ -191,6 +191,43 @@ skipped: message key `additional_kwargs`: 1
 }
 
 #[test]
+fn messages_of_the_ai_sdk_of_opentelemetry_and_of_gemini_are_read() {
+    let sessions = check(
+        "langfuse/libraries.jsonl",
+        "langfuse",
+        &[
+            r#"0 user[typed_user] "Is kiln 1 hot?"
+1 model[] "I look.", other k1 {"kiln":1} = 20/0/0/0/5
+2 user[] ->!k1 "no sensor"
+3 model[] "I cannot tell." = 20/0/0/0/5
+"#,
+            r#"0 user[typed_user] "Heat of kilns 2 and 3?"
+1 model[] other k2 {"kiln":2}, other k3 {"kiln":3} = 20/0/0/0/5
+2 user[] ->k2 "{\"celsius\":900}", ->k3 "cold"
+3 model[] "900 and cold." = 20/0/0/0/5
+"#,
+            r#"0 user[typed_user] "Is kiln 4 hot?"
+1 model[] thinking "Measure.", other k4 {"kiln":4} = 20/0/0/0/5
+2 user[] ->k4 "880"
+3 model[] "Yes." = 20/0/0/0/5
+"#,
+            r#"0 user[typed_user] "Is kiln 5 hot?", image {"mimeType":"image/png","data":"AA"}
+1 model[] thinking "Measure.", other unnamed-call-a49c787b {"kiln":5} = 20/0/0/0/5
+2 user[] ->unnamed-call-a49c787b "910"
+3 model[] "Yes." = 20/0/0/0/5
+skipped: key `temperature`: 2
+warning: a response has a second choice, which is left out: 1
+warning: a tool result does not say what it answers; it was paired by order: 1
+"#,
+        ],
+    );
+    for session in [&sessions[0], &sessions[3]] {
+        assert_eq!(session.system(), Some(&"You fire clay.".into()));
+    }
+    assert_eq!(sessions[3].tools().len(), 1);
+}
+
+#[test]
 fn runs_of_langsmith_are_requests_and_show_a_summary() {
     let sessions = check(
         "langsmith/runs.jsonl",

@@ -1,8 +1,9 @@
 //! The input and the output of a call, in whatever shape the library gave them to the tool that
 //! recorded them.
 //!
-//! Messages may be those of `OpenAI`'s two APIs, of Anthropic's, or of `LangChain`; alone, in a list
-//! or in the request; as JSON, or as a text of JSON. Each is read by the importer of its shape.
+//! Messages may be those of `OpenAI`'s two APIs, of Anthropic's, of Gemini's, of `OpenTelemetry`, of
+//! the AI SDK, or of `LangChain`; alone, in a list or in the request; as JSON, or as a text of JSON.
+//! Each is read by the importer of its shape, or of the one that [`chat`] gives it.
 
 use serde_json::{Map, json};
 
@@ -10,6 +11,7 @@ use super::super::openai_chat::{self, Dialect};
 use super::super::openai_responses;
 use super::super::prelude::*;
 use super::super::{conversations::Conversation, langchain};
+use super::chat::{self, first};
 
 /// A call as a trace records it.
 #[derive(Default)]
@@ -24,30 +26,47 @@ pub(in super::super) struct Exchange {
     pub(in super::super) usage: Option<Usage>,
     pub(in super::super) asked: Vec<Value>,
     pub(in super::super) answers: Vec<Value>,
+    /// Whether several answers were asked for.
+    pub(in super::super) several: bool,
 }
 
 /// Keys under which an input or an output holds its messages.
-const MESSAGES: &str = "generations choices messages message input output prompts prompt response \
-    completion text";
+const MESSAGES: &str = "generations choices candidates messages contents message content input \
+    output prompts prompt response completion text";
 
 /// Keys beside a message that repeat it, or say how it ended.
-const BESIDE: &str = "text generation_info finish_reason index logprobs type";
+const BESIDE: &str = "text generation_info finish_reason finishReason index logprobs type";
 
 impl Exchange {
     /// Takes the input of the call: a request, its messages, or a text.
     pub(in super::super) fn ask(&mut self, input: Value, source: &mut Source) {
         let mut request = parsed(input.clone());
         if let Some(request) = request.as_object_mut() {
+            // Gemini's libraries put everything but the contents there.
+            if request.contains_key("contents")
+                && let Some(Value::Object(config)) = request.shift_remove("config")
+            {
+                request.extend(config);
+            }
             for key in ["tools", "functions"] {
-                self.tools = request.shift_remove(key).unwrap_or(self.tools.take());
+                let tools = request.shift_remove(key).map(declared);
+                self.tools = tools.unwrap_or(self.tools.take());
             }
             let model = request.shift_remove("model");
             if self.model.is_null() {
                 self.model = model.unwrap_or_default();
             }
-            for key in ["system", "instructions"] {
+            for key in [
+                "system",
+                "instructions",
+                "systemInstruction",
+                "system_instruction",
+            ] {
                 let said = request.shift_remove(key).filter(|it| !it.is_null());
-                let said = said.map(|said| json!({"role": "system", "content": said}));
+                let said = said.map(|said| match said.get("parts") {
+                    Some(parts) => json!({"role": "system", "parts": parts}),
+                    None => json!({"role": "system", "content": said}),
+                });
                 self.asked.extend(said);
             }
         }
@@ -58,7 +77,9 @@ impl Exchange {
 
     /// Takes the output of the call.
     pub(in super::super) fn answer(&mut self, output: Value, source: &mut Source) {
-        let messages = messages(parsed(output.clone()), "assistant", source);
+        let answer = parsed(output.clone());
+        self.several |= answer.get("candidates").is_some();
+        let messages = messages(answer, "assistant", source);
         self.answers
             .extend(messages.unwrap_or_else(|| as_text(output, "assistant")));
     }
@@ -95,10 +116,14 @@ impl Exchange {
         let (asked, list, answers) = if is_items {
             (self.asked, "output", self.answers)
         } else {
-            let asked = self.asked.into_iter().map(chat_message);
-            let choices = self.answers.into_iter().map(chat_message);
-            let choices = choices.map(|it| json!({"message": it}));
-            (asked.collect(), "choices", choices.collect())
+            let asked = self.asked.into_iter().flat_map(chat::messages);
+            let answers = chat::choices(self.answers, self.several).into_iter();
+            // A tool of the provider's may have answered in between.
+            let is_result = |it: &Value| it["role"] == "tool";
+            let (told, answers): (Vec<Value>, Vec<Value>) =
+                answers.flat_map(chat::messages).partition(is_result);
+            let choices = answers.into_iter().map(|it| json!({"message": it}));
+            (asked.chain(told).collect(), "choices", choices.collect())
         };
         let request = json!({
             "model": self.model,
@@ -174,6 +199,10 @@ pub(in super::super) fn parsed(value: Value) -> Value {
 fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>> {
     let mut object = match value {
         Value::Null => return Some(Vec::new()),
+        // Parts of one message.
+        Value::Array(items) if !items.is_empty() && items.iter().all(is_loose_part) => {
+            return Some(vec![json!({"role": role, "content": items})]);
+        }
         Value::Array(items) => {
             let items = items.into_iter().map(|item| {
                 let text = item.clone();
@@ -185,7 +214,8 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         Value::String(_) | Value::Number(_) | Value::Bool(_) => return None,
     };
     let says = ["content", "tool_calls", "parts"].iter();
-    let says = says.filter(|key| object.contains_key(**key)).count() > 0;
+    let says = says.filter(|key| object.get(**key).is_some_and(|it| !it.is_object()));
+    let says = says.count() > 0;
     let value = Value::Object(object.clone());
     if object.contains_key("role") || langchain::is_message(&value) || is_item(&value) {
         return Some(vec![value]);
@@ -194,8 +224,8 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         object.insert("role".to_owned(), json!(role));
         return Some(vec![object.into()]);
     }
-    if object.get("type").is_some_and(Value::is_string) {
-        return Some(vec![json!({"role": role, "content": [object]})]);
+    if is_loose_part(&value) {
+        return Some(vec![json!({"role": role, "content": [value]})]);
     }
     let mut keys = MESSAGES.split_whitespace();
     let inner = keys.find_map(|key| object.shift_remove(key).filter(|it| !it.is_null()))?;
@@ -204,6 +234,24 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
     }
     let text = inner.clone();
     Some(messages(inner, role, source).unwrap_or_else(|| as_text(text, role)))
+}
+
+/// Whether it is a part without its message.
+fn is_loose_part(value: &Value) -> bool {
+    let is_message = value.get("role").is_some() || langchain::is_message(value) || is_item(value);
+    !is_message && chat::is_part(value)
+}
+
+/// The tools of a request; Gemini lists the functions of each.
+fn declared(tools: Value) -> Value {
+    let Value::Array(tools) = tools else {
+        return tools;
+    };
+    let functions = |tool: Value| match first(&tool, "functionDeclarations function_declarations") {
+        Some(Value::Array(functions)) => functions.clone(),
+        _ => vec![tool],
+    };
+    tools.into_iter().flat_map(functions).collect()
 }
 
 /// A message of anything that is none.
@@ -224,80 +272,6 @@ fn is_item(value: &Value) -> bool {
     let mut parts = value["content"].as_array().into_iter().flatten();
     kind.is_some_and(|kind| is_one_of(kinds, kind))
         || parts.any(|it| matches!(it["type"].as_str(), Some("input_text" | "output_text")))
-}
-
-/// A message as OpenAI's chat API has it.
-pub(in super::super) fn chat_message(message: Value) -> Value {
-    let Value::Object(mut message) = message else {
-        return message;
-    };
-    let role = match message.get("role").and_then(Value::as_str) {
-        Some("model" | "ai") => Some("assistant"),
-        Some("human") => Some("user"),
-        _ => None,
-    };
-    if let Some(role) = role {
-        message.insert("role".to_owned(), json!(role));
-    }
-    // The call is billed where the trace says so.
-    for known in ["finish_reason", "stop_reason", "stop_sequence", "usage"] {
-        message.shift_remove(known);
-    }
-    if message.get("role").is_some_and(|role| role == "tool") {
-        let id = message.shift_remove("id");
-        if let Some(id) = id.filter(|_| !message.contains_key("tool_call_id")) {
-            message.insert("tool_call_id".to_owned(), id);
-        }
-        let told = message.get_mut("content");
-        let told = told.filter(|it| it.is_object() || is_list_of_others(it));
-        if let Some(told) = told {
-            *told = json!(told.to_string());
-        }
-    }
-    let calls = message.get("tool_calls").is_some_and(Value::is_array);
-    let beside = message
-        .get("additional_kwargs")
-        .map(|it| it["tool_calls"].clone());
-    if let Some(beside) = beside.filter(|it| !calls && it.is_array()) {
-        message.insert("tool_calls".to_owned(), beside);
-    }
-    let said = message.get("content").and_then(Value::as_array);
-    let said = said.into_iter().flatten().map(|part| &part["id"]);
-    let said: BTreeSet<String> = said
-        .filter_map(|id| Some(id.as_str()?.to_owned()))
-        .collect();
-    if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
-        // A call that stands in the content too is the same.
-        calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));
-        calls.iter_mut().for_each(as_function);
-    }
-    message.into()
-}
-
-fn is_list_of_others(value: &Value) -> bool {
-    let mut items = value.as_array().into_iter().flatten();
-    items.any(|it| !it.is_string() && !it["type"].is_string())
-}
-
-/// A call with its name and its arguments as a text in `function`.
-fn as_function(call: &mut Value) {
-    let flat = call["name"].is_string();
-    let arguments = ["args", "arguments"].iter().find_map(|key| call.get(*key));
-    let arguments = if flat {
-        arguments
-    } else {
-        call["function"].get("arguments")
-    };
-    let arguments = match arguments {
-        Some(Value::String(_)) if !flat => return,
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => return,
-    };
-    if flat {
-        *call = json!({"id": call["id"], "function": {"name": call["name"]}});
-    }
-    call["function"]["arguments"] = json!(arguments);
 }
 
 /// A message as `LangChain` has it.
