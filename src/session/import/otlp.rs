@@ -7,7 +7,8 @@
 //! read too: the events of one message each (version 1.36), and the flat attributes of `OpenLLMetry`.
 //!
 //! Rules of this format, beside those every importer shares:
-//! - Spans of tools, agents and workflows repeat the messages of the calls, and are skipped.
+//! - Spans of tools, agents and workflows repeat the messages of the calls, and are skipped; so do
+//!   those that name neither an operation nor a model, where others of their trace name theirs.
 //! - Attributes of messages are structured, or JSON in a text.
 //! - The messages of an output are one answer, unless several were asked for.
 //! - `gen_ai.usage.input_tokens` includes the cached tokens.
@@ -41,7 +42,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
-    let mut known: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let values = file.values(source)?;
     for value in &values {
@@ -51,13 +52,22 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             for raw in records(raw, SPANS, source) {
                 if !seen.insert(raw.get()) {
                     source.skip("span recorded twice");
-                } else if let Some(call) = span(raw, source) {
-                    known.insert(call.record.id.clone(), calls.len());
+                } else if let Some(call) = span(raw, &mut named, source) {
                     calls.push(call);
                 }
             }
         }
     }
+    calls.retain(|call| {
+        let unnamed = call.record.unnamed_in.as_ref();
+        let is_call = unnamed.is_none_or(|trace| !named.contains(trace));
+        if !is_call {
+            source.skip("span of no model");
+        }
+        is_call
+    });
+    let ids = calls.iter().map(|call| call.record.id.clone());
+    let known: BTreeMap<Arc<str>, usize> = ids.zip(0..).collect();
     for raw in logs {
         let mut log = Object::read(raw).unwrap_or_default();
         let mut fields = attributes(&mut log);
@@ -96,6 +106,8 @@ fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&
 /// A call of a model, as far as it was read.
 struct Span {
     id: Arc<str>,
+    /// The trace, if the span names neither an operation nor a model.
+    unnamed_in: Option<Arc<str>>,
     attributes: Attributes,
     end: Option<i128>,
     /// Messages in events: of the request, and of the answer.
@@ -116,6 +128,7 @@ fn call(
         start,
         record: Span {
             id: id.unwrap_or_default(),
+            unnamed_in: None,
             attributes,
             end,
             asked: Vec::new(),
@@ -124,8 +137,8 @@ fn call(
     }
 }
 
-/// Reads a span, unless it calls no model.
-fn span(raw: &RawValue, source: &mut Source) -> Option<Call<Span>> {
+/// Reads a span, unless it calls no model; a trace whose call names its operation is put in `named`.
+fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> Option<Call<Span>> {
     let Some(mut span) = Object::read(raw) else {
         source.not_understood("span that is no object");
         return None;
@@ -141,10 +154,16 @@ fn span(raw: &RawValue, source: &mut Source) -> Option<Call<Span>> {
         let name = event.take_text("name").unwrap_or_default();
         call.record.event(&name, fields, source);
     }
+    let trace = span.take_text("traceId").filter(|id| !id.is_empty());
     let is_call = match &operation {
         Some(operation) => is_one_of(CALLS, operation),
         None => call.record.has_messages(),
     };
+    if is_call && operation.is_some() {
+        named.extend(trace);
+    } else if is_call && !call.record.attributes.contains_key("gen_ai.request.model") {
+        call.record.unnamed_in = trace;
+    }
     if !is_call {
         let operation = operation.as_deref().unwrap_or("no model");
         source.skip(&format!("span of {operation}"));
@@ -181,7 +200,7 @@ impl Span {
             message
         } else {
             let structured = |(key, value): (String, Value)| match &*key {
-                "content" => (key, messages::content(value)),
+                "content" | "message" => (key, messages::content(value)),
                 _ => (key, parsed(value)),
             };
             fields.into_iter().map(structured).collect()
@@ -192,7 +211,9 @@ impl Span {
                 self.asked.push(Value::Object(message));
             }
             None if name == "gen_ai.choice" => {
-                let inner = message.remove("message").filter(Value::is_object);
+                let said = message.remove("message");
+                let inner = said.clone().map(parsed).filter(Value::is_object);
+                message.extend(said.map(|said| ("content".to_owned(), said)));
                 self.answered.push(inner.unwrap_or(Value::Object(message)));
             }
             None => source.skip(&format!("event {name}")),
@@ -227,6 +248,7 @@ impl Span {
             "cache_write_tokens": take(&[
                 "gen_ai.usage.cache_creation.input_tokens",
                 "gen_ai.usage.cache_creation_input_tokens",
+                "gen_ai.usage.cache_write_input_tokens",
             ]),
         });
         let usage = usage_in(&usage, CachedTokens::Within, source);

@@ -630,6 +630,7 @@ proptest! {
             ("qwen-code", "qwen-code/chat.jsonl"),
             ("atif", "atif/trajectory.json"),
             ("otlp", "otlp/traces.jsonl"),
+            ("otlp", "otlp/libraries.jsonl"),
             ("langfuse", "langfuse/trace.json"),
             ("langfuse", "langfuse/observations.jsonl"),
             ("langfuse", "langfuse/libraries.jsonl"),

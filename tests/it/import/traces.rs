@@ -36,6 +36,27 @@ skipped: attribute `llm.request.type`: 1
     assert_eq!(sessions[1].system(), Some(&"You read tides.".into()));
 }
 
+#[test]
+fn calls_of_strands_are_read_once_with_the_blocks_of_bedrock() {
+    check(
+        "otlp/libraries.jsonl",
+        "otlp",
+        &[
+            r#"0 user[typed_user] "How long is the cloth?"
+1 model[] thinking "Two looms.", "I measure.", other m1 {"loom":1}, other m2 {"loom":2} = 10/30/0/0/9
+2 user[] ->m1 "9 m"+"{\"width\":2}", ->!m2 "jammed"
+3 model[] "Nine metres." = 30/0/0/30/5
+skipped: span of no model: 2
+"#,
+            r#"0 user[typed_user] "Which thread?"
+1 model[] other p1 {"loom":1} = 42/0/0/0/6
+2 user[] ->p1 "wool"
+3 model[] "Wool." = 52/0/0/0/3
+"#,
+        ],
+    );
+}
+
 /// Reads one span with these attributes and events, which are in the form of OTLP.
 #[track_caller]
 fn check_span(attributes: &str, events: &str, expected: &str) {

@@ -15,7 +15,7 @@ pub(super) fn list(value: Value, role: &str) -> Vec<Value> {
     }
 }
 
-/// The content that a text holds as JSON, if it is a list of parts.
+/// The content that a text holds as JSON, if it is a list of parts or blocks.
 pub(super) fn content(value: Value) -> Value {
     match parsed(value.clone()) {
         Value::Array(parts) if parts.iter().all(is_part) => parts.into(),

@@ -7,6 +7,7 @@
 //! | OpenTelemetry | `{type: "tool_call", id, name, arguments}` | `{type: "tool_call_response", id, response}` |
 //! | AI SDK | `{type: "tool-call", toolCallId, toolName, input}` | `{type: "tool-result", toolCallId, output}` |
 //! | Gemini | `{functionCall: {name, args}}` | `{functionResponse: {name, response}}` |
+//! | Bedrock | `{toolUse: {toolUseId, name, input}}` | `{toolResult: {toolUseId, content, status}}` |
 //!
 //! The parts of OpenAI's and Anthropic's messages stay as they are.
 
@@ -76,10 +77,21 @@ pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
     vec![first]
 }
 
-/// Whether it is a part in any list: it says what it is.
+/// Whether it is a part in any list: it says what it is, or is a block of Bedrock's.
 pub(in super::super) fn is_part(value: &Value) -> bool {
+    is_named(value)
+        || value
+            .as_object()
+            .is_some_and(|it| it.len() == 1 && it.keys().all(|key| is_one_of(BLOCKS, key)))
+}
+
+/// Whether it says what it is.
+pub(super) fn is_named(value: &Value) -> bool {
     value["type"].is_string() || value["toolName"].is_string()
 }
+
+/// The keys of Bedrock's blocks.
+const BLOCKS: &str = "text toolUse toolResult reasoningContent image document json cachePoint";
 
 /// The first value under one of these keys that is there.
 pub(super) fn first<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
@@ -92,11 +104,15 @@ fn called(part: &Value) -> Option<[Value; 3]> {
     let call = match part["type"].as_str() {
         Some("tool_call" | "tool-call") => part,
         None if part["toolName"].is_string() => part,
-        None => first(part, "functionCall function_call")?,
+        None => first(part, "functionCall function_call toolUse")?,
         Some(_) => return None,
     };
-    let [id, name, input] = ["id toolCallId", "name toolName", "arguments args input"]
-        .map(|keys| first(call, keys).cloned().unwrap_or_default());
+    let [id, name, input] = [
+        "id toolCallId toolUseId",
+        "name toolName",
+        "arguments args input",
+    ]
+    .map(|keys| first(call, keys).cloned().unwrap_or_default());
     Some([id, name, parsed(input)])
 }
 
@@ -107,7 +123,7 @@ const OUTPUTS: &str = "text json content error-text error-json";
 fn answered(part: &Value) -> Option<Value> {
     let result = match part["type"].as_str() {
         Some("tool_call_response" | "tool-result") => part,
-        None => first(part, "functionResponse function_response")?,
+        None => first(part, "functionResponse function_response toolResult")?,
         Some(_) => return None,
     };
     let told = first(result, "response result output content").unwrap_or(&Value::Null);
@@ -120,10 +136,10 @@ fn answered(part: &Value) -> Option<Value> {
     };
     Some(json!({
         "role": "tool",
-        "tool_call_id": first(result, "id toolCallId"),
+        "tool_call_id": first(result, "id toolCallId toolUseId"),
         "name": first(result, "name toolName"),
         "content": content_of(told.clone()),
-        "is_error": failed || result["isError"] == true,
+        "is_error": failed || result["isError"] == true || result["status"] == "error",
     }))
 }
 
@@ -161,18 +177,26 @@ fn content_part(part: Value) -> Value {
     }
 }
 
-/// A part of Gemini's.
+/// A part of Gemini's, or a block of Bedrock's.
 fn untyped(part: Value) -> Value {
-    match part["text"].as_str() {
-        Some(thought) if part["thought"] == true => {
-            let signature = &part["thoughtSignature"];
-            json!({"type": "thinking", "thinking": thought, "signature": signature})
+    let thinking = |thought: &str, signature: &Value| json!({"type": "thinking", "thinking": thought, "signature": signature});
+    let reasoning = &part["reasoningContent"]["reasoningText"];
+    if let Some(thought) = reasoning["text"].as_str() {
+        thinking(thought, &reasoning["signature"])
+    } else if let Some(said) = part["text"].as_str() {
+        if part["thought"] == true {
+            thinking(said, &part["thoughtSignature"])
+        } else {
+            json!({"type": "text", "text": said})
         }
-        Some(said) => json!({"type": "text", "text": said}),
-        None => match first(&part, "inlineData inline_data") {
-            Some(data) => json!({"type": "image", "source": data}),
-            None => part,
-        },
+    } else if let Some(data) = first(&part, "inlineData inline_data image") {
+        json!({"type": "image", "source": data})
+    } else if let Some(document) = part.get("document") {
+        json!({"type": "document", "source": document})
+    } else if let Some(told) = part.get("json") {
+        json!({"type": "text", "text": told.to_string()})
+    } else {
+        part
     }
 }
 

@@ -239,7 +239,7 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
 /// Whether it is a part without its message.
 fn is_loose_part(value: &Value) -> bool {
     let is_message = value.get("role").is_some() || langchain::is_message(value) || is_item(value);
-    !is_message && chat::is_part(value)
+    !is_message && chat::is_named(value)
 }
 
 /// The tools of a request; Gemini lists the functions of each.
