@@ -8,7 +8,8 @@
 //! Rules of this format, beside those every importer shares:
 //! - Inputs and outputs are what the instrumented library gave: [`traces`] reads them.
 //! - A session is a conversation. Without one, calls are joined by what they say.
-//! - Details of the usage are counted apart from its input, unless its total says otherwise.
+//! - Details of the usage are counted apart from its input and its output, unless its total says
+//!   otherwise.
 //! - Other observations (spans, tools, agents) and the input and output of a trace repeat what the
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
@@ -120,10 +121,20 @@ fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
     let count = |key: &str| counters.get(key).and_then(Value::as_u64);
     let [input, output] = ["input", "output"].map(|key| count(key).unwrap_or_default());
     let sum = input.checked_add(output);
-    let cached = if count("total").is_some() && count("total") == sum {
-        CachedTokens::Within
-    } else {
-        CachedTokens::Apart
-    };
-    unless_zero(usage_in(usage, cached, source))
+    if count("total").is_some() && count("total") == sum {
+        return unless_zero(usage_in(usage, CachedTokens::Within, source));
+    }
+    let mut billed = usage_in(usage, CachedTokens::Apart, source);
+    for (key, detail) in counters {
+        let detail = Tokens(detail.as_u64().unwrap_or_default());
+        match key.split_once('_') {
+            // These are the input and the output themselves, or read already.
+            Some((_, "tokens")) => {}
+            Some(("input", detail_of)) if detail_of.starts_with("cache") => {}
+            Some(("input", _)) => billed.input_uncached += detail,
+            Some(("output", _)) => billed.output += detail,
+            _ => {}
+        }
+    }
+    unless_zero(billed)
 }

@@ -218,7 +218,7 @@ fn messages_of_the_ai_sdk_of_opentelemetry_and_of_gemini_are_read() {
         "langfuse",
         &[
             r#"0 user[typed_user] "Is kiln 1 hot?"
-1 model[] "I look.", other k1 {"kiln":1} = 20/0/0/0/5
+1 model[] "I look.", other k1 {"kiln":1} = 27/0/0/100/55
 2 user[] ->!k1 "no sensor"
 3 model[] "I cannot tell." = 20/0/0/0/5
 "#,
