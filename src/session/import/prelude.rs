@@ -10,9 +10,7 @@ pub(super) use super::file::{Line, SourceFile, SourceText};
 pub(super) use super::head::Head;
 pub(super) use super::object::Object;
 pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, speaker_of};
-pub(super) use super::usage::{
-    CachedTokens, billed, counter, counters, unless_zero, usage, usage_in,
-};
+pub(super) use super::usage::{CachedTokens, billed, counters, unless_zero, usage, usage_in};
 pub(super) use super::{Folder, FolderFormat, ImportError, Importer, SessionFiles};
 pub(super) use super::{content, lenient};
 pub(super) use crate::session::{

@@ -16,6 +16,8 @@ struct Places {
     for_minutes: Vec<String>,
     for_hours: Vec<String>,
     output: Vec<String>,
+    thought: Vec<String>,
+    total: Vec<String>,
 }
 
 /// Where a product counts the tokens of a prompt that were read from the cache or written to it.
@@ -40,7 +42,8 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// The counters of a call.
 ///
 /// Cache writes are split by lifetime where the record says so; otherwise they are of the
-/// five-minute kind, the only one there was.
+/// five-minute kind, the only one there was. What was thought is added to the output where the
+/// total shows that it is not part of it.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
     let (prompt, read, written) = (
@@ -50,6 +53,7 @@ pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source)
     );
     let (minutes, hours) = (count(&PLACES.for_minutes), count(&PLACES.for_hours));
     let output = count(&PLACES.output);
+    let (thought, total) = (count(&PLACES.thought), count(&PLACES.total));
     let written = written.max(minutes.saturating_add(hours));
     let uncached = match cached {
         CachedTokens::Apart => prompt,
@@ -61,10 +65,14 @@ pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source)
             })
         }
     };
-    Usage {
+    let mut usage = Usage {
         cache_write_1h: Tokens(hours),
         ..billed(uncached, written - hours, read, output)
+    };
+    if Tokens(total) == usage.total() + Tokens(thought) {
+        usage.output += Tokens(thought);
     }
+    usage
 }
 
 /// The counters at some places of a usage; those that are not there are zero.
@@ -77,11 +85,7 @@ pub(super) fn counters<const N: usize>(
 }
 
 /// The first counter that is there, or `None` if there is none, or it is not a count.
-pub(super) fn counter(
-    value: &Value,
-    places: &[impl AsRef<str>],
-    source: &mut Source,
-) -> Option<u64> {
+fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Option<u64> {
     let mut found = places.iter().filter_map(|at| value.pointer(at.as_ref()));
     let found = found.find(|found| !found.is_null())?;
     let read = found.as_u64();

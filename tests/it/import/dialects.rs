@@ -78,6 +78,14 @@ warning: a usage counts cached tokens apart from the prompt: 1
 1 model[] thinking "Greet.", <reasoning_details>, "Yo." = 500/200/0/300/5
 "#,
     );
+    // What was thought, beside the output and within it.
+    for (total, output) in [(135, 103), (41, 9)] {
+        let usage = format!(
+            r#""prompt_tokens":32,"completion_tokens":9,"total_tokens":{total},"prompt_tokens_details":{{"cached_tokens":6}},"completion_tokens_details":{{"reasoning_tokens":94}}"#
+        );
+        let said = format!("0 user[typed_user] \"Hi.\"\n1 model[] \"Yo.\" = 26/0/0/6/{output}\n");
+        check("openai-chat", &log("", &usage), &said);
+    }
 }
 
 #[test]

@@ -196,16 +196,10 @@ fn signature(metadata: &RawValue) -> Option<Arc<str>> {
     providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
 }
 
-/// Cached tokens are counted apart. Reasoning is part of the output, except where the total shows
-/// that it is not.
+/// Cached tokens are counted apart.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let (value, source) = (value(raw), &mut assembler.source);
-    let mut usage = usage_in(&value, CachedTokens::Apart, source);
-    let apart = Tokens(counter(&value, &["/reasoning"], source).unwrap_or_default());
-    if counter(&value, &["/total"], source).map(Tokens) == Some(usage.total() + apart) {
-        usage.output += apart;
-    }
-    unless_zero(usage)
+    let source = &mut assembler.source;
+    unless_zero(usage_in(&value(raw), CachedTokens::Apart, source))
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
