@@ -244,11 +244,15 @@ impl Span {
             "cache_read_tokens": take(&[
                 "gen_ai.usage.cache_read.input_tokens",
                 "gen_ai.usage.cache_read_input_tokens",
+                "gen_ai.usage.details.cache_read_tokens",
+                "gen_ai.usage.details.cache_read_input_tokens",
             ]),
             "cache_write_tokens": take(&[
                 "gen_ai.usage.cache_creation.input_tokens",
                 "gen_ai.usage.cache_creation_input_tokens",
                 "gen_ai.usage.cache_write_input_tokens",
+                "gen_ai.usage.details.cache_write_tokens",
+                "gen_ai.usage.details.cache_creation_input_tokens",
             ]),
         });
         let usage = usage_in(&usage, CachedTokens::Within, source);

@@ -140,6 +140,29 @@ warning: a tool result does not say what it answers; it was paired by order: 1
 }
 
 #[test]
+fn cached_tokens_in_the_details_of_a_usage_are_read() {
+    let text = |key: &str, value: &str| {
+        format!(r#"{{"key":"gen_ai.{key}","value":{{"stringValue":"{value}"}}}}"#)
+    };
+    let count = |key: &str, value: u64| {
+        format!(r#"{{"key":"gen_ai.usage.{key}","value":{{"intValue":"{value}"}}}}"#)
+    };
+    check_span(
+        &[
+            text("input.messages", "Tide?"),
+            text("output.messages", "Low."),
+            count("input_tokens", 12103),
+            count("output_tokens", 60),
+            count("details.cache_read_tokens", 12000),
+            count("details.cache_write_tokens", 100),
+        ]
+        .join(","),
+        "",
+        "0 user[typed_user] \"Tide?\"\n1 model[] \"Low.\" = 3/100/0/12000/60\n",
+    );
+}
+
+#[test]
 fn spans_without_messages_are_told_and_log_records_of_a_call_are_enough() {
     let export =
         |spans: &str| format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
