@@ -4,7 +4,8 @@
 //! Each span of a call is a request with its context. The shape is that of
 //! `open-telemetry/semantic-conventions-genai`, `docs/gen-ai/` (commit 002c8a6): attributes of the
 //! span, or the event with the details of a call, in the span or as a log record. Older forms are
-//! read too: the events of one message each (version 1.36), and the flat attributes of `OpenLLMetry`.
+//! read too: the events of one message each (version 1.36), and the flat attributes of `OpenLLMetry`;
+//! so are the attributes of the AI SDK (`ai.prompt.messages`, `ai.response.text`).
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Spans of tools, agents and workflows repeat the messages of the calls, and are skipped; so do
@@ -178,6 +179,7 @@ impl Span {
             "gen_ai.output.messages",
             "gen_ai.prompt",
             "gen_ai.completion",
+            "ai.prompt.messages",
         ];
         let is_mark = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
         let said = self.asked.len() + self.answered.len();
@@ -225,17 +227,19 @@ impl Span {
         let flat = ["gen_ai.prompt.", "gen_ai.completion."];
         let [flat_asked, flat_answered] =
             flat.map(|prefix| messages::flat(&mut self.attributes, prefix));
+        let of_ai_sdk = messages::ai_sdk_answer(&mut self.attributes);
         let mut take = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| self.attributes.remove(*key));
             found.filter(|it| !it.is_null())
         };
         let system = take(&["gen_ai.system_instructions"]).map(parsed);
         let system = system.map(|parts| json!({"role": "system", "parts": parts}));
-        let asked = take(&["gen_ai.input.messages"]).map(parsed);
+        let asked = take(&["gen_ai.input.messages", "ai.prompt.messages"]).map(parsed);
         let asked = asked.map(|it| messages::list(it, "user"));
         let asked = asked.unwrap_or_else(|| [flat_asked, self.asked].concat());
         let answered = take(&["gen_ai.output.messages"]).map(parsed);
         let answered = answered.map(|it| messages::list(it, "assistant"));
+        let answered = answered.or_else(|| Some(vec![of_ai_sdk?]));
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
         let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
         let usage = json!({
@@ -246,6 +250,7 @@ impl Span {
                 "gen_ai.usage.cache_read_input_tokens",
                 "gen_ai.usage.details.cache_read_tokens",
                 "gen_ai.usage.details.cache_read_input_tokens",
+                "ai.usage.cachedInputTokens",
             ]),
             "cache_write_tokens": take(&[
                 "gen_ai.usage.cache_creation.input_tokens",
@@ -253,16 +258,22 @@ impl Span {
                 "gen_ai.usage.cache_write_input_tokens",
                 "gen_ai.usage.details.cache_write_tokens",
                 "gen_ai.usage.details.cache_creation_input_tokens",
+                "ai.usage.inputTokenDetails.cacheWriteTokens",
             ]),
         });
         let usage = usage_in(&usage, CachedTokens::Within, source);
         let id = take(&["gen_ai.response.id"]);
+        let tools = take(&["gen_ai.tool.definitions", "ai.prompt.tools"]).map(parsed);
+        let tools = tools.map(|tools| match tools {
+            Value::Array(tools) => tools.into_iter().map(parsed).collect(),
+            other => other,
+        });
         let mut value = |key: &str| take(&[key]).unwrap_or_default();
         let exchange = Exchange {
             id: id.unwrap_or_else(|| json!(&*self.id)),
             model: value("gen_ai.request.model"),
             answered_by: value("gen_ai.response.model"),
-            tools: parsed(value("gen_ai.tool.definitions")),
+            tools: tools.unwrap_or_default(),
             end: self
                 .end
                 .and_then(|it| i64::try_from(it / 1_000_000).ok())

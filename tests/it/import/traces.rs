@@ -37,8 +37,8 @@ skipped: attribute `llm.request.type`: 1
 }
 
 #[test]
-fn calls_of_strands_are_read_once_with_the_blocks_of_bedrock() {
-    check(
+fn calls_of_strands_and_of_the_ai_sdk_are_read_once() {
+    let sessions = check(
         "otlp/libraries.jsonl",
         "otlp",
         &[
@@ -46,15 +46,23 @@ fn calls_of_strands_are_read_once_with_the_blocks_of_bedrock() {
 1 model[] thinking "Two looms.", "I measure.", other m1 {"loom":1}, other m2 {"loom":2} = 10/30/0/0/9
 2 user[] ->m1 "9 m"+"{\"width\":2}", ->!m2 "jammed"
 3 model[] "Nine metres." = 30/0/0/30/5
-skipped: span of no model: 2
+skipped: span of no model: 3
 "#,
             r#"0 user[typed_user] "Which thread?"
 1 model[] other p1 {"loom":1} = 42/0/0/0/6
 2 user[] ->p1 "wool"
 3 model[] "Wool." = 52/0/0/0/3
 "#,
+            r#"0 user[typed_user] "Is the atlas here?"
+1 model[] thinking "Ask the shelf.", other b {"title":"atlas"} = 50/0/0/0/12
+2 user[] ->b "{\"copies\":2}"
+3 model[] "Two are." = 32/0/0/48/4
+skipped: attribute `ai.operationId`: 2
+"#,
         ],
     );
+    assert_eq!(sessions[2].system(), Some(&"You sell books.".into()));
+    assert_eq!(sessions[2].tools().len(), 1);
 }
 
 /// Reads one span with these attributes and events, which are in the form of OTLP.

@@ -23,6 +23,25 @@ pub(super) fn content(value: Value) -> Value {
     }
 }
 
+/// The answer that the AI SDK writes in attributes of its own.
+pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
+    let mut take = |key: &str| {
+        let value = attributes.remove(&format!("ai.response.{key}"));
+        value.filter(|it| it != "")
+    };
+    let thought = take("reasoning").map(|text| json!({"type": "reasoning", "content": text}));
+    let said = take("text").or(take("object"));
+    let said = said.map(|text| json!({"type": "text", "content": text}));
+    let calls = take("toolCalls").map(parsed);
+    let calls = calls.and_then(|mut it| it.as_array_mut().map(std::mem::take));
+    let parts = thought
+        .into_iter()
+        .chain(said)
+        .chain(calls.into_iter().flatten());
+    let parts: Vec<Value> = parts.collect();
+    (!parts.is_empty()).then(|| json!({"role": "assistant", "parts": parts}))
+}
+
 /// The messages that `OpenLLMetry` writes with an attribute for each field: `gen_ai.prompt.0.role`.
 pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
     type Fields = serde_json::Map<String, Value>;
