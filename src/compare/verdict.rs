@@ -130,9 +130,9 @@ pub struct Verdict {
 pub enum Obstacle {
     /// No cell was recorded.
     NothingRan,
-    /// Every strategy that changed anything is broken.
+    /// Some strategies are broken, and no other changed anything.
     AllBroken,
-    /// No strategy changed anything.
+    /// No strategy changed anything, and none is broken.
     NothingFired,
     /// The run has no controls at equal budget.
     NoControls,
@@ -241,10 +241,13 @@ impl Verdict {
             None
         } else if clusters == 0 {
             Some(Obstacle::NothingRan)
-        } else if candidates.iter().all(|it| it.fired == 0) {
-            Some(Obstacle::NothingFired)
         } else if !candidates.iter().any(|it| sound(&it)) {
-            Some(Obstacle::AllBroken)
+            let is_broken = candidates.iter().any(|it| it.broken.is_some());
+            Some(if is_broken {
+                Obstacle::AllBroken
+            } else {
+                Obstacle::NothingFired
+            })
         } else if contenders.is_empty() {
             Some(Obstacle::NoControls)
         } else if clusters < FEWEST_SESSIONS {

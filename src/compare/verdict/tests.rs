@@ -201,12 +201,19 @@ fn nothing_that_ran_fired_or_survived_is_said_as_such() {
         fired: 0,
         ..winner("codex", 0.0)
     };
+    let died = Candidate {
+        fired: 0,
+        ..broken("none")
+    };
+    let is_broken = "no strategy changed anything and ran to the end";
     let cases = [
-        (vec![resting], "no strategy changed anything"),
         (
-            vec![broken("codex"), broken("none")],
-            "every strategy that changed anything is broken",
+            vec![resting.clone()],
+            "no strategy changed anything in these sessions",
         ),
+        (vec![broken("codex"), broken("none")], is_broken),
+        (vec![died.clone()], is_broken),
+        (vec![died, resting], is_broken),
         (
             vec![Candidate {
                 control: None,

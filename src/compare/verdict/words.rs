@@ -86,12 +86,9 @@ impl Verdict {
         match obstacle {
             Obstacle::NothingRan => "nothing was recorded yet".to_owned(),
             Obstacle::AllBroken => {
-                "every strategy that changed anything is broken, as the table says".to_owned()
+                "no strategy changed anything and ran to the end, as the table says".to_owned()
             }
-            Obstacle::NothingFired => {
-                "no strategy changed anything, because no prompt came near enough to the window"
-                    .to_owned()
-            }
+            Obstacle::NothingFired => "no strategy changed anything in these sessions".to_owned(),
             Obstacle::NoControls => {
                 "this run has no controls at equal budget (`controls = false`, or an older run), \
                  and nothing else is compared"
