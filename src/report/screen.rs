@@ -337,17 +337,23 @@ impl Terminal {
         lines
     }
 
-    /// Lost facts that tell strategies apart: question and value, then how many lose each, and where.
+    /// Lost facts, first those that tell strategies apart: question and value, then how many lose each, and
+    /// where.
     fn lost(self, report: &Report, most: usize) -> Vec<String> {
         let Some(section) = report.section("lost") else {
             return Vec::new();
         };
         let mut lines = Vec::new();
+        let mut title = "Lost by some strategies, kept by others";
         for row in section.table.rows.iter().take(most) {
             let text = |column: &str| {
                 let cell = section.table.cell(row, column);
                 cell.map_or_else(String::new, |cell| display::value(&cell.value))
             };
+            let lost = section.table.cell(row, "lost").map(|cell| &cell.value);
+            if matches!(lost, Some(Value::Fraction(lost, all)) if lost == all) {
+                title = "Lost facts of high importance";
+            }
             let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
             let fate = match text("kept") {
                 kept if kept.is_empty() => fate,
@@ -355,7 +361,7 @@ impl Terminal {
             };
             lines.extend(self.fact(&row.name, &text("value"), &fate));
         }
-        self.titled("Lost by some strategies, kept by others", lines)
+        self.titled(title, lines)
     }
 }
 
