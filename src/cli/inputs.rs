@@ -189,27 +189,38 @@ impl Inputs {
         }
     }
 
-    /// The words of a command that takes the same scenario, recordings and settings; a flag with its value
-    /// is one word.
-    pub(super) fn words(&self) -> Vec<String> {
+    /// Completes a command with the words of the same scenario, recordings and settings, behind its first
+    /// word; a flag with its value is one word. A preset that was typed as a file is named by it.
+    pub(super) fn complete(&self, command: &mut Vec<String>) {
+        for file in self.strategy.iter().filter(|it| is_toml(Path::new(it))) {
+            let named = flag("--strategy", &preset_name(Path::new(file)));
+            let own = command.iter_mut().filter(|word| **word == named);
+            own.for_each(|word| *word = flag("--strategy", file));
+        }
+        let end = command.len().min(1);
+        command.splice(end..end, self.words());
+    }
+
+    fn words(&self) -> Vec<String> {
         let shown = |path: &PathBuf| path.display().to_string();
         let named = self.named.iter().map(|path| shell(&shown(path)));
-        let flags = [
+        let one = |value: Option<String>| value.into_iter().collect();
+        let flags: [(&str, Vec<String>); 9] = [
             ("--session", self.session.iter().map(shown).collect()),
-            ("--window", self.window.iter().cloned().collect()),
-            ("--counter", self.counter.iter().cloned().collect()),
-            (
-                "--sample",
-                self.sample.iter().map(usize::to_string).collect(),
-            ),
+            ("--window", one(self.window.clone())),
+            ("--counter", one(self.counter.clone())),
+            ("--sizes", one(self.sizes.clone())),
+            ("--prices", one(self.prices.as_ref().map(shown))),
+            ("--sample", one(self.sample.map(|it| it.to_string()))),
+            ("--seed", one(self.seed.map(|it| it.to_string()))),
+            ("--repeats", one(self.repeats.map(|it| it.to_string()))),
             ("--set", self.set.clone()),
         ];
         let flags = flags
             .into_iter()
-            .flat_map(|(name, values): (&str, Vec<String>)| {
-                values.into_iter().map(move |value| flag(name, &value))
-            });
-        named.chain(flags).collect()
+            .flat_map(|(name, values)| values.into_iter().map(move |value| flag(name, &value)));
+        let alone = self.no_side_chains.then(|| "--no-side-chains".to_owned());
+        named.chain(alone).chain(flags).collect()
     }
 
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
@@ -218,7 +229,12 @@ impl Inputs {
             return Ok(());
         }
         let written = table.get("strategies").and_then(Setting::as_list);
-        let written = written.map(<[Setting]>::to_vec).unwrap_or_default();
+        let mut written = written.map(<[Setting]>::to_vec).unwrap_or_default();
+        // A variant of a file's preset names it as one of the scenario's own: `mine[keep_last=5]`.
+        for file in self.strategy.iter().filter(|it| is_toml(Path::new(it))) {
+            let place = Place::Flag(format!("--strategy {file}").into());
+            written.push(Setting::new(preset_of(Path::new(file), &place)?, &place));
+        }
         let item = |name: &String| -> anyhow::Result<Setting> {
             let place = Place::Flag(format!("--strategy {name}").into());
             if is_toml(Path::new(name)) {
@@ -358,9 +374,14 @@ fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
     let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
     let table = Table::parse(&path.display().to_string(), &text);
     let mut table = table.context("cannot read the preset")?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    table.put("name", &*name, place);
+    table.put("name", preset_name(path), place);
     Ok(table)
+}
+
+/// The name of a preset in a file.
+fn preset_name(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// A scenario that names itself nothing is called after its file, where that is a name.

@@ -130,10 +130,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     check_folder(&args.run)?;
     let run = read_run(&args.run)?;
     let mut report = Report::of(&run.manifest, &run.cells);
-    if run.manifest.scenario != "quick-start" {
-        // A run does not say where its scenario and sessions are; the quick start needs neither.
-        report.next.clear();
-    }
+    // A run does not say where its scenario and sessions are, nor which flags it had.
+    report.next.clear();
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);
     }

@@ -316,7 +316,7 @@ fn replay(
     let silence = UnscoredItems::of(&run.cells);
     let mut made = Report::of(&run.manifest, &run.cells);
     if !made.next.is_empty() {
-        made.next.splice(1..1, args.inputs.words());
+        args.inputs.complete(&mut made.next);
     }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));

@@ -530,6 +530,39 @@ fn a_scenarios_own_strategy_is_named_and_the_next_command_is_whole() {
 }
 
 #[test]
+fn the_next_command_names_a_presets_file_and_keeps_every_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = SMALL.replace("controls = false\n", "");
+    let preset = "[[stage]]\nkind = 'clear_results'\nkeep_last = 2\n";
+    fs::write(folder.path().join("small.toml"), scenario).unwrap();
+    fs::write(folder.path().join("mine.toml"), preset).unwrap();
+    let typed = "run small.toml --window 24k --strategy mine.toml --seed 3 --repeats 2 --no-side-chains --sizes counted";
+    let typed: Vec<&str> = typed.split(' ').collect();
+    let ran = run(folder.path(), &typed);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let screen = stdout(&ran);
+    assert!(screen.contains("Lost facts of high importance"), "{screen}");
+    let next = |screen: &str| -> Vec<String> {
+        let (_, next) = screen.split_once("Next ").unwrap();
+        let next = next.replace("\\\n", " ");
+        next.split_whitespace().map(str::to_owned).collect()
+    };
+    let settings = "small.toml --no-side-chains --window 24k --sizes counted --seed 3 --repeats 2 --strategy mine.toml";
+    let mut words = next(&screen);
+    let wanted = format!("proctor sweep {settings} -P clear_results.keep_last=2..12:5");
+    assert_eq!(words.join(" "), wanted);
+    // The sweep asks for a second knob, and the next one for a run.
+    for _ in 0..2 {
+        let typed: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let swept = run(folder.path(), &typed);
+        assert!(swept.status.success(), "{}", stderr(&swept));
+        words = next(&stdout(&swept));
+    }
+    let wanted = format!("proctor run {settings} -o report.html");
+    assert_eq!(words.join(" "), wanted);
+}
+
+#[test]
 fn an_address_without_a_scheme_is_no_name_of_a_model() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["localhost:8000/v1", "localhost", "host/v1"] {

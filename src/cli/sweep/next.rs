@@ -31,7 +31,6 @@ pub(super) fn command(
         .to_owned(),
     ];
     let inputs = &args.inputs;
-    words.extend(inputs.words());
     if again {
         words.extend(inputs.strategy.iter().map(|name| flag("--strategy", name)));
         words.extend(
@@ -41,6 +40,7 @@ pub(super) fn command(
                 .map(|typed| flag("-P", typed)),
         );
         words.push(flag("--out", &args.folder().display().to_string()));
+        inputs.complete(&mut words);
         return words;
     }
     let window = first.choice.iter().flat_map(|choice| &choice.window);
@@ -54,6 +54,7 @@ pub(super) fn command(
         words.extend(setting.map(|setting| flag("--strategy", setting.spec.name())));
     }
     words.push("-o report.html".to_owned());
+    inputs.complete(&mut words);
     words
 }
 
