@@ -323,10 +323,18 @@ impl Contender {
         let better = if self.axes.iter().any(|axis| axis.is_better) {
             0
         } else {
-            let all = self.axes.iter();
+            // No number of sessions makes a difference of nothing worth a choice.
+            let all = self.axes.iter().filter(|axis| !axis.is_nothing());
             all.filter_map(|it| needed(it, it.difference)).min()?
         };
         not_worse?.into_iter().chain([better]).max()
+    }
+}
+
+impl AxisFinding {
+    /// Whether the difference rounds to 0 points.
+    fn is_nothing(&self) -> bool {
+        words::signed(self.difference) == "0"
     }
 }
 

@@ -103,6 +103,22 @@ fn where_none_beats_its_control_it_is_said_what_would_show_it() {
 }
 
 #[test]
+fn differences_that_round_to_nothing_are_none_and_no_number_of_sessions_shows_them() {
+    let axes = [
+        (Axis::Cost, 0.004, 0.01, 0.5),
+        (Axis::Actions, -0.001, 0.01, 0.8),
+    ];
+    check(
+        12,
+        vec![candidate("codex", 0.25, &axes)],
+        &[
+            "no recommendation: codex saves 25 %, and does the same here as its control tail@codex: \
+             cost 0 [−1, +2], actions 0 [−1, +1]. Compared on 12 sessions.",
+        ],
+    );
+}
+
+#[test]
 fn worse_by_more_than_the_margin_is_no_recommendation_however_much_it_saves() {
     let mut one = winner("codex", 0.4);
     one.differences[2].bounds = one.differences[2].bounds.moved(-0.08);

@@ -137,8 +137,14 @@ impl Verdict {
             Some(_) => "costs the least, though more than full history".to_owned(),
             None => "comes first".to_owned(),
         };
+        let is_same = !one.axes.is_empty() && one.axes.iter().all(AxisFinding::is_nothing);
+        let but = if is_same {
+            "and does the same here as"
+        } else {
+            "but is not shown to beat"
+        };
         let mut text = format!(
-            "{} {saves}, but is not shown to beat its control {}: {}.",
+            "{} {saves}, {but} its control {}: {}.",
             short_name(&one.strategy),
             short_name(&one.control),
             axes.join(", ")
