@@ -252,6 +252,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             PlanError::NoKey { variable, .. } => Some(format!(
                 "set `{variable}`, or give the model `key`, the name of another variable"
             )),
+            PlanError::Setting(error) => error.hint.clone(),
             PlanError::Import(error) => error.hint().map(str::to_owned),
             PlanError::OtherSources { .. }
             | PlanError::PlannedSession(_)

@@ -339,14 +339,15 @@ pub fn did_you_mean<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    let scored = candidates
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(typed, candidate), *candidate));
-    scored
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-        .or_else(|| one_slip(typed, &candidates))
+    one_slip(typed, &candidates).or_else(|| {
+        let scored = candidates
+            .iter()
+            .map(|candidate| (strsim::jaro_winkler(typed, candidate), *candidate));
+        scored
+            .filter(|(score, _)| *score > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, candidate)| candidate)
+    })
 }
 
 /// The candidate that is one slip of the fingers away, such as two letters that changed places: in a short

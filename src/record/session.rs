@@ -43,6 +43,9 @@ pub struct SessionEntry {
     /// The prices of the agent's model, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceEntry>,
+    /// The agent's model, where it is a real one and its prices are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<String>,
     /// How the provider's cache was billed; `None` in folders of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<SessionCache>,

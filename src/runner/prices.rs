@@ -8,16 +8,30 @@ use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::RuleSet;
+use crate::settings::{SettingError, with_suggestion};
 use crate::units::{Tokens, Usage};
 
-/// Reads the prices that a scenario asks for.
+/// Reads the prices that a scenario asks for. A model that it names is one of them, unless it brings a cache
+/// scheme of its own.
 pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
-    let prices = Prices::built_in()?;
-    let Some((path, place)) = &cache.prices else {
-        return Ok(prices);
-    };
-    let text = super::read_named("prices", path, place)?;
-    Ok(prices.with_file(&path.display().to_string(), &text)?)
+    let mut prices = Prices::built_in()?;
+    if let Some((path, place)) = &cache.prices {
+        let text = super::read_named("prices", path, place)?;
+        prices = prices.with_file(&path.display().to_string(), &text)?;
+    }
+    if let Some(model) = &cache.model
+        && cache.scheme.is_none()
+        && prices.of(model).is_none()
+    {
+        let problem = format!("there are no prices of a model `{model}`");
+        let error = SettingError::new(&cache.model_place, problem)
+            .with_hint("`cache.prices` or `--prices FILE` adds a price file of your own");
+        let models = prices.lists().iter().flat_map(|list| &list.models);
+        let names = models.filter_map(|model| model.names.first());
+        let names = names.map(String::as_str);
+        return Err(with_suggestion(error, model, names).into());
+    }
+    Ok(prices)
 }
 
 /// The model whose prices count for a session.

@@ -448,6 +448,7 @@ pub(super) fn entry_of(
         .sum();
     let bill = loaded.bill(scenario);
     let model = prices::model(&scenario.cache, session);
+    let price = model.and_then(|model| prices::entry(prices, model));
     SessionEntry {
         id: session.id().to_owned(),
         hash: ContentHash::of_written(|out| native::write(session, out)).to_string(),
@@ -461,7 +462,10 @@ pub(super) fn entry_of(
         compactions: session.compactions().len(),
         native_window: super::native::window(session, &bill, prices),
         sizes: bill.sizes().clone(),
-        price: model.and_then(|model| prices::entry(prices, model)),
+        unpriced: model
+            .filter(|model| price.is_none() && *model != synthetic::MODEL)
+            .map(str::to_owned),
+        price,
         cache: Some(prices::scheme(scenario, prices, session)),
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),

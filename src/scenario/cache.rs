@@ -14,6 +14,9 @@ pub struct CacheSetting {
     pub prices: Option<(PathBuf, Place)>,
     /// The model whose prices count, in place of those of the sessions.
     pub model: Option<String>,
+    /// What named it.
+    #[serde(skip)]
+    pub model_place: Place,
     /// A scheme in addition to the built-in ones, which the comparison then shows.
     pub scheme: Option<CacheScheme>,
     /// Where the client puts its breakpoints.
@@ -29,6 +32,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<CacheSettin
     Ok(CacheSetting {
         prices: keys.file("prices", folder),
         model: keys.text("model").map(str::to_owned),
+        model_place: keys.place_of("model").clone(),
         scheme: scheme.map(CacheScheme::read).transpose()?,
         breakpoints: breakpoints.unwrap_or_default(),
         pacing_seconds: keys.whole("pacing_seconds").unwrap_or_default(),

@@ -69,6 +69,9 @@ pub struct Recipe {
 /// The name of the format of made-up sessions.
 pub const FORMAT: &str = "synthetic";
 
+/// The model that generated sessions name: no provider has it.
+pub const MODEL: &str = "synthetic-agent";
+
 /// The head of a synthetic session for which a scenario names none: the median of seven agents, in
 /// tokens of system prompt and tools. Measured on the requests of `OpenHands` 1.58 (5,600), opencode
 /// 1.18 (7,400), Codex 0.169 (9,500), Qwen Code 0.15 (19,700), pi 0.73 (1,350) and mini-swe-agent 2.4

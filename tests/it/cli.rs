@@ -352,6 +352,15 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         &["run", "s.toml"],
         &["`s.toml`: line 10: `clear_results.keep_last` must be"],
     );
+    let priced = format!("{SMALL}[cache]\nmodel = 'claude-sonnet-5_5'\n");
+    refuses(
+        &[("s.toml", &priced)],
+        &["run", "s.toml"],
+        &[
+            "`s.toml`: line 16: there are no prices of a model `claude-sonnet-5_5`, did you mean `claude-sonnet-5-5`?",
+            "`--prices FILE`",
+        ],
+    );
     for (arguments, says, mends) in [
         (
             [
@@ -637,6 +646,8 @@ fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long
     let expected = "not measurable in 1 of 2 sessions false";
     assert_eq!(marks(&report, "recorded"), expected);
     assert_eq!(marks(&report, "tail@recorded"), expected);
+    let trust = report["trust"].as_str().unwrap();
+    assert!(trust.contains("Prices unknown (some-codex): "), "{trust}");
     let coverage = &report["coverage"];
     assert_eq!(coverage["not_measurable"], 2, "{coverage}");
     assert_eq!(coverage["failed"], 0, "{coverage}");

@@ -266,6 +266,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                     known_by: KnownBy::Assumed,
                 },
                 price: None,
+                unpriced: None,
                 cache: None,
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),

@@ -235,6 +235,24 @@ pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
     Some(format!("full history costs {dollars} with {model}"))
 }
 
+/// The models of recordings whose prices are not known, and what costs are then.
+pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
+    let sessions = material.manifest.sessions.iter();
+    let models = sessions.filter_map(|it| it.unpriced.as_deref());
+    let models: BTreeSet<&str> = models.collect();
+    let models: Vec<&str> = models.into_iter().collect();
+    let named = match models.as_slice() {
+        [] => return None,
+        [one] => (*one).to_owned(),
+        [one, two] => format!("{one}, {two}"),
+        many => format!("{} models", many.len()),
+    };
+    Some(format!(
+        "prices unknown ({named}): costs are compared in tokens, at the rates of the cache; `cache.model` names a \
+         model with prices"
+    ))
+}
+
 /// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
 /// which it does not. `NotMeasured` unless every session has prices.
 fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 4] {

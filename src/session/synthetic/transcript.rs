@@ -76,7 +76,7 @@ impl<'a> Transcript<'a> {
                 id: session_id(recipe),
                 system: Some(Arc::from(system)),
                 tools,
-                model: Some("synthetic-agent".to_owned()),
+                model: Some(super::MODEL.to_owned()),
                 context_window: Some(Tokens(200_000)),
                 source: Source {
                     format: super::FORMAT.to_owned(),
