@@ -22,9 +22,12 @@ const KEPT: [&str; 2] = ["accuracy", "survival"];
 /// The modelled time of the agent's calls and of those it waits for: a column of the costs.
 pub(super) const WAIT: &str = "blocking_seconds";
 
+/// Tasks that agents solved: known of strategies that are not ranked, too.
+pub(super) const SOLVED: &str = "tasks_solved";
+
 /// All of them, in order.
 pub(super) const HEADLINES: [Headline; 11] = [
-    headline("tasks_solved", ["tasks", "solved"], true),
+    headline(SOLVED, ["tasks", "solved"], true),
     headline("completion", ["", "completed"], false),
     headline("fired", ["", "fired"], false),
     headline("cost_savings", ["cost", "saved"], true),

@@ -277,19 +277,24 @@ impl Terminal {
         for ((row, label), cells) in shown.iter().zip(&labels).zip(&cells) {
             let shown_name = fit(label, name);
             let pad = layout::blanks(&shown_name, name);
+            let padded = cells.iter().zip(&widths).map(|(cell, width)| {
+                let pad = layout::blanks(cell, *width);
+                let style = if cell.ends_with('*') {
+                    Style::Best
+                } else {
+                    Style::Plain
+                };
+                format!(" {pad}{}", self.paint(style, cell))
+            });
             let rest = if let Some(why) = not_ranked(row) {
-                let room = self.columns().saturating_sub(INDENT.len() + name + 2);
-                format!("  {}", escape::short(&why, room))
+                let solved = columns
+                    .iter()
+                    .take_while(|it| it.column == headline::SOLVED);
+                let known: String = padded.take(solved.count()).collect();
+                let taken = INDENT.len() + name + layout::width(&known) + 2;
+                let room = self.columns().saturating_sub(taken);
+                format!("{known}  {}", escape::short(&why, room))
             } else {
-                let padded = cells.iter().zip(&widths).map(|(cell, width)| {
-                    let pad = layout::blanks(cell, *width);
-                    let style = if cell.ends_with('*') {
-                        Style::Best
-                    } else {
-                        Style::Plain
-                    };
-                    format!(" {pad}{}", self.paint(style, cell))
-                });
                 padded.collect()
             };
             let line = format!("{INDENT}{shown_name}{pad}{rest}");

@@ -424,6 +424,24 @@ fn strategies_are_told_apart_by_the_tasks_that_are_solved() {
     assert_eq!(solved("none"), (Some(1), Some(1.0)), "{stderr}");
     assert_eq!(solved("codex"), (Some(1), Some(0.0)), "{stderr}");
     assert!(tasks.iter().all(|row| row["dollars"].as_u64() > Some(0)));
+    // What changed nothing is in no ranking, and its tasks are counted all the same.
+    let mut runs = std::fs::read_dir(folder.path()).unwrap();
+    let run = runs.find_map(|it| {
+        let it = it.unwrap();
+        it.file_name()
+            .to_str()?
+            .starts_with("tasks-")
+            .then(|| it.path())
+    });
+    let screen = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .arg("report")
+        .arg(run.unwrap())
+        .output()
+        .unwrap();
+    let screen = String::from_utf8_lossy(&screen.stdout);
+    let row = screen.lines().find(|line| line.starts_with("  none"));
+    let row: Vec<&str> = row.unwrap().split_whitespace().collect();
+    assert_eq!(row.join(" "), "none 100 – changed nothing", "{screen}");
     // The log gives the same contexts again.
     let again = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .args(["live", "--check", "--window", "16000", "--out"])
