@@ -466,7 +466,10 @@ fn not_ranked(row: &Row) -> Option<String> {
         "not measurable" => Some("not measurable on these sessions"),
         _ => None,
     });
-    why.map(|why| format!("– {why}"))
+    let elsewhere = row.marks.iter();
+    let elsewhere = elsewhere.filter(|mark| mark.starts_with("not measurable in "));
+    let elsewhere: String = elsewhere.map(|mark| format!(", {mark}")).collect();
+    why.map(|why| format!("– {why}{elsewhere}"))
 }
 
 /// A name cut to a width.
