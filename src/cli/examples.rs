@@ -27,10 +27,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             (
                 "proctor sweep --strategy observation-masking -P clear_results.keep_last=2..12:5 -P clear_results.every=1,5,10",
-                "fifteen settings on the quick start",
+                "ten settings on the quick start, with the default",
             ),
             (
-                "proctor sweep --session recordings --strategy codex -P summarize.when.window_fraction=0.6..0.9:0.1 -o tuned.toml",
+                "proctor sweep --session recordings --strategy codex -P summarize.when.window_fraction=0.6..0.9:0.1 --recommend tuned.toml",
                 "on your own sessions, into a preset",
             ),
         ],
