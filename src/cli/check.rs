@@ -85,6 +85,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "changed": outcome.changed,
         "has_asked": outcome.has_asked,
         "broken": broken,
+        "untried": untried(&outcome),
         "rules": rules.collect::<Vec<_>>(),
     });
     show(
@@ -152,6 +153,11 @@ fn messages(finding: &Finding) -> Vec<Value> {
         .collect()
 }
 
+/// Rules that no session was held against: the program did not even answer.
+fn untried(outcome: &Outcome) -> usize {
+    outcome.rules.iter().filter(|it| it.sessions == 0).count()
+}
+
 fn junit(name: &str, outcome: &Outcome) -> String {
     let failures = outcome
         .rules
@@ -159,9 +165,10 @@ fn junit(name: &str, outcome: &Outcome) -> String {
         .filter(|it| it.finding.is_some())
         .count();
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\">\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" skipped=\"{}\">\n",
         escape::xml(name),
         outcome.rules.len(),
+        untried(outcome),
     );
     for checked in &outcome.rules {
         let _ = write!(
@@ -170,7 +177,12 @@ fn junit(name: &str, outcome: &Outcome) -> String {
             escape::xml(&checked.rule)
         );
         let Some(finding) = &checked.finding else {
-            text.push_str("/>\n");
+            let end = if checked.sessions == 0 {
+                "><skipped message=\"not tried\"/></testcase>\n"
+            } else {
+                "/>\n"
+            };
+            text.push_str(end);
             continue;
         };
         let messages: Vec<String> = messages(finding).iter().map(Value::to_string).collect();
