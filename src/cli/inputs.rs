@@ -97,7 +97,12 @@ impl Inputs {
     ) -> anyhow::Result<Scenario> {
         let (mut table, folder) = self.laid_over()?;
         lay_over(&mut table)?;
-        let mut scenario = Scenario::read(&table, &folder)?;
+        let mut scenario = loop {
+            match Scenario::read(&table, &folder) {
+                Err(error) if self.has_default_strategies()? && leave_out(&mut table, &error) => {}
+                read => break read?,
+            }
+        };
         scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
         prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
@@ -223,6 +228,12 @@ impl Inputs {
         named.chain(alone).chain(flags).collect()
     }
 
+    /// Whether the strategies are those of the built-in quick start.
+    fn has_default_strategies(&self) -> anyhow::Result<bool> {
+        let is_chosen = !self.strategy.is_empty() || !self.strategy_cmd.is_empty();
+        Ok(!is_chosen && self.scenario_and_recordings()?.0.is_none())
+    }
+
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
     fn strategies(&self, table: &mut Table) -> anyhow::Result<()> {
         if self.strategy.is_empty() && self.strategy_cmd.is_empty() {
@@ -255,6 +266,32 @@ impl Inputs {
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }
+}
+
+/// Leaves out the preset that is refused, as one is in a window no larger than its reserve, and says so; true if
+/// there was one.
+fn leave_out(table: &mut Table, error: &SettingError) -> bool {
+    let Place::File(file, _) = &error.place else {
+        return false;
+    };
+    let Some(setting) = table.get("strategies").cloned() else {
+        return false;
+    };
+    let mut items = setting.as_list().unwrap_or_default().to_vec();
+    let before = items.len();
+    items.retain(|item| {
+        let preset = item.as_table().and_then(|entry| entry.text("preset"));
+        preset.is_none_or(|preset| **file != format!("presets/{preset}.toml"))
+    });
+    if items.len() == before {
+        return false;
+    }
+    table.put("strategies", items, &setting.place);
+    say(&format!(
+        "note: a strategy is left out: {}; `--strategy` chooses others",
+        error.problem
+    ));
+    true
 }
 
 /// The strategy that the scenario itself calls so, with the overrides in brackets.

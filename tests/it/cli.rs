@@ -352,6 +352,15 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         &["run", "s.toml"],
         &["`s.toml`: line 10: `clear_results.keep_last` must be"],
     );
+    // A strategy that somebody chose is refused; one of the defaults is left out.
+    let small = ["--window", "12k", "--sample", "1"];
+    let chosen = [&["run", "--strategy", "claude-code"], &small[..]].concat();
+    let reserve = "reserves 13000 tokens of a window that has 12000";
+    refuses(&[], &chosen, &[reserve]);
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(folder.path(), &[&["run"], &small[..]].concat());
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    assert!(stderr(&ran).contains(reserve) && stderr(&ran).contains("is left out"));
     let priced = format!("{SMALL}[cache]\nmodel = 'claude-sonnet-5_5'\n");
     refuses(
         &[("s.toml", &priced)],
