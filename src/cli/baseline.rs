@@ -61,6 +61,7 @@ struct SaveArgs {
     /// Folder of the run
     run: String,
     /// Name of the baseline, or its file
+    #[arg(value_parser = comparison::baseline_name)]
     name: String,
     /// A second run of the same scenario, which measures the noise between two runs
     #[arg(long, value_name = "RUN")]

@@ -200,14 +200,21 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
     let value = |(at, record): (usize, csv::Result<csv::StringRecord>)| match record {
         Err(error) => (at, Err(error.to_string())),
         Ok(record) => {
-            let line = record.position().map(csv::Position::line);
-            let line = line.and_then(|line| usize::try_from(line).ok());
+            let line = record.position().and_then(|at| line_of(text, at.byte()));
             let fields = headers.iter().zip(&record);
             let fields = fields.map(|(name, value)| (name.trim().to_owned(), value.into()));
             (line.unwrap_or(at), Ok(Value::Object(fields.collect())))
         }
     };
     (2..).zip(reader.records()).map(value).collect()
+}
+
+/// The line of a record, from 1, where the reader says that it begins: with CRLF that is between the two.
+fn line_of(text: &str, byte: u64) -> Option<usize> {
+    let (before, rest) = text.split_at_checked(usize::try_from(byte).ok()?)?;
+    let skipped = rest.len() - rest.trim_start_matches(['\r', '\n']).len();
+    let lines = [before, &rest[..skipped]].map(|part| part.matches('\n').count());
+    Some(lines.iter().sum::<usize>() + 1)
 }
 
 fn row(value: Value) -> Result<Row, String> {

@@ -183,6 +183,15 @@ pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
     }
 }
 
+/// A name or a file that a baseline can be saved under.
+pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
+    let is_folder = typed.ends_with(['/', '\\']) || Path::new(typed).file_name().is_none();
+    if is_folder || typed.trim().is_empty() {
+        return Err("it must be a name, or a file that ends in `.json`".to_owned());
+    }
+    Ok(typed.to_owned())
+}
+
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Source> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();

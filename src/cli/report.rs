@@ -59,11 +59,11 @@ fn table_name(typed: &str) -> Result<String, String> {
     if typed == ALL_TABLES || known().any(|id| id == typed) {
         return Ok(typed.to_owned());
     }
-    let meant = did_you_mean(typed, known()).map(|id| format!(", did you mean `{id}`?"));
-    Err(format!(
-        "there is no such table{}",
-        meant.unwrap_or_default()
-    ))
+    let names: Vec<&str> = known().collect();
+    Err(match did_you_mean(typed, known()) {
+        Some(meant) => format!("there is no such table, did you mean `{meant}`?"),
+        None => format!("the tables are {}", names.join(", ")),
+    })
 }
 
 fn sort_by(typed: &str) -> Result<SortBy, String> {

@@ -92,7 +92,7 @@ struct AgainstBaseline {
     #[arg(long, value_name = "NAME")]
     baseline_lenient: Option<String>,
     /// Save the scores of the run under this name, after the comparison
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name)]
     save_baseline: Option<String>,
     #[command(flatten)]
     gate_options: gate::GateOptions,

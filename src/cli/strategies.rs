@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, prose, show, template};
+use super::{Exit, print, prose, show, stop, template};
 use crate::settings::Place;
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -94,10 +94,11 @@ fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
         words.iter().all(|word| about.contains(word))
     });
     if strategies.is_empty() {
-        anyhow::bail!(
+        let problem = format!(
             "no strategy has `{}` in its name, product, description, source or stages",
             words.join(" ")
         );
+        return stop(Exit::NothingSelected, problem);
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     show(

@@ -21,6 +21,7 @@ use super::{models, report};
 use crate::runner::live_run::TaskOutcome;
 use crate::scenario::Scenario;
 use crate::session::wire::Provider;
+use crate::settings::{Place, SettingError};
 use crate::strategy::preset::split_at_commas;
 use crate::units::is_valid_id;
 
@@ -233,6 +234,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     })
 }
 
+/// An error of a strategy, with the flag that this command has.
+fn as_typed(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<SettingError>() {
+        Ok(mut error) => {
+            if let Place::Flag(flag) = &error.place
+                && let Some(name) = flag.strip_prefix("--strategy ")
+            {
+                error.place = Place::Flag(format!("--strategies {name}").into());
+            }
+            error.into()
+        }
+        Err(error) => error,
+    }
+}
+
 /// The settings of the strategies.
 fn scenario(args: &Args) -> anyhow::Result<Scenario> {
     if args.models.has_limits() {
@@ -246,7 +262,7 @@ fn scenario(args: &Args) -> anyhow::Result<Scenario> {
         of_agents: args.model.is_some(),
         ..Inputs::default()
     };
-    let mut scenario = inputs.read()?;
+    let mut scenario = inputs.read().map_err(as_typed)?;
     "tasks".clone_into(&mut scenario.name);
     Ok(scenario)
 }

@@ -105,6 +105,10 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), 
     let size = match (mode, fraction, tokens) {
         // The size of a window in which triggers are matched is named as any other.
         ("fit" | "matched", Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
+        ("fit" | "matched", Some(fraction), None) => {
+            let problem = format!("`window.fraction` must be above 0, not `{fraction}`");
+            return Err(SettingError::new(keys.place_of("fraction"), problem));
+        }
         ("fit", _, None) => {
             let error = wrong("`window.fraction` must be set");
             let hint = "with `mode = \"fit\"`, as in `fraction = 0.6`";

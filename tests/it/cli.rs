@@ -352,6 +352,21 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         &["run", "s.toml"],
         &["`s.toml`: line 10: `clear_results.keep_last` must be"],
     );
+    refuses(
+        &[("c.csv", "question,answer\r\na,b\r\n,b\r\n")],
+        &["calibrate", "c.csv"],
+        &["line 3 of `c.csv`: `question` is empty"],
+    );
+    refuses(
+        &[],
+        &["run", "--window", "fit:0"],
+        &["flag `--window fit:0`: `window.fraction` must be above 0, not `0`"],
+    );
+    refuses(
+        &[],
+        &["tasks", "calendar", "--strategies", "nope"],
+        &["flag `--strategies nope`: unknown strategy `nope`"],
+    );
     // A strategy that somebody chose is refused; one of the defaults is left out.
     let small = ["--window", "12k", "--sample", "1"];
     let chosen = [&["run", "--strategy", "claude-code"], &small[..]].concat();
@@ -450,6 +465,8 @@ fn wrong_use_exits_2_and_help_exits_0() {
         (&[], 2),
         (&["rnu"], 2),
         (&["run", "-o", "report.xyz"], 2),
+        (&["run", "--save-baseline", ""], 2),
+        (&["strategies", "find", "zzz"], 4),
     ] {
         let output = run(folder.path(), arguments);
         assert_eq!(
@@ -459,6 +476,13 @@ fn wrong_use_exits_2_and_help_exits_0() {
             stderr(&output)
         );
     }
+    let output = run(folder.path(), &["run", "--tables=zzz"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(
+        said.contains("the tables are ") && said.contains(", comparison, "),
+        "{said}"
+    );
     assert_eq!(tree(folder.path()), []);
 }
 

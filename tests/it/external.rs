@@ -81,7 +81,7 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
             "exited with status 3 where an answer was due; standard error: nonsense",
         ),
         ("exec >&-; sleep 5", "closed its output"),
-        ("echo garbage", "in `garbage"),
+        ("echo garbage", "a line that is not JSON: `garbage`"),
         ("printf '{\"type\":'; exit 0", "exited with status 0"),
         (
             "echo '{\"type\":\"unchanged\",\"resaon\":\"x\"}'",

@@ -164,7 +164,11 @@ impl Process {
         let shown = String::from_utf8_lossy(&line).into_owned();
         match serde_json::from_slice(&line) {
             Ok(read) => Ok((read, shown)),
-            Err(error) => Err(self.wrong(error.to_string(), &shown)),
+            Err(error) if error.is_data() => Err(self.wrong(error.to_string(), &shown)),
+            Err(_) => Err(self.failed(format!(
+                "the program printed a line that is not JSON: `{}`; print other text to standard error",
+                cut(shown.trim_end())
+            ))),
         }
     }
 
@@ -175,11 +179,9 @@ impl Process {
 
     /// An answer that does not fit.
     pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
-        let shown: String = line.chars().take(SHOWN).collect();
-        let more = if shown.len() < line.len() { "…" } else { "" };
         self.failed(match line {
             "" => problem,
-            _ => format!("{problem}, in `{shown}{more}`"),
+            _ => format!("{problem}, in `{}`", cut(line)),
         })
     }
 
@@ -283,6 +285,13 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
+}
+
+/// The beginning of a line that is shown.
+fn cut(line: &str) -> String {
+    let shown: String = line.chars().take(SHOWN).collect();
+    let more = if shown.len() < line.len() { "…" } else { "" };
+    shown + more
 }
 
 /// Waits for the end of a program, but not for ever.
