@@ -316,7 +316,7 @@ pub enum CallFailure {
     Unsupported,
     /// The provider refuses every request sent this way: the key, the address or the name of the
     /// model is wrong, or the account is empty.
-    #[error("the provider answers nothing asked this way ({0})")]
+    #[error("the provider refuses these requests ({0})")]
     Denied(String),
     /// Its answer could not be kept, or it was not asked because none can be kept any more.
     #[error("its answers cannot be kept in {0}")]

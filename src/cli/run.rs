@@ -362,7 +362,7 @@ fn replay(
     {
         say(&format!("error: {problem}"));
         say(&format!(
-            "hint: `--max-error-rate` says how many are accepted, {} here",
+            "hint: `--max-error-rate` sets the share that may fail (now {})",
             args.max_error_rate
         ));
         exit = Exit::TooManyFailures;

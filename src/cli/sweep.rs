@@ -19,6 +19,7 @@ use crate::compare::sweep::{
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
+use crate::report::display::many;
 use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Workers};
 use crate::scenario::{ModelSetting, Scenario};
@@ -196,8 +197,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let (settings, sessions) = (points.len(), tune.len() + confirm.len());
     say(&format!(
-        "{settings} settings; chosen on {} sessions, tried on {}",
-        tune.len(),
+        "{}; chosen on {}, tried on {}",
+        many(settings, "setting", "settings"),
+        many(tune.len(), "session", "sessions"),
         confirm.len()
     ));
     let few = FEWEST_SESSIONS * 2;

@@ -413,7 +413,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
 /// Says that the strategies differ in nothing worth knowing: none fits, or none changed anything.
 fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
     let ran: Vec<&StrategySummary> = material.compared().filter(|it| it.cells > 0).collect();
-    let window = &material.manifest.window;
+    let window = in_window(&material.manifest.window);
     let text = if ran.is_empty() {
         return None;
     } else if ran.iter().all(|it| it.failures.len() == it.cells) {
@@ -426,14 +426,12 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         let first = ran.iter().filter_map(|it| it.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
         format!(
-            "nothing fits: under every strategy some session breaks in the window of {window}{}; use a larger \
-             one",
+            "nothing fits: under every strategy some session breaks {window}{}; use a larger one",
             first.unwrap_or_default()
         )
     } else if ran.iter().all(|it| it.fired == 0) {
         format!(
-            "nothing fires: no strategy changed anything in the window of {window}; a smaller one shows \
-             what they do"
+            "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
         )
     } else {
         return None;
@@ -442,6 +440,17 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         level: BannerLevel::Invalid,
         text,
     })
+}
+
+/// `in the window of 80000 tokens`; the window is as the manifest writes it.
+fn in_window(window: &str) -> String {
+    if let Some(more) = window.strip_prefix("native") {
+        format!("in the sessions' own windows{more}")
+    } else if let Some(share) = window.strip_prefix("fit:") {
+        format!("in windows of {share} of each session")
+    } else {
+        format!("in the window of {window}")
+    }
 }
 
 fn invalid(failures: &[ControlFailure]) -> Banner {

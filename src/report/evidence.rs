@@ -214,7 +214,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         found.push(match reader.kind {
             ModelKind::Deterministic => "facts are found by string search".to_owned(),
             ModelKind::Scripted => "answers were scripted".to_owned(),
-            ModelKind::Live => format!("{} answered", reader.name),
+            ModelKind::Live => format!("the answers are by {}", reader.name),
         });
         if reader.kind != ModelKind::Deterministic {
             let judges = models::judges_in_words(&models::judges(manifest));
@@ -226,7 +226,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         found.push(match summariser.kind {
             ModelKind::Deterministic => "rules wrote the summaries, no model was asked".to_owned(),
             ModelKind::Scripted => "summaries were scripted".to_owned(),
-            ModelKind::Live => format!("{} wrote the summaries", summariser.name),
+            ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
     let random = manifest.strategies.iter().filter(|it| it.is_random);
@@ -234,11 +234,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     if !random.is_empty() {
         let names = random.join(", ");
         found.push(format!(
-            "{names} made two contexts of the same session: repeats show how far that matters"
+            "the same session got different contexts under {names}: repeats show how much that matters"
         ));
     }
     let actions = if is_closed(material) {
-        "an agent ran under each strategy: its actions are its own, and a replay of them says the rest"
+        "an agent ran under each strategy and chose its own actions; apart from tasks and bills, the numbers are of a replay"
     } else {
         "the recorded agent's actions are fixed"
     };

@@ -157,7 +157,7 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     let rule = match choice.kept_enough {
         0 | 1 => format!("no other setting keeps {kept} of it"),
         count => format!(
-            "it saves most of the {count} settings that keep {kept} of the best kept ({best})"
+            "of the {count} settings that keep {kept} of the best kept ({best}), it saves the most"
         ),
     };
     let first = match standing {

@@ -50,7 +50,15 @@ pub(crate) fn of_pair(comparison: &Comparison) -> Line {
                 Line::new("use", text)
             }
             (false, _) if axes.iter().all(|(_, bounds)| is_nothing(bounds)) => {
-                Line::new("no difference", "both are the same on every axis.")
+                let both = if is_one {
+                    "both".to_owned()
+                } else {
+                    format!("{candidate} and {baseline}")
+                };
+                Line::new(
+                    "no difference",
+                    format!("{both} are the same on every axis."),
+                )
             }
             (false, _) => {
                 let held = held.join(", ");

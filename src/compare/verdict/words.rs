@@ -95,7 +95,7 @@ impl Verdict {
                     .to_owned()
             }
             Obstacle::NoOutcomes => {
-                "agents ran, and how their tasks ended is not known: `--outcomes` of `proctor live` takes it"
+                "the outcomes of the tasks are unknown; pass them with `proctor live --outcomes FILE`"
                     .to_owned()
             }
             Obstacle::FewSessions => {
