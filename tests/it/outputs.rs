@@ -194,8 +194,8 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
     let output = proctor(folder.path(), &absent);
     assert_eq!(output.status.code(), Some(110));
     assert!(stdout(&output).is_empty(), "said before anything is run");
-    // That a folder stands in the file's place shows only when it is written.
-    fs::create_dir(folder.path().join("taken.md")).unwrap();
+    // That a folder stands in the place of the second file shows only when it is written.
+    fs::create_dir(folder.path().join("taken.probes.csv")).unwrap();
     let output = proctor(
         folder.path(),
         &[
@@ -204,7 +204,7 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
             "--message-format",
             "json",
             "-o",
-            "taken.md",
+            "taken.csv",
         ],
     );
     assert_eq!(output.status.code(), Some(110));
