@@ -15,9 +15,8 @@ pub(super) fn lines(gated: &GateResult) -> Vec<String> {
 
 /// The same in short: how many facts were lost, and each other hard break.
 pub(super) fn in_short(gated: &GateResult) -> Vec<String> {
-    let lost = gated.lost.iter();
-    let lost = lost.map(|probe| (&probe.session, probe_and_percent(&probe.probe).0));
-    let lost = lost.collect::<BTreeSet<_>>().len();
+    let lost = gated.lost.iter().map(fact_of).collect::<BTreeSet<_>>();
+    let lost = lost.len();
     let facts = display::many(lost, "lost fact", "lost facts");
     let facts = (lost > 0)
         .then(|| format!("{facts} of high importance"))
@@ -62,15 +61,20 @@ pub(super) fn probe_and_percent(item: &str) -> (&str, &str) {
     item.rsplit_once('@').unwrap_or((item, "100"))
 }
 
+/// What makes lost probes one fact: session, item and value.
+pub(super) fn fact_of(probe: &ChangedProbe) -> (&str, &str, Option<&str>) {
+    let (id, _) = probe_and_percent(&probe.probe);
+    let value = probe.text.as_ref().map(|text| &*text.value);
+    (&probe.session, id, value)
+}
+
 /// Lost facts, in the order of their first losses.
 fn facts(lost: &[ChangedProbe]) -> Vec<String> {
     let mut facts: Vec<(&ChangedProbe, Vec<&str>)> = Vec::new();
     let mut places = BTreeMap::new();
     for probe in lost {
-        let (id, percent) = probe_and_percent(&probe.probe);
-        let value = probe.text.as_ref().map(|text| &text.value);
-        let key = (&probe.session, id, probe.metric, value);
-        let at = *places.entry(key).or_insert(facts.len());
+        let (_, percent) = probe_and_percent(&probe.probe);
+        let at = *places.entry(fact_of(probe)).or_insert(facts.len());
         match facts.get_mut(at) {
             Some((_, percents)) => percents.push(percent),
             None => facts.push((probe, vec![percent])),
@@ -89,6 +93,8 @@ fn facts(lost: &[ChangedProbe]) -> Vec<String> {
         let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));
         let (place, session) = (place.unwrap_or_default(), &probe.session);
         percents.sort_by_key(|percent| (percent.len(), *percent));
+        // Its answer may be lost as well.
+        percents.dedup();
         let percents = percents.join(", ");
         format!("lost {what}{place}: session {session}, {id} asked at {percents} %")
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::difference::{change, interval, level, margin};
-use super::hard_breaks::{self, probe_and_percent};
+use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::GateResult;
 use crate::compare::verdict::{Line, of_pair};
@@ -105,10 +105,7 @@ impl Terminal {
     fn losses(self, comparisons: &[&GatedComparison], most: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let lost = comparisons.iter().flat_map(|one| lost(one));
-        let lost = lost.filter(|probe| {
-            let (id, _) = probe_and_percent(&probe.probe);
-            seen.insert((&probe.session, id))
-        });
+        let lost = lost.filter(|probe| seen.insert(fact_of(probe)));
         let lost: Vec<&ChangedProbe> = lost.collect();
         let mut lines = Vec::new();
         for probe in lost.iter().take(most) {
