@@ -262,7 +262,7 @@ fn the_dearer_and_the_dominated_are_to_be_avoided_with_their_cause() {
     assert_eq!(
         said[1..],
         [
-            "avoid: masking: 55 % fewer tokens, 2.7 times the bill, as 489 edits break the prompt cache; \
+            "avoid: masking: 55 % fewer tokens, 2.7 times the cost of prompts, as 489 edits break the prompt cache; \
              masking[every=10] saves 4 %",
             "avoid: beaten: codex is no worse on any axis, and better on cost (+9 [+7, +11])",
         ]

@@ -212,7 +212,7 @@ pub(super) fn avoid(candidate: &Candidate, all: &[Candidate]) -> Option<Avoid> {
     Some(of(why, false))
 }
 
-/// `55 % fewer tokens, 2.7 times the bill, as 489 edits break the prompt cache`.
+/// `55 % fewer tokens, 2.7 times the cost of prompts, as 489 edits break the prompt cache`.
 fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
     let tokens = candidate.tokens_saved.filter(|tokens| *tokens > 0.005);
     let tokens = tokens.map(|tokens| format!("{} fewer tokens, ", percent(tokens)));
@@ -222,7 +222,7 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
         1 => ", as one edit breaks the prompt cache".to_owned(),
         many => format!(", as {many} edits break the prompt cache"),
     };
-    let mut text = format!("{tokens}{:.1} times the bill{edits}", 1.0 - saved);
+    let mut text = format!("{tokens}{:.1} times the cost of prompts{edits}", 1.0 - saved);
     if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
         let saves = percent(edge);
         let _ = write!(
