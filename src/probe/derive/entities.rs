@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::stated::assignment;
+use super::stated::setting;
 use super::{Proposal, Texts, messages_of, proposal, tokens};
 use crate::probe::Pattern;
 use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
@@ -89,14 +89,18 @@ fn assignments(texts: &Texts<'_>) -> BTreeMap<String, Vec<AssignedValue>> {
         let tools = message.tool_uses().map(|(_, tool)| tool);
         let touched = tools.flat_map(texts.touched);
         let mut read = touched.filter(|(verb, _)| *verb == ArtifactVerb::Read);
-        // The result of a single read is the next message.
-        if let (Some((_, path)), None) = (read.next(), read.next()) {
+        let mut tools = message.tool_uses().map(|(_, tool)| tool);
+        // The result of a single read is the next message. A part of a file may show another of its
+        // keys of that name.
+        if let (Some((_, path)), None) = (read.next(), read.next())
+            && !tools.any(reads_a_part)
+        {
             files.insert(at + 1, path);
         }
     }
     let mut found: BTreeMap<String, Vec<AssignedValue>> = BTreeMap::new();
     for (at, line) in texts.lines() {
-        if let Some((key, value)) = assignment(line) {
+        if let Some((key, value)) = setting(line) {
             let of_key = found.entry(key.to_owned()).or_default();
             of_key.push(AssignedValue {
                 message: at,
@@ -111,15 +115,22 @@ fn assignments(texts: &Texts<'_>) -> BTreeMap<String, Vec<AssignedValue>> {
     found
 }
 
+/// Whether the tool use names lines of its file, by their numbers.
+fn reads_a_part(tool: &ToolUse) -> bool {
+    let input = tool.input.value();
+    let mut values = input.as_object().into_iter().flatten();
+    values.any(|(_, value)| value.is_number() || value.is_array())
+}
+
 /// The messages in which a tool that does more than look is given the
 /// key: its value may have changed there.
-fn changed(texts: &Texts<'_>, key: &str, path: Option<&str>) -> Vec<usize> {
+fn changed(texts: &Texts<'_>, key: &str, path: &str) -> Vec<usize> {
     let may_change = |tool: &ToolUse| match tool.class {
         ToolClass::Read | ToolClass::Grep | ToolClass::Glob | ToolClass::Todo => false,
-        ToolClass::Edit | ToolClass::Write => path.is_none_or(|path| {
+        ToolClass::Edit | ToolClass::Write => {
             let files = (texts.touched)(tool);
             files.is_empty() || files.iter().any(|(_, file)| file == path)
-        }),
+        }
         _ => true,
     };
     let messages = texts.session.messages().iter().enumerate();
@@ -135,21 +146,23 @@ fn changed(texts: &Texts<'_>, key: &str, path: Option<&str>) -> Vec<usize> {
 /// Replaces a value that a tool was given and no message shows.
 const NOT_SHOWN: &str = "not shown";
 
-/// Keys that were given several values, one after the other, in one file or in none.
+/// Keys that were given several values, one after the other, in one file.
+///
+/// What no named file shows has a key of that name for each thing that it speaks of.
 pub(super) fn revised(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for (key, values) in assignments(texts) {
         let messages: BTreeSet<usize> = values.iter().map(|said| said.message).collect();
         let paths: BTreeSet<Option<&String>> =
             values.iter().map(|said| said.path.as_ref()).collect();
-        let [path] = paths.into_iter().collect::<Vec<_>>()[..] else {
+        let [Some(path)] = paths.into_iter().collect::<Vec<_>>()[..] else {
             continue;
         };
         if values.len() < 2 || messages.len() != values.len() {
             continue;
         }
         let first = values.first().map_or(0, |said| said.message);
-        let changes = changed(texts, &key, path.map(String::as_str));
+        let changes = changed(texts, &key, path);
         let ended = changes
             .into_iter()
             .filter(|at| *at > first && !messages.contains(at))
@@ -183,7 +196,7 @@ pub(super) fn bindings(texts: &Texts<'_>) -> Vec<Proposal> {
         let Some(path) = &asked.path else {
             continue;
         };
-        let changes = changed(texts, &key, Some(path));
+        let changes = changed(texts, &key, path);
         let is_changed = changes.last().is_some_and(|at| *at > asked.message);
         if paths.len() != values.len() || others.is_empty() || is_changed {
             continue;

@@ -255,7 +255,7 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
 const BEFORE_SETTINGS: &str = "- * const export final let pub set static use var";
 
 /// An assignment of which the line says nothing else: "it is documented here: …" sets nothing.
-fn setting(line: &str) -> Option<(&str, &str)> {
+pub(super) fn setting(line: &str) -> Option<(&str, &str)> {
     let (key, value) = assignment(line)?;
     let (before, _) = line.split_once(key)?;
     let before = before.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
@@ -266,7 +266,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
 }
 
 /// `key = value` or `key: value`, the value a single token with a digit.
-pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
+fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.trim().trim_end_matches([',', ';']);
     let (key, value) = line.split_once('=').or_else(|| line.split_once(": "))?;
     let key = key.trim().trim_matches(['"', '\'']);

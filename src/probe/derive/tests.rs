@@ -353,8 +353,15 @@ fn a_key_is_revised_within_one_file() {
     let (old, new) = ("release = n1.4.21", "release = n1.4.22");
     let found = updates(&[(&cargo, old), (&cargo, new)]);
     assert_eq!(found, [["n1.4.21@2", "n1.4.22@4"]]);
-    // Two files have two keys of that name.
+    // Two files have two keys of that name, so may two parts of one, and so has whatever is no file.
     assert!(updates(&[(&cargo, old), (&node, new)]).is_empty());
+    let part = r#"{"file_path":"conf/cargo.toml","offset":40}"#;
+    assert!(updates(&[(&cargo, old), (part, new)]).is_empty());
+    let shown = rounds(ToolClass::Shell, &[("{}", old), ("{}", new)]);
+    assert!(facts_of("update", shown).1.is_empty());
+    // The last word before a value is no key: "Original token count: 1082".
+    let header = |count: u32| format!("Original release count: n1.4.{count}");
+    assert!(updates(&[(&cargo, &header(21)), (&cargo, &header(22))]).is_empty());
     // The newest value stands twice, and so the older one is not the newest.
     let again = updates(&[(&cargo, old), (&cargo, new), (&cargo, "release = n1.4.23")]);
     assert_eq!(again[0].len(), 3);
