@@ -270,9 +270,21 @@ impl<'s> Texts<'s> {
         self.lines.iter().map(|(at, line)| (*at, line.as_str()))
     }
 
-    /// The number of messages that hold it.
-    fn frequency(&self, token: &str) -> usize {
-        self.words.get(token).map_or(0, |seen| seen.messages)
+    /// The number of messages that hold it. What is no single token is searched.
+    fn frequency(&self, text: &str) -> usize {
+        if let Some(seen) = self.words.get(text) {
+            return seen.messages;
+        }
+        if tokens(text).eq([text]) {
+            return 0;
+        }
+        let holds = |said: &str| decoded(said).contains(text);
+        let messages = self.session.messages().iter();
+        let messages = messages.filter(|message| message.model_text().iter().any(|it| holds(it)));
+        let mut tools = self.session.tools().iter();
+        let is_pinned = self.session.system().is_some_and(|system| holds(system))
+            || tools.any(|tool| holds(tool.text()));
+        messages.count() + usize::from(is_pinned)
     }
 
     /// Whether it occurs once, in one message.

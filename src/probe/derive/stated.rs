@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Proposal, SkipReason, Texts, own, proposal, tokens, weighed};
-use crate::probe::holds;
+use crate::probe::{Pattern, holds};
 use crate::session::Role;
 use crate::session::ground_truth::{Fact, Revision};
 
@@ -33,6 +33,36 @@ const BEFORE_KEYS: &str = "\
 
 /// Words of a key that name nothing: "it is 4049" has no key.
 const NO_KEYS: &str = "he here it she that there they this what which";
+
+/// Words before a value that make its sentence a condition: "if it runs, the port is 4049".
+const CONDITIONS: &str = "\
+    assuming if in-case once provided suppose supposing unless until when whenever where wherever \
+    whether while";
+
+/// Words of a key that make its sentence a belief, a wish or a part of another.
+const NO_STATEMENTS: &str = "\
+    although as because believe believes but doubt how i i'd i'll i'm i've let let's likely maybe \
+    perhaps probably seems since so sure than that think thinks though what which who whose why wish";
+
+/// Verbs that ask for something: "check port is 4049", but not "the check port is 4049".
+const IMPERATIVES: &str = "assume check confirm ensure make test verify";
+
+/// Before a noun.
+const DETERMINERS: &str = "a an her his its my our that the their these this those your";
+
+/// Between a noun and the determiner of another one in a key: "the port of the server". Behind any
+/// other word a sentence of its own begins: "we know the port".
+const PREPOSITIONS: &str = "\
+    across after all at before behind between by both for from in inside into of on over per to \
+    under with within";
+
+/// Adjectives of a measure: "the parser is 120 lines long" does not say what the parser is.
+const MEASURES: &str = "\
+    above ago ahead apart away behind below big deep faster high higher large larger late less \
+    long longer lower more old older short shorter slower small smaller tall thick wide";
+
+/// The most bytes of a value in quotes.
+const QUOTED_BYTES: usize = 80;
 
 /// One statement.
 #[derive(Debug, PartialEq, Eq)]
@@ -203,18 +233,30 @@ fn statement<'a>(sentence: &'a str, texts: &Texts<'_>) -> Option<Statement<'a>> 
         .filter_map(|copula| Some((lower.find(copula)?, *copula)))
         .min_by_key(|(at, copula)| (*at, usize::MAX - copula.len()))?;
     let value = first_value(&sentence[at + copula.len()..], false)?;
+    let is_condition = |text: &str| spoken(text).any(|word| holds(CONDITIONS, word));
+    let (_, behind) = sentence[at..].split_once(value)?;
+    let clause = behind.split([',', ';', ':', '(']).next()?;
+    if is_condition(&lower[..at]) || is_condition(&clause.to_lowercase()) {
+        return None;
+    }
     // A clause before it is another matter: "as I said, the port is 4049".
     let before = sentence[..at].rsplit([',', ';', ':']).next()?;
     let words: Vec<&str> = before.split_whitespace().collect();
     let first = words
         .iter()
         .position(|word| !holds(BEFORE_KEYS, &word.to_lowercase()))?;
-    let words = &words[first..];
+    let (before, words) = words.split_at(first);
     let key = words.join(" ");
     let names_it = words_of(&key)
         .iter()
         .any(|word| word.chars().count() >= 3 && !holds(NO_KEYS, word));
-    let is_key = words.len() <= KEY_WORDS && names_it && !key.contains(value);
+    let is_key = words.len() <= KEY_WORDS
+        && names_it
+        && !key.contains(value)
+        && is_noun(
+            before.last().copied(),
+            &key.to_lowercase().replace('’', "'"),
+        );
     is_key.then_some(Statement {
         key,
         value,
@@ -231,24 +273,96 @@ fn words_of(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// The value at the beginning of a text: a token with a digit or parts of its own, or one in quotes.
-/// A name may be any word.
+/// Whether a lower-case key names something, behind the word `before` it, and is no part of a sentence.
+fn is_noun(before: Option<&str>, key: &str) -> bool {
+    let words: Vec<&str> = spoken(key).collect();
+    let is_determined = before.is_some_and(|word| holds(DETERMINERS, &word.to_lowercase()));
+    let asks = !is_determined && words.first().is_some_and(|word| holds(IMPERATIVES, word));
+    let mut pairs = words.windows(2);
+    let is_broken = pairs.any(|pair| holds(DETERMINERS, pair[1]) && !holds(PREPOSITIONS, pair[0]));
+    !asks && !is_broken && !words.iter().any(|word| holds(NO_STATEMENTS, word))
+}
+
+/// The words of a lower-case text as they are spoken, apostrophes included.
+fn spoken(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '-' | '_'))
+        .filter(|word| !word.is_empty())
+}
+
+/// Quotation marks, each with the one that closes it.
+const QUOTES: [(char, char); 5] = [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’')];
+
+/// A number with commas between its thousands.
+static GROUPED: Pattern = Pattern::new(r"^[^\w\s]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?%?");
+
+/// Digits that describe and are no value: `12th`, `64-bit`, `0-based`.
+static DESCRIBING: Pattern = Pattern::new("^(?:[0-9]+(?:st|nd|rd|th)|[0-9]{1,3}-[a-z]+)$");
+
+/// The value at the beginning of a text: all that is in quotes, or a token with a digit or parts of
+/// its own that is the whole of what is said. A name may be any word.
 fn first_value(text: &str, is_name: bool) -> Option<&str> {
-    let text = text.trim_start();
-    let is_quoted = text.starts_with(['`', '"', '\'']);
-    let value = tokens(text).next()?;
-    // The token comes first, behind nothing but quotes.
-    if !text
-        .trim_start_matches(['`', '"', '\'', '*'])
-        .starts_with(value)
-    {
-        return None;
+    let text = text.trim_start().trim_start_matches('*');
+    let mut quotes = QUOTES.iter();
+    if let Some((open, close)) = quotes.find(|(open, _)| text.starts_with(*open)) {
+        let inside = &text[open.len_utf8()..];
+        let mut ends = inside.match_indices(*close).map(|(at, _)| at);
+        let is_end = |at: &usize| {
+            let behind = inside[at + close.len_utf8()..].chars().next();
+            !behind.is_some_and(char::is_alphanumeric)
+        };
+        let value = inside[..ends.find(is_end)?].trim();
+        let is_cut_short = value.contains("...") || value.contains('…');
+        let is_value =
+            !is_cut_short && value.len() <= QUOTED_BYTES && value.chars().count() >= VALUE_CHARS;
+        return is_value.then_some(value);
     }
-    let is_word = value.chars().all(char::is_alphabetic);
-    let has_parts = value.contains(|c: char| c.is_ascii_digit())
-        || (value.contains(['_', '-', '/', '.', '@']) && !is_word);
-    let is_value = value.chars().count() >= VALUE_CHARS && (has_parts || is_quoted || is_name);
+    let value = match GROUPED.matches(text).next() {
+        Some(number) => number.get(0)?.as_str(),
+        None => tokens(text).next()?,
+    };
+    let behind = text.strip_prefix(value)?;
+    let is_value =
+        value.chars().count() >= VALUE_CHARS && (is_name || is_set(value)) && is_whole(behind);
     is_value.then_some(value)
+}
+
+/// Whether a token can be what something is set to. `read-only`, `and/or`, `e.g`, `~120` and `12th`
+/// describe.
+fn is_set(value: &str) -> bool {
+    if value.contains('~') || DESCRIBING.is_match(value) {
+        return false;
+    }
+    let mut parts = value.split(|c: char| !c.is_alphabetic());
+    let is_described = value.starts_with(char::is_alphabetic)
+        && value
+            .chars()
+            .all(|c| c.is_alphabetic() || matches!(c, '-' | '/'));
+    value.contains(|c: char| c.is_ascii_digit())
+        || (value.contains(['_', '-', '/', '.', '@'])
+            && !is_described
+            && parts.any(|part| part.chars().count() > 1))
+}
+
+/// Whether a value ends where the text `behind` it begins: nothing goes on, no second value follows,
+/// and it measures nothing.
+fn is_whole(behind: &str) -> bool {
+    let marks: &[char] = &['.', ':', '!', '*', ',', ';', ')'];
+    let next = behind.trim_start_matches(marks);
+    if next.starts_with(|c: char| !c.is_whitespace()) {
+        return false;
+    }
+    let is_list = behind.starts_with(',');
+    let mut words = spoken(next);
+    let (first, second) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    let joins = matches!(first, "and" | "to" | "through" | "plus");
+    let ends = behind.starts_with(['.', '!', ';']);
+    let measures = || [first, second].iter().any(|word| holds(MEASURES, word));
+    !(first == "or" || (joins && is_number(second)) || (is_list && is_number(first)))
+        && (ends || is_list || !measures())
 }
 
 /// Words before a key where it is set.
@@ -315,7 +429,48 @@ mod tests {
         let texts = Texts::new(&session, &|_| Vec::new());
         for (sentence, expected) in [
             ("The port of svc7 is 4049.", Some(("port of svc7", "4049"))),
-            ("As I said, our quota is now 7,340 a day.", None),
+            (
+                "As I said, our quota is now 7,340 a day.",
+                Some(("quota", "7,340")),
+            ),
+            ("The budget is 250,000.", Some(("budget", "250,000"))),
+            (
+                r#"The commit message is "Tidy flaky retries"."#,
+                Some(("commit message", "Tidy flaky retries")),
+            ),
+            (
+                "The user's rule is 'don't retry it'.",
+                Some(("user's rule", "don't retry it")),
+            ),
+            (
+                "The config is /etc/app.conf.",
+                Some(("config", "/etc/app.conf")),
+            ),
+            ("The commit message is \"Tidy", None),
+            ("The container is `div class=2 ...`", None),
+            ("If the port is 4049, stop.", None),
+            ("If it runs, the port is 4049.", None),
+            ("When `status` is `pendingx`, skip it.", None),
+            ("The port is 4049 unless it is taken.", None),
+            ("I don't think the region is eu-west-1.", None),
+            ("Make sure the port is 4049.", None),
+            ("Check port is 4049.", None),
+            ("We know the port is 4049.", None),
+            (
+                "The check port of our gateway is 4049.",
+                Some(("check port of our gateway", "4049")),
+            ),
+            ("It restarts because the port is 4049.", None),
+            ("The endpoint is read-only.", None),
+            ("The eval is CLI/library-driven.", None),
+            ("The renderer is ~2376 lines.", None),
+            ("The parser is 1,200 lines long.", None),
+            ("The deadline is 12th May.", None),
+            ("The target is 64-bit.", None),
+            ("The tool is e.g. a linter.", None),
+            ("The port is 4049 or 4050.", None),
+            ("The ports are one thing; the port is 4049, 4050.", None),
+            ("The call is load_it(1, 2).", None),
             (
                 "ok, the staging host is `quill`",
                 Some(("staging host", "quill")),
