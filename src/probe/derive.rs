@@ -296,7 +296,11 @@ impl<'s> Texts<'s> {
     /// The rarest words of a line but for a value, in their order: they are a key where at least two
     /// are left.
     fn key_of(&self, line: &str, but: &str, most: usize) -> Option<Vec<String>> {
-        let words = key_words(line, but);
+        self.rarest(&key_words(line, but), most)
+    }
+
+    /// The rarest of these words, in their order; at least two.
+    fn rarest(&self, words: &[String], most: usize) -> Option<Vec<String>> {
         let mut by_rarity: Vec<usize> = (0..words.len()).collect();
         by_rarity.sort_by_key(|at| self.frequency(&words[*at]));
         by_rarity.truncate(most);
@@ -357,8 +361,17 @@ fn key_words(line: &str, but: &str) -> Vec<String> {
     });
     for written in written {
         let mixes = written.contains(|c: char| c.is_ascii_digit()) || written.contains('\\');
-        let parts = written.split(|c: char| !c.is_alphabetic());
+        let parts = written.split(|c: char| !c.is_alphabetic() && !matches!(c, '\'' | '’'));
         for word in parts.filter(|_| !mixes) {
+            let word = word.trim_matches(['\'', '’']);
+            // A possessive names its noun. Other words with an apostrophe name nothing: "wasn't".
+            let word = word
+                .strip_suffix("'s")
+                .or(word.strip_suffix("’s"))
+                .unwrap_or(word);
+            if word.contains(['\'', '’']) {
+                continue;
+            }
             // A name in camel case is one word to a search, and none to a person.
             let is_camel = word.chars().skip(1).any(char::is_uppercase)
                 && word.chars().any(char::is_lowercase);

@@ -20,6 +20,23 @@ const RULE_WORDS: std::ops::RangeInclusive<usize> = 4..=40;
 /// The words of a topic.
 const TOPIC_WORDS: usize = 3;
 
+/// Words that no topic holds: they say what is demanded, or stand in every sentence.
+const NO_TOPICS: &str = "\
+    about absolutely accordingly after again against ahead alone already also although altogether \
+    always among another anyone anything anyway around avoid banned because become becomes been \
+    before behind being below beneath beside besides between beyond both cannot clearly correctly could currently does doing \
+    done down during each either else ensure especially even ever every everyone everything except \
+    exclusively explicitly first forbidden from further going have having here however instead \
+    intact into itself just keep kept know least leave like likewise made make makes making many \
+    might mind more most much must myself necessary need needs neither never next none nothing \
+    often once only onto other others otherwise ought over perhaps permission please possible \
+    prohibited properly rather really refrain remain same shall should simply since some someone something \
+    sometimes soon still stop strictly such sure than that their theirs them themselves then there \
+    these they thing things this those though through throughout together toward towards trying unchanged \
+    under unless unmodified until untouched upon used using very want wanted wants were what \
+    whatever when whenever where wherever whether which while whoever whom whose will with within \
+    without would your yours yourself";
+
 /// A request of fewer words is a nod: "yes, commit it".
 const REQUEST_WORDS: usize = 4;
 
@@ -66,17 +83,13 @@ pub(super) fn rules(texts: &Texts<'_>) -> Vec<Proposal> {
     for (_, text) in &typed {
         for sentence in sentences(text) {
             let lower = sentence.to_lowercase();
-            let demands = DEMANDS.split('|').any(|cue| {
-                let rest = lower.strip_prefix(cue);
-                rest.is_some_and(|rest| rest.starts_with(' '))
-            });
-            if !demands
+            if behind_demand(&lower).is_none()
                 || !RULE_WORDS.contains(&sentence.split_whitespace().count())
                 || !known.insert(sentence)
             {
                 continue;
             }
-            let topic = texts.key_of(sentence, "\u{0}", TOPIC_WORDS);
+            let topic = texts.rarest(&topic_words(sentence), TOPIC_WORDS);
             let messages = texts.session.messages().iter().enumerate();
             let holding = messages.filter(|(_, message)| {
                 let mut texts = message.model_text().iter();
@@ -103,6 +116,27 @@ pub(super) fn rules(texts: &Texts<'_>) -> Vec<Proposal> {
         }
     }
     proposals
+}
+
+/// What follows the demanding words at the beginning of a lower-case sentence, if there are any.
+fn behind_demand(lower: &str) -> Option<&str> {
+    DEMANDS.split('|').find_map(|cue| {
+        let rest = lower.strip_prefix(cue)?.strip_prefix(' ')?;
+        Some(behind_demand(rest).unwrap_or(rest))
+    })
+}
+
+/// The words of a rule that say what it is about, and not what it demands: its first verb does.
+fn topic_words(sentence: &str) -> Vec<String> {
+    let lower = sentence.to_lowercase();
+    let rest = behind_demand(&lower).unwrap_or(&lower);
+    let rest = rest.strip_prefix("to ").unwrap_or(rest);
+    let (_, object) = rest.split_once(' ').unwrap_or_default();
+    let from = sentence.len().saturating_sub(object.len());
+    let object = &sentence[sentence.floor_char_boundary(from)..];
+    let mut words = super::key_words(object, "\u{0}");
+    words.retain(|word| !holds(NO_TOPICS, word));
+    words
 }
 
 /// The text as it is quoted: whole lines up to [`REQUEST_CHARS`], or as much of the first one.
@@ -164,6 +198,27 @@ pub(super) fn requests(session: &Session) -> Vec<Proposal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_topic_does_not_say_what_is_demanded() {
+        for (sentence, expected) in [
+            ("Never touch the migrations folder.", "migrations folder"),
+            ("Always make sure to look at the open file.", "open file"),
+            ("Avoid inventing our own.", ""),
+            (
+                "Only review pre-existing code that wasn't modified.",
+                "existing code modified",
+            ),
+            (
+                "Keep the vendored grammar's files untouched.",
+                "vendored grammar files",
+            ),
+            ("Please don’t be a zealot about style.", "zealot style"),
+            ("Don't flag it as a bug if you're unsure", "unsure"),
+        ] {
+            assert_eq!(topic_words(sentence).join(" "), expected, "{sentence}");
+        }
+    }
 
     #[test]
     fn only_what_the_user_stresses_is_stressed() {
