@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::Match;
-use super::words::{self, Position};
+use super::words::{self, Cue, CueReader, Cues, Position};
+use crate::probe::holds;
 use crate::units::whole;
 
 /// At least this share of a rule's content words makes a paraphrase.
@@ -27,6 +28,16 @@ const REACH_WORDS: usize = 24;
 /// one.
 const GOVERNED_IN_RULE: usize = 8;
 const GOVERNED_IN_TEXT: usize = 3;
+
+/// In a duty, words before the time at which it holds: "run the linter before every commit".
+const TIMES: &str = "\
+    after before during each every for if on once per unless until upon when whenever while";
+
+/// Before a word that leaves something as it is: "it must stay untouched until Friday".
+const STAYING: &str = "are be is please remain remains stay stays";
+
+/// In a rule that forbids, words before what makes an exception.
+const EXCEPTIONS: &str = "before except till unless until without";
 
 /// The share of the content words of `statement` that occur anywhere in `text`.
 ///
@@ -54,7 +65,7 @@ pub fn is_flipped(statement: &str, text: &str) -> bool {
         return false;
     };
     let events = rules.events(text);
-    rule.is_flipped(&events.of[0], &events.negations)
+    rule.is_flipped(&events.of[0], &events.cues)
 }
 
 /// The rules of a session, searched together.
@@ -77,8 +88,11 @@ struct Rule {
     /// The content words of the topic, and how many of them must be there.
     topic: u64,
     topic_needed: u32,
-    /// The words a negation governs in the rule.
+    /// The words that the rule forbids, and those of what makes an exception.
     governed: u64,
+    exceptions: u64,
+    /// The words of a duty, without the time at which it holds.
+    duty: u64,
     negated: bool,
     /// Width in words of the window that is looked at.
     reach: usize,
@@ -93,7 +107,7 @@ struct Event {
 
 struct Events {
     of: Vec<Vec<Event>>,
-    negations: Vec<Position>,
+    cues: Vec<Cue>,
 }
 
 impl Rules {
@@ -104,7 +118,7 @@ impl Rules {
             by_word: HashMap::new(),
             lengths: [0; 256],
         };
-        words::negations().for_each(|word| rules.note(word));
+        words::cue_words().for_each(|word| rules.note(word));
         for (statement, topic) in given {
             let index = rules.known.len();
             let mut content = words::content_words(statement);
@@ -117,21 +131,7 @@ impl Rules {
                 }
                 rules.add(word, index, bit);
             }
-            let mut length = 0;
-            let mut governed = 0_u64;
-            let mut negated = None;
-            words::each_word(statement, |word, at| {
-                length += 1;
-                if words::is_negation(word) {
-                    negated = Some(at);
-                } else if let Some(cue) = negated
-                    && cue.sentence == at.sentence
-                    && at.word - cue.word <= GOVERNED_IN_RULE
-                    && let Some(bit) = content.iter().position(|known| known == word)
-                {
-                    governed |= 1 << bit;
-                }
-            });
+            let told = Told::new(statement, &content);
             let words = u32::try_from(content.len()).unwrap_or(64);
             rules.known.push(Rule {
                 words,
@@ -139,9 +139,11 @@ impl Rules {
                 stated: share(words, STATED).max(words.min(2)),
                 topic,
                 topic_needed: topic.count_ones().div_ceil(2),
-                governed,
-                negated: negated.is_some(),
-                reach: (REACH_FACTOR * length).max(REACH_WORDS),
+                governed: told.governed,
+                exceptions: told.exceptions,
+                duty: told.duty,
+                negated: told.negated,
+                reach: (REACH_FACTOR * told.length).max(REACH_WORDS),
             });
         }
         rules
@@ -171,19 +173,19 @@ impl Rules {
     fn events(&self, text: &str) -> Events {
         let mut events = Events {
             of: vec![Vec::new(); self.known.len()],
-            negations: Vec::new(),
+            cues: Vec::new(),
         };
+        let mut cues = CueReader::default();
         words::each_word(text, |word, at| {
-            if !self.may_matter(word) {
+            if !cues.is_open() && !self.may_matter(word) {
                 return;
             }
             for &(rule, bit) in self.of(word) {
                 events.of[rule].push(Event { at, bit });
             }
-            if words::is_negation(word) {
-                events.negations.push(at);
-            }
+            cues.read(word, at);
         });
+        events.cues = cues.found;
         events
     }
 
@@ -198,7 +200,7 @@ impl Rules {
         self.known
             .iter()
             .zip(&events.of)
-            .map(|(rule, of)| rule.best(of, &events.negations))
+            .map(|(rule, of)| rule.best(of, &events.cues))
             .collect()
     }
 }
@@ -208,7 +210,7 @@ fn share(words: u32, share: f64) -> u32 {
 }
 
 impl Rule {
-    fn best(&self, events: &[Event], negations: &[Position]) -> Option<Match> {
+    fn best(&self, events: &[Event], cues: &[Cue]) -> Option<Match> {
         let mut best = None;
         let mut counts = [0_u32; 64];
         let mut present = 0_u64;
@@ -231,7 +233,7 @@ impl Rule {
             if found < self.stated && best == Some(Match::Paraphrased) {
                 continue;
             }
-            let this = if self.is_flipped(&events[first..=last], negations) {
+            let this = if self.is_flipped(&events[first..=last], cues) {
                 Match::Distorted
             } else if found >= self.stated {
                 return Some(Match::Stated);
@@ -246,26 +248,159 @@ impl Rule {
     /// Whether the words in `events` say the opposite.
     ///
     /// Either the text holds a word that the rule forbids, and nothing in its sentences or between
-    /// them negates; or the rule negates nothing, and one of its words is negated in its clause.
-    fn is_flipped(&self, events: &[Event], negations: &[Position]) -> bool {
+    /// them forbids it or names the exception; or what the rule asks for is negated.
+    fn is_flipped(&self, events: &[Event], cues: &[Cue]) -> bool {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return false;
         };
-        let from = negations.partition_point(|cue| cue.sentence < first.at.sentence);
-        let to = negations.partition_point(|cue| cue.sentence <= last.at.sentence);
-        let near = &negations[from..to];
-        if self.negated {
-            return near.is_empty()
-                && events
-                    .iter()
-                    .any(|event| self.governed & (1 << event.bit) != 0);
+        let from = cues.partition_point(|cue| cue.at.sentence < first.at.sentence);
+        let to = cues.partition_point(|cue| cue.at.sentence <= last.at.sentence);
+        let near = &cues[from..to];
+        let mut near = (0..near.len()).map(|at| (near, at));
+        if !self.negated {
+            return near.any(|(near, at)| {
+                let is_second = near[at].kind == Cues::Without
+                    && near[..at]
+                        .iter()
+                        .any(|cue| cue.at.clause == near[at].at.clause);
+                near[at].kind != Cues::Sparing
+                    && !is_second
+                    && !is_undone(near, at, events)
+                    && governed_by(&near[at], events).is_some_and(|event| event.is_of(self.duty))
+            });
         }
-        near.iter().any(|cue| {
-            let behind = events.partition_point(|event| event.at.word <= cue.word);
-            events.get(behind).is_some_and(|event| {
-                event.at.clause == cue.clause && event.at.word - cue.word <= GOVERNED_IN_TEXT
-            })
+        let is_own = |cue: &Cue| {
+            let mut events = events.iter();
+            events.any(|event| event.at.word == cue.at.word && event.is_of(self.governed))
+        };
+        let forbids = near.any(|(near, at)| !is_own(&near[at]) && !is_undone(near, at, events));
+        if forbids {
+            return self.is_swapped(events, &cues[from..to]);
+        }
+        events.iter().any(|event| event.is_of(self.governed))
+            && !events.iter().any(|event| event.is_of(self.exceptions))
+    }
+
+    /// Whether the text forbids what the rule asks for, and speaks of what the rule forbids with no cue:
+    /// "use npm, never pnpm" of "use pnpm, never npm".
+    fn is_swapped(&self, events: &[Event], cues: &[Cue]) -> bool {
+        let asked = !(self.governed | self.exceptions);
+        cues.iter().any(|cue| {
+            let is_asked = governed_by(cue, events).is_some_and(|event| event.is_of(asked));
+            let mut forbidden = events.iter().filter(|event| event.is_of(self.governed));
+            let has_no_cue = |event: &Event| {
+                let mut others = cues.iter();
+                event.at.word < cue.at.word
+                    && others.all(|other| {
+                        other.at.clause != event.at.clause || other.at.word > event.at.word
+                    })
+            };
+            is_asked && forbidden.clone().any(has_no_cue) && forbidden.all(has_no_cue)
         })
+    }
+}
+
+impl Event {
+    fn is_of(&self, words: u64) -> bool {
+        words & (1 << self.bit) != 0
+    }
+}
+
+/// The word of a rule that the cue negates.
+fn governed_by<'e>(cue: &Cue, events: &'e [Event]) -> Option<&'e Event> {
+    let behind = events.partition_point(|event| event.at.word <= cue.at.word);
+    let event = events.get(behind)?;
+    let is_near = event.at.word - cue.at.word <= GOVERNED_IN_TEXT && event.at.word <= cue.last;
+    (event.at.clause == cue.at.clause && is_near).then_some(event)
+}
+
+/// Whether a negation and what it negates are this cue and its neighbour: "no ban on", "not
+/// off-limits".
+fn is_undone(cues: &[Cue], at: usize, events: &[Event]) -> bool {
+    let undoes = |first: usize| {
+        let (Some(negation), Some(ban)) = (cues.get(first), cues.get(first + 1)) else {
+            return false;
+        };
+        let between = |event: &Event| (negation.at.word..ban.at.word).contains(&event.at.word);
+        negation.kind == Cues::Negation
+            && matches!(ban.kind, Cues::Ban | Cues::Sparing)
+            && negation.at.clause == ban.at.clause
+            && ban.at.word - negation.at.word <= GOVERNED_IN_TEXT
+            && !events.iter().any(between)
+    };
+    undoes(at) || at.checked_sub(1).is_some_and(undoes)
+}
+
+/// What a rule's sentences tell of its content words.
+#[derive(Debug, Default)]
+struct Told {
+    /// The number of words.
+    length: usize,
+    governed: u64,
+    exceptions: u64,
+    duty: u64,
+    negated: bool,
+}
+
+impl Told {
+    fn new(statement: &str, content: &[String]) -> Self {
+        let mut cues = CueReader::default();
+        let mut all: Vec<(String, Position)> = Vec::new();
+        words::each_word(statement, |word, at| {
+            cues.read(word, at);
+            all.push((word.to_owned(), at));
+        });
+        // "Unchanged files" are no rule to change none.
+        let spares = |cue: &Cue| {
+            let word = cue.at.word;
+            let ends = all
+                .get(word + 1)
+                .is_none_or(|(_, next)| next.clause != cue.at.clause);
+            let before = word.checked_sub(1).map(|before| &all[before]);
+            let begins = before.is_none_or(|(before, at)| {
+                at.sentence != cue.at.sentence || holds(STAYING, before)
+            });
+            ends || begins
+        };
+        let mut cues = cues.found;
+        cues.retain(|cue| cue.kind != Cues::Sparing || spares(cue));
+        let mut told = Self::default();
+        // The sentence that names an exception, and the clause that names a time.
+        let (mut exception, mut time) = (None, None);
+        for (word, at) in &all {
+            told.length += 1;
+            let of_sentence = || cues.iter().filter(|cue| cue.at.sentence == at.sentence);
+            let mut before = of_sentence().filter(|cue| cue.at.word < at.word);
+            if holds(EXCEPTIONS, word) && before.clone().next().is_some() {
+                exception = Some(at.sentence);
+            }
+            if holds(TIMES, word) {
+                time = Some(at.clause);
+            }
+            let mut forbidden = before.any(|cue| at.word - cue.at.word <= GOVERNED_IN_RULE);
+            if let Some(cue) = of_sentence().find(|cue| cue.at.word == at.word) {
+                told.negated = true;
+                forbidden &= matches!(cue.kind, Cues::Ban | Cues::Sparing);
+            } else {
+                forbidden |= of_sentence().any(|cue| cue.kind == Cues::Sparing);
+            }
+            let Some(bit) = content.iter().position(|known| known == word) else {
+                continue;
+            };
+            if forbidden {
+                told.governed |= 1 << bit;
+            }
+            if exception == Some(at.sentence) {
+                told.exceptions |= 1 << bit;
+            }
+            if time != Some(at.clause) {
+                told.duty |= 1 << bit;
+            }
+        }
+        if told.duty == 0 {
+            told.duty = u64::MAX;
+        }
+        told
     }
 }
 
@@ -298,6 +433,83 @@ mod tests {
             ("", None),
         ] {
             check(rule, topic, text, expected);
+        }
+        let rule = "Never touch the migrations folder.";
+        for (text, expected) in [
+            ("Leave the migrations folder alone.", Paraphrased),
+            ("The migrations folder is off-limits.", Paraphrased),
+            ("Migrations folder: hands off!", Paraphrased),
+            ("User forbids touching the migrations folder.", Paraphrased),
+            ("Edits to the migrations folder are disallowed", Paraphrased),
+            (
+                "The migrations folder is excluded from changes",
+                Paraphrased,
+            ),
+            ("There is no ban on the migrations folder.", Distorted),
+            ("The migrations folder is no longer off-limits.", Distorted),
+            ("The migrations folder was renamed.", Distorted),
+        ] {
+            check(rule, "migrations folder", text, Some(expected));
+        }
+        let rule = "Leave the migrations folder alone.";
+        let text = "Never touch the migrations folder.";
+        check(rule, "migrations folder", text, Some(Paraphrased));
+        let rule = "Run the linter over changed files before every commit.";
+        for (text, expected) in [
+            (
+                "Never commit without running the linter over changed files",
+                Stated,
+            ),
+            (
+                "Do not commit before the linter has run over changed files",
+                Stated,
+            ),
+            (
+                "Don't forget to run the linter before each commit",
+                Paraphrased,
+            ),
+            ("No commit without the linter run on changed files", Stated),
+            (
+                "Run the linter over all changed files, not just staged ones",
+                Stated,
+            ),
+            ("Commit without the linter over changed files", Distorted),
+            (
+                "Do not run the linter over changed files before a commit",
+                Distorted,
+            ),
+            (
+                "There is no need to run the linter over changed files",
+                Distorted,
+            ),
+        ] {
+            check(rule, "linter", text, Some(expected));
+        }
+        let rule = "Never commit without running the linter.";
+        check(
+            rule,
+            "linter",
+            "Run the linter before a commit.",
+            Some(Paraphrased),
+        );
+        let rule = "Never skip the slow tests.";
+        check(rule, "tests", "Skip the slow tests.", Some(Distorted));
+        let rule = "Run the linter over unchanged files.";
+        check(
+            rule,
+            "linter",
+            "Run the linter over all files",
+            Some(Stated),
+        );
+        let rule = "Always use pnpm, never npm.";
+        for (text, expected) in [
+            ("Use pnpm instead of npm.", Stated),
+            ("Never npm, always pnpm.", Stated),
+            ("Package manager: pnpm (npm is forbidden)", Stated),
+            ("Use npm, never pnpm.", Distorted),
+            ("Use npm rather than pnpm.", Distorted),
+        ] {
+            check(rule, "pnpm npm", text, Some(expected));
         }
         let rule = "Run the linter over changed files.";
         for (text, expected) in [

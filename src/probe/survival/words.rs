@@ -17,8 +17,39 @@ const STOP_WORDS: &str = "\
 
 /// Words that turn the meaning of what follows them.
 const NEGATIONS: &str = "\
-    avoid cannot cant doesnt dont except forbidden isnt mustnt neither never no nor not \
-    prohibited refrain shouldnt stop without wont";
+    arent cannot cant couldnt doesnt dont except isnt mustnt neednt neither never no nobody nor not \
+    nothing shouldnt stop without wont wouldnt";
+
+/// Verbs that forbid what they govern.
+const BANS: &str = "\
+    avoid avoided avoiding avoids ban banned banning bans disallow disallowed disallowing disallows \
+    forbade forbid forbidden forbidding forbids prohibit prohibited prohibiting prohibition \
+    prohibits refrain refraining refrains";
+
+/// Words that leave something as it is or out, wherever they stand in a sentence.
+const SPARING: &str = "\
+    alone exclude excluded excludes excluding frozen ignore immutable intact omit readonly \
+    sacrosanct skip unchanged unedited unmodified untouchable untouched";
+
+/// Pairs of words that do one or the other.
+const CUE_PAIRS: &[(&str, &str, Cues)] = &[
+    ("hands", "off", Cues::Sparing),
+    ("instead", "of", Cues::Negation),
+    ("off", "limits", Cues::Sparing),
+    ("rather", "than", Cues::Negation),
+    ("read", "only", Cues::Sparing),
+];
+
+/// Behind "not": it negates nothing, and more is meant.
+const NOT_ONLY: &str = "just merely only simply solely";
+
+/// What may stand between a negation and the word that it governs. Behind any other word the negation
+/// governs that one: "don't forget to run it" negates no run.
+const TRANSPARENT: &str = "\
+    a all allow allowed allows also an any anyone are be been being bother do does either ever for \
+    get going had has have his i in is it its let longer me my necessarily necessary need needed \
+    needs of on or our over please required should so supposed that the their them these they this \
+    those to try under use used uses using want wants was we were with you your";
 
 /// Chinese characters that negate, as the first of a pair. Japanese and Korean negate at the end of
 /// a sentence, behind the words they govern: there, no meaning is taken for turned.
@@ -33,14 +64,16 @@ const NO_NEGATIONS: &[&str] = &[
 /// Whether the word turns the meaning of what follows it.
 pub(super) fn is_negation(word: &str) -> bool {
     if word.is_ascii() {
-        return holds(NEGATIONS, word);
+        return holds(NEGATIONS, word) || holds(BANS, word);
     }
     word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
 }
 
-/// All such words.
-pub(super) fn negations() -> impl Iterator<Item = &'static str> {
-    NEGATIONS.split(' ')
+/// All words that are cues, or the first of a pair that is one.
+pub(super) fn cue_words() -> impl Iterator<Item = &'static str> {
+    let lists = [NEGATIONS, BANS, SPARING].into_iter();
+    let pairs = CUE_PAIRS.iter().map(|(first, _, _)| *first);
+    lists.flat_map(str::split_whitespace).chain(pairs)
 }
 
 /// The place of a word.
@@ -54,6 +87,79 @@ pub(super) struct Position {
     pub(super) clause: usize,
     /// The byte at which it starts.
     pub(super) start: usize,
+}
+
+/// What a cue does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cues {
+    /// It negates the word that follows.
+    Negation,
+    /// The same, and a negation with nothing else before it is a second one.
+    Without,
+    /// It forbids the word that follows.
+    Ban,
+    /// It leaves out what its sentence speaks of.
+    Sparing,
+}
+
+/// A word that turns a meaning.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cue {
+    pub(super) at: Position,
+    pub(super) kind: Cues,
+    /// The last word that it can govern.
+    pub(super) last: usize,
+}
+
+/// The cues of a text, collected word by word.
+#[derive(Debug, Default)]
+pub(super) struct CueReader {
+    pub(super) found: Vec<Cue>,
+    /// The first words of pairs, and which word would end them.
+    half: Option<(&'static str, usize)>,
+}
+
+impl CueReader {
+    /// Whether the next word matters, whichever it is.
+    pub(super) fn is_open(&self) -> bool {
+        let last = self.found.last();
+        self.half.is_some() || last.is_some_and(|cue| cue.last == usize::MAX)
+    }
+
+    pub(super) fn read(&mut self, word: &str, at: Position) {
+        let half = self.half.take().filter(|(_, next)| *next == at.word);
+        if let Some(cue) = self.found.last_mut().filter(|cue| cue.last == usize::MAX) {
+            if cue.at.word + 1 == at.word && holds(NOT_ONLY, word) {
+                self.found.pop();
+                return;
+            }
+            if word.is_ascii() && !holds(TRANSPARENT, word) {
+                cue.last = at.word;
+            }
+        }
+        let pairs = CUE_PAIRS.iter();
+        let pair = half.and_then(|(first, _)| {
+            let mut pairs = pairs.clone();
+            pairs.find(|pair| (pair.0, pair.1) == (first, word))
+        });
+        let kind = match pair {
+            Some((_, _, kind)) => Some(*kind),
+            None if word == "without" => Some(Cues::Without),
+            None if holds(BANS, word) => Some(Cues::Ban),
+            None if holds(SPARING, word) => Some(Cues::Sparing),
+            None => is_negation(word).then_some(Cues::Negation),
+        };
+        if let Some(kind) = kind {
+            self.found.push(Cue {
+                at,
+                kind,
+                last: usize::MAX,
+            });
+        }
+        let mut firsts = pairs.map(|(first, _, _)| *first);
+        let first = firsts.find(|first| *first == word);
+        self.half = first.map(|first| (first, at.word + 1));
+    }
 }
 
 /// Calls `each` with every word of `text`: lower-cased, apostrophes dropped (`don't` is `dont`).
