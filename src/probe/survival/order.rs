@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::words::{each_word, is_negation};
+use super::words::{Position, each_word, is_negation};
 use super::{BINDING_BYTES, line_around, object_around};
-use crate::probe::holds;
+use crate::probe::{Pattern, holds};
 
 /// Between an older and a newer value, in this order: the newer one replaced the older.
 const FORWARD: &str = "became becomes now replaced superseded then to";
@@ -35,10 +35,34 @@ const GONE_WORDS: usize = 6;
 const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
 
 /// Words for a ticked item.
-const TICKED: &[&str] = &["completed", "done", "finished"];
+const TICKED: &str = "accomplished completed done finished";
 
-/// How an item is ticked in a list.
+/// Words before one of these in its clause by which it is not there yet: "work still to be done", "once
+/// the tests are finished".
+const NOT_YET: &str = "\
+    after almost be before get half if must nearly need needs once partially partly should still \
+    unless until when will yet";
+
+/// Words for an open item.
+const OPEN: &str = "\
+    incomplete outstanding pending remaining remains todo unfinished upcoming";
+
+/// Words for an open item beside ticked ones, and for much else.
+const OPEN_BESIDE: &str = "left next open";
+
+/// How an item is ticked in a list, and how it is not.
 const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
+const NO_TICKS: &[&str] = &[
+    "[ ]", "[-]", "[~]", "[>]", "☐", "◻", "⬜", "🔲", "⏳", "🚧", "❌", "✗", "✘",
+];
+
+/// The state of an item as its object names it.
+static STATE: Pattern = Pattern::new(
+    r#"["'](?:status|state|done|completed|finished|checked)\\?["']\s*:\s*\\?["']?([A-Za-z_-]+)"#,
+);
+
+/// States of an object that is ticked.
+const TICKED_STATES: &str = "checked closed complete completed done finished true";
 
 /// One place of a value of a revised key.
 #[derive(Debug)]
@@ -124,27 +148,103 @@ fn around<'t>(text: &'t str, place: &Range<usize>) -> (&'t str, Range<usize>) {
 pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
     let (around, own) = around(text, place);
     if let Some(object) = object_around(around, &own) {
-        return ticks(&around[object.start..own.start]) || ticks(&around[own.end..object.end]);
+        let mut sides = [own.end..object.end, object.start..own.start].into_iter();
+        let state = sides.find_map(|side| STATE.matches(&around[side]).next());
+        if let Some(state) = state.and_then(|state| state.get(1)) {
+            return holds(TICKED_STATES, &state.as_str().to_lowercase());
+        }
     }
     let line = line_around(around, &own);
-    if ticks(&around[line.start..own.start]) || ticks(&around[own.end..line.end]) {
-        return true;
-    }
-    let heading = around[..line.start].lines().rev().find(|line| {
-        let line = line.trim();
-        line.starts_with('#') || line.ends_with(':')
-    });
-    heading.is_some_and(ticks)
+    let own_line = own.start - line.start..own.end - line.start;
+    let heading = || {
+        let above = around[..line.start]
+            .rsplit(['\n'])
+            .flat_map(|line| line.rsplit("\\n"));
+        // The first line of a JSON string stands behind the name of its field.
+        let mut above = above.map(|line| match line.trim().rsplit_once("\":\"") {
+            Some((_, text)) => text,
+            None => line.trim(),
+        });
+        let heading = above.find(|line| is_heading(line));
+        heading.and_then(|heading| state_of(heading, &(0..0)))
+    };
+    let whole = &around[line.clone()];
+    let state = mark_beside(whole, &own_line).or_else(|| state_of(whole, &own_line));
+    state.or_else(heading) == Some(true)
 }
 
-fn ticks(text: &str) -> bool {
-    let mut done = TICKS.iter().any(|tick| text.contains(tick));
-    let mut negated = false;
-    each_word(text, |word, _| {
-        done |= TICKED.binary_search(&word).is_ok();
-        negated |= is_negation(word);
-    });
-    done && !negated
+fn is_heading(line: &str) -> bool {
+    let is_bold = |mark| line.starts_with(mark) && line.ends_with(mark);
+    line.starts_with('#')
+        || line.trim_end_matches(['*', '_']).ends_with(':')
+        || is_bold("**")
+        || is_bold("__")
+}
+
+/// Whether the mark beside an item, best the one before it, ticks it.
+fn mark_beside(line: &str, own: &Range<usize>) -> Option<bool> {
+    let (before, behind) = (&line[..own.start], &line[own.end..]);
+    let marks = || {
+        let ticks = TICKS.iter().map(|mark| (*mark, true));
+        ticks.chain(NO_TICKS.iter().map(|mark| (*mark, false)))
+    };
+    let last = marks().filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
+    let first = marks().filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
+    let found = last.max().or_else(|| first.min());
+    found.map(|(_, ticks)| ticks)
+}
+
+/// Whether the words around an item in its sentences, the nearest first, tick it; of a heading, which
+/// has no item, all of its words.
+fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
+    let mut words: Vec<(String, Position)> = Vec::new();
+    each_word(line, |word, at| words.push((word.to_owned(), at)));
+    let is_own = |at: &Position| own.contains(&at.start);
+    let mut item = words.iter().filter(|(_, at)| is_own(at)).map(|(_, at)| *at);
+    let first = item.next();
+    let last = item.next_back().or(first);
+    let mut nearest: Option<(usize, bool, bool)> = None;
+    for (index, (word, at)) in words.iter().enumerate() {
+        let (mut distance, mut is_elsewhere) = (0, is_own(at));
+        if let (Some(first), Some(last)) = (first, last) {
+            let after = at.clause.saturating_sub(last.clause);
+            distance = first.clause.saturating_sub(at.clause).max(after);
+            is_elsewhere |= at.sentence < first.sentence || at.sentence > last.sentence;
+        }
+        let is_ticked = holds(TICKED, word);
+        let is_weak = holds(OPEN_BESIDE, word);
+        if is_elsewhere || !(is_ticked || is_weak || holds(OPEN, word)) {
+            continue;
+        }
+        let done = is_ticked && is_reached(&words, index, is_own);
+        // Of two as near, the open one: a tick is claimed only where it is said.
+        let state = (distance, done, is_weak);
+        nearest = Some(nearest.map_or(state, |known| known.min(state)));
+    }
+    let has_tick = || words.iter().any(|(word, _)| holds(TICKED, word));
+    let (_, done, is_weak) = nearest?;
+    (!is_weak || (first.is_some() && has_tick())).then_some(done)
+}
+
+/// Whether nothing in the clause of the word of this index says that it is not so yet: "not done", "to
+/// be done", "1 of 2 done", "done: no".
+fn is_reached(
+    words: &[(String, Position)],
+    index: usize,
+    is_own: impl Fn(&Position) -> bool,
+) -> bool {
+    let clause = words[index].1.clause;
+    let mut numbers = 0;
+    let before = words[..index].iter().rev();
+    let before = before.take_while(|(_, at)| at.clause == clause);
+    for (word, _) in before.filter(|(_, at)| !is_own(at)) {
+        numbers += usize::from(word.bytes().all(|byte| byte.is_ascii_digit()));
+        if numbers > 1 || is_negation(word) || holds(NOT_YET, word) {
+            return false;
+        }
+    }
+    let next = words.get(index + 1).map(|(word, _)| &**word);
+    !matches!(next, Some("false" | "no" | "null"))
 }
 
 /// A number with commas between its thousands; `None` if there is none to write.
@@ -227,11 +327,27 @@ mod tests {
         check("not done: wire it", false);
         check("## Done\n- a\n- wire it", true);
         check("Done:\n- a\n\n## Left\n- wire it", false);
+        check(r#"{"task":"wire it","completed":false}"#, false);
+        check("{\"text\":\"## Done\\n- a\\n- wire it\"}", true);
+        check("{\"text\":\"## Done\\n- a\\n**Left**\\n- wire it\"}", false);
+        check("Work still to be done:\n- wire it", false);
+        check("## What needs to be done next\n- wire it", false);
+        check("Completed:\n- a\n\n**Remaining:**\n- wire it", false);
+        check("**Completed**\n- wire it", true);
+        check("Status: 1 of 2 done\n- wire it", false);
+        check("- wire it — to be done", false);
+        check("- [ ] wire it (once the tests are finished)", false);
+        check("Completed: write. Pending: wire it.", false);
+        check("Completed: write; pending: wire it; then rest", false);
+        check("Next: wire it, after which the move is completed", false);
+        check("The docs are done (a); wire it is left.", false);
+        check("## Done\n- wire it to the left panel", true);
+        check("wire it: done, without errors", true);
+        check("- wire it ✅", true);
     }
 
     #[test]
-    fn lists_are_sorted_for_the_search() {
-        assert!(TICKED.is_sorted());
+    fn thousands_are_grouped() {
         assert_eq!(grouped("7340192").as_deref(), Some("7,340,192"));
         assert_eq!(grouped("340192").as_deref(), Some("340,192"));
         assert_eq!(grouped("340"), None);
