@@ -299,14 +299,14 @@ impl Survival {
         }
         for (slot, place) in &requests {
             // One request may hold another; that does not repeat the inner one.
-            let is_part = requests.iter().any(|(_, other)| {
-                other.len() > place.len() && other.start <= place.start && place.end <= other.end
-            });
-            if !is_part {
+            if !is_part(place, requests.iter().map(|(_, other)| other)) {
                 add(*slot, Match::Stated, place.start);
             }
         }
-        for versions in versions.into_values() {
+        for mut versions in versions.into_values() {
+            // `1.4.2` is not `1.4` said once more.
+            let places: Vec<_> = versions.iter().map(|it| it.place.clone()).collect();
+            versions.retain(|version| !is_part(&version.place, places.iter()));
             for (at, version) in versions.iter().enumerate() {
                 let found = if version.is_bound && !order::is_superseded(text, &versions, at) {
                     Match::Bound
@@ -325,6 +325,16 @@ impl Survival {
             .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
+}
+
+/// Whether a longer one of these places holds this one.
+fn is_part<'a>(
+    place: &std::ops::Range<usize>,
+    mut others: impl Iterator<Item = &'a std::ops::Range<usize>>,
+) -> bool {
+    others.any(|other| {
+        other.len() > place.len() && other.start <= place.start && place.end <= other.end
+    })
 }
 
 /// A sentence as it is searched for: without its full stop.

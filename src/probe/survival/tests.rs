@@ -1,7 +1,7 @@
 //! One line per text: what stands in it, and how.
 
 use super::*;
-use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm, TouchedFile};
+use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 
 fn probe(fact: Fact) -> Probe {
     Probe {
@@ -55,6 +55,20 @@ fn a_value_is_bound_by_half_of_its_key() {
         ),
     ] {
         check(&probes, &text, expected);
+    }
+}
+
+#[test]
+fn a_value_inside_of_a_newer_one_is_not_there() {
+    for (old, new) in [("1.4", "1.4.2"), ("v2", "v2-beta"), ("1.4.2-rc1", "1.4.2")] {
+        let revision = |(message, value): (usize, &str)| Revision::new(value, message);
+        let values = [(0, old), (2, new)].map(revision).to_vec();
+        let key = "client version".to_owned();
+        let probes = [probe(Fact::Update { key, values })];
+        let text = format!("the client version is {new}");
+        check(&probes, &text, &[(1, Match::Bound)]);
+        let text = format!("the client version is {old}");
+        check(&probes, &text, &[(0, Match::Bound)]);
     }
 }
 
