@@ -247,6 +247,13 @@ impl<'s> Texts<'s> {
                 let read = text.lines().filter(|line| line.len() <= LINE_BYTES);
                 lines.extend(read.map(|line| (at, line.to_owned())));
             }
+            // A path of Windows is one word, whether JSON escapes it or not.
+            for path in text
+                .split(|c| c != '\\' && is_between(c))
+                .filter(|it| it.contains('\\'))
+            {
+                note(&plain(path).replace("\\\\", "\\"), at);
+            }
             for token in tokens(text) {
                 note(token, at);
                 let lower = token.to_lowercase();
@@ -278,7 +285,8 @@ impl<'s> Texts<'s> {
         if tokens(text).eq([text]) {
             return 0;
         }
-        let holds = |said: &str| decoded(said).contains(text);
+        let escaped = text.replace('"', "\\\"");
+        let holds = |said: &str| said.contains(text) || said.contains(&escaped);
         let messages = self.session.messages().iter();
         let messages = messages.filter(|message| message.model_text().iter().any(|it| holds(it)));
         let mut tools = self.session.tools().iter();
@@ -312,15 +320,21 @@ impl<'s> Texts<'s> {
 
 /// Runs without white space, quotes and brackets, and without punctuation around them.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let between = |c: char| {
-        c.is_whitespace()
-            || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
-            || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '\\')
-    };
-    text.split(between).filter_map(|token| {
-        let token = token.trim_matches(['.', ':', '!', '?', '*']);
+    text.split(is_between).filter_map(|token| {
+        let token = plain(token);
         (!token.is_empty()).then_some(token)
     })
+}
+
+fn is_between(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
+        || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '\\')
+}
+
+/// Without the punctuation around it.
+fn plain(token: &str) -> &str {
+    token.trim_matches(['.', ':', '!', '?', '*'])
 }
 
 /// JSON strings are nested at most so deep: a tool's answer in an agent's answer in an event.

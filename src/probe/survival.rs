@@ -27,7 +27,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::kind::{Answers, Search};
+use super::kind::{Answers, Part, Search};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 
@@ -161,6 +161,9 @@ impl Survival {
                 if search == Search::Count {
                     texts.extend(order::grouped(part.text));
                 }
+                let written: Vec<String> =
+                    texts.iter().flat_map(|it| spellings(it, &part)).collect();
+                texts.extend(written);
                 // A value that only ends the one before it keeps its slot, and is never found.
                 if part.unasked && search != Search::Event {
                     texts.clear();
@@ -272,7 +275,11 @@ impl Survival {
                 key,
             } = &self.targets[pattern];
             match search {
-                Search::Path => add(*slot, Match::Bound, hit.start),
+                // `lib\a.rs` is not `a.rs`.
+                Search::Path if !is_below(&text[..hit.start]) => {
+                    add(*slot, Match::Bound, hit.start);
+                }
+                Search::Path => {}
                 Search::Rule => add(*slot, Match::Stated, 0),
                 Search::Request => requests.push((*slot, place)),
                 Search::Item => {
@@ -325,6 +332,38 @@ impl Survival {
             .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
+}
+
+/// How else a text of this part may be written: a path with the separators of its recording, and all
+/// of it as in a JSON string.
+fn spellings(text: &str, part: &Part<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    if part.search == Search::Path && part.text.contains('\\') {
+        all.push(text.replace('/', "\\"));
+    }
+    let escaped = |text: &str| {
+        let json = serde_json::to_string(text).unwrap_or_default();
+        let inner = json
+            .get(1..json.len().saturating_sub(1))
+            .unwrap_or_default();
+        (inner != text).then(|| inner.to_owned())
+    };
+    let as_json: Vec<String> = [text]
+        .into_iter()
+        .chain(all.iter().map(String::as_str))
+        .filter_map(escaped)
+        .collect();
+    all.extend(as_json);
+    all
+}
+
+/// Whether a text ends in a folder and a backslash. `.\` is no folder.
+fn is_below(before: &str) -> bool {
+    let folder = before.trim_end_matches('\\');
+    let is_here = folder.ends_with('.') && !folder.ends_with("..");
+    let is_word =
+        folder.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
+    folder.len() < before.len() && is_word && !is_here
 }
 
 /// Whether a longer one of these places holds this one.

@@ -274,6 +274,10 @@ fn an_order_is_asked_of_files_that_the_question_names() {
     let reads: Vec<(&str, &str)> = inputs.iter().map(|input| (&**input, "text")).collect();
     let (session, facts) = facts_of("order", rounds(ToolClass::Read, &reads));
     assert_eq!(facts.len(), 4);
+    let windows: Vec<String> = inputs.iter().map(|it| it.replace('/', r"\\")).collect();
+    let windows: Vec<(&str, &str)> = windows.iter().map(|it| (&**it, "text")).collect();
+    let (_, same) = facts_of("order", rounds(ToolClass::Read, &windows));
+    assert_eq!(same.len(), 4);
     let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
     for (fact, probe) in facts.iter().zip(&probes) {
         let Fact::Order { events, .. } = &fact.fact else {

@@ -73,6 +73,13 @@ fn a_value_inside_of_a_newer_one_is_not_there() {
 }
 
 #[test]
+fn a_text_is_found_in_a_json_string() {
+    let quoted = [value("title", r#"Mend the "lost" page"#)];
+    let text = r#"{"title":"Mend the \"lost\" page"}"#;
+    check(&quoted, text, &[(0, Match::Bound)]);
+}
+
+#[test]
 fn a_fact_in_chinese_japanese_or_korean_is_bound_by_its_key() {
     use Match::{Bound, Unbound};
     let far = "然后继续处理别的事情，".repeat(30);
@@ -119,7 +126,14 @@ fn each_path_of_a_list_is_looked_for() {
             optional: Vec::new(),
         }),
     ];
-    check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
+    for text in [
+        "wrote src/b.rs",
+        r"wrote .\src\b.rs",
+        r#"{"path":"src\\b.rs"}"#,
+    ] {
+        check(&probes, text, &[(2, Match::Bound)]);
+    }
+    check(&probes, r"wrote lib\src\b.rs", &[]);
     let survival = Survival::new(&probes).unwrap();
     assert_eq!(survival.slots(1), 1..3);
     assert_eq!(survival.slot_count(), 3);
