@@ -300,6 +300,28 @@ fn an_order_is_asked_of_files_that_the_question_names() {
 }
 
 #[test]
+fn a_cancelled_item_is_neither_done_nor_open() {
+    let todo = |state: &str| {
+        let items = [
+            ("mend it", "pending"),
+            ("port it", state),
+            ("write it", "pending"),
+        ];
+        let items =
+            items.map(|(text, state)| format!(r#"{{"content":"{text}","status":"{state}"}}"#));
+        format!(r#"{{"todos":[{}]}}"#, items.join(","))
+    };
+    let (first, second) = (todo("pending"), todo("cancelled"));
+    let messages = rounds(ToolClass::Todo, &[(&first, "noted"), (&second, "noted")]);
+    let (_, facts) = facts_of("continuation", messages);
+    let Fact::Continuation { items, .. } = &facts[0].fact else {
+        panic!("no plan");
+    };
+    let items: Vec<&str> = items.iter().map(|item| item.item.as_str()).collect();
+    assert_eq!(items, ["mend it", "write it"]);
+}
+
+#[test]
 fn a_file_is_on_another_list_once_it_is_changed() {
     let path = |path: &str| format!(r#"{{"file_path":"{path}"}}"#);
     let mut messages = rounds(

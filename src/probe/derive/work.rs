@@ -291,6 +291,7 @@ pub(super) fn order(texts: &Texts<'_>) -> Vec<Proposal> {
 
 /// The task list as the agent kept it: what stood on the last version, and when it was ticked off.
 pub(super) fn plan(session: &Session) -> Vec<Proposal> {
+    let mut cancelled: BTreeSet<String> = BTreeSet::new();
     let mut versions: Vec<(usize, Vec<(String, bool)>)> = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
         let lists = message
@@ -299,7 +300,14 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
         let lists = lists.map(|(_, tool)| {
             let input = tool.input.value();
             let done = |state: &str| matches!(state, "completed" | "done");
-            let items = tasks(&input).map(|(text, state)| (text.to_owned(), done(state)));
+            let items = tasks(&input).map(|(text, state)| {
+                // What is taken up again is no longer cancelled.
+                match state {
+                    "cancelled" | "canceled" | "deleted" => cancelled.insert(text.to_owned()),
+                    _ => cancelled.remove(text),
+                };
+                (text.to_owned(), done(state))
+            });
             (at, items.collect::<Vec<_>>())
         });
         versions.extend(lists.filter(|(_, items)| !items.is_empty()));
@@ -318,8 +326,9 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
         };
         versions.iter().find(done).map(|(at, _)| *at)
     };
-    let items: Vec<PlanItem> = last
-        .iter()
+    // A cancelled item is neither done nor open.
+    let kept = last.iter().filter(|(text, _)| !cancelled.contains(text));
+    let items: Vec<PlanItem> = kept
         .map(|(text, _)| PlanItem {
             item: text.clone(),
             done: done_at(text),
