@@ -466,9 +466,9 @@ fn not_ranked(row: &Row) -> Option<String> {
         "not measurable" => Some("not measurable on these sessions"),
         _ => None,
     });
-    let elsewhere = row.marks.iter();
-    let elsewhere = elsewhere.filter(|mark| mark.starts_with("not measurable in "));
-    let elsewhere: String = elsewhere.map(|mark| format!(", {mark}")).collect();
+    let mut marks = row.marks.iter();
+    let elsewhere = marks.find(|mark| mark.starts_with("not measurable in "));
+    let elsewhere = elsewhere.map_or_else(String::new, |mark| format!(", {mark}"));
     why.map(|why| format!("– {why}{elsewhere}"))
 }
 
