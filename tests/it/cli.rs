@@ -928,10 +928,7 @@ fn an_import_can_be_told_the_format_and_write_another() {
         assert!(back.status.success(), "{}", stderr(&back));
         assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool use, 1 result"));
     }
-    let forced = run(
-        folder.path(),
-        &["import", "chat.json", "--format", "claude-code"],
-    );
+    let forced = run(folder.path(), &["import", "chat.json", "--format", "codex"]);
     assert_eq!(forced.status.code(), Some(3));
     let unknown = run(
         folder.path(),
