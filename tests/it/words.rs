@@ -11,9 +11,9 @@ use std::path::Path;
 /// how a question is put, and how an answer that knows nothing begins.
 const FUNCTION_WORDS: &[&str] = &[
     "a", "always", "an", "and", "are", "as", "at", "be", "before", "by", "do", "don't", "dont",
-    "for", "from", "i", "in", "is", "it", "just", "me", "never", "no", "not", "of", "on", "or",
-    "say", "so", "that", "the", "then", "this", "to", "was", "when", "with", "without", "you",
-    "your",
+    "for", "from", "i", "in", "is", "it", "just", "me", "never", "no", "not", "of", "on", "only",
+    "or", "say", "so", "that", "the", "then", "this", "to", "was", "when", "with", "without",
+    "you", "your",
 ];
 
 /// The three sides, each with its sources and tables.

@@ -222,7 +222,10 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
         1 => ", as one edit breaks the prompt cache".to_owned(),
         many => format!(", as {many} edits break the prompt cache"),
     };
-    let mut text = format!("{tokens}{:.1} times the cost of prompts{edits}", 1.0 - saved);
+    let mut text = format!(
+        "{tokens}{:.1} times the cost of prompts{edits}",
+        1.0 - saved
+    );
     if let Some(edge) = candidate.saved_edge.filter(|edge| *edge > 0.0) {
         let saves = percent(edge);
         let _ = write!(

@@ -37,7 +37,6 @@ const CUE_PAIRS: &[(&str, &str, Cues)] = &[
     ("instead", "of", Cues::Negation),
     ("off", "limits", Cues::Sparing),
     ("rather", "than", Cues::Negation),
-    ("read", "only", Cues::Sparing),
 ];
 
 /// Behind "not": it negates nothing, and more is meant.
