@@ -2,7 +2,8 @@
 //!
 //! Chinese, Japanese and Korean are cut into pairs of characters, see [`crate::script`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::probe::holds;
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
@@ -60,19 +61,31 @@ const NO_NEGATIONS: &[&str] = &[
     "無線",
 ];
 
+/// What each word of the lists does.
+static CUES: LazyLock<BTreeMap<&str, Cues>> = LazyLock::new(|| {
+    let lists = [
+        (NEGATIONS, Cues::Negation),
+        (BANS, Cues::Ban),
+        (SPARING, Cues::Sparing),
+    ];
+    let words = lists
+        .into_iter()
+        .flat_map(|(list, kind)| list.split_whitespace().map(move |word| (word, kind)));
+    words.chain([("without", Cues::Without)]).collect()
+});
+
 /// Whether the word turns the meaning of what follows it.
 pub(super) fn is_negation(word: &str) -> bool {
     if word.is_ascii() {
-        return holds(NEGATIONS, word) || holds(BANS, word);
+        return CUES.get(word).is_some_and(|kind| *kind != Cues::Sparing);
     }
     word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
 }
 
 /// All words that are cues, or the first of a pair that is one.
 pub(super) fn cue_words() -> impl Iterator<Item = &'static str> {
-    let lists = [NEGATIONS, BANS, SPARING].into_iter();
     let pairs = CUE_PAIRS.iter().map(|(first, _, _)| *first);
-    lists.flat_map(str::split_whitespace).chain(pairs)
+    CUES.keys().copied().chain(pairs)
 }
 
 /// The place of a word.
@@ -141,13 +154,9 @@ impl CueReader {
             let mut pairs = pairs.clone();
             pairs.find(|pair| (pair.0, pair.1) == (first, word))
         });
-        let kind = match pair {
-            Some((_, _, kind)) => Some(*kind),
-            None if word == "without" => Some(Cues::Without),
-            None if holds(BANS, word) => Some(Cues::Ban),
-            None if holds(SPARING, word) => Some(Cues::Sparing),
-            None => is_negation(word).then_some(Cues::Negation),
-        };
+        let kind = pair.map(|(_, _, kind)| *kind);
+        let kind = kind.or_else(|| CUES.get(word).copied());
+        let kind = kind.or_else(|| is_negation(word).then_some(Cues::Negation));
         if let Some(kind) = kind {
             self.found.push(Cue {
                 at,
