@@ -243,6 +243,7 @@ impl Span {
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
         let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
         let usage = json!({
+            "total_tokens": take(&["gen_ai.usage.total_tokens"]),
             "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
             "output_tokens": take(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]),
             "cache_read_tokens": take(&[

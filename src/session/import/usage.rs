@@ -43,7 +43,7 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 ///
 /// Cache writes are split by lifetime where the record says so; otherwise they are of the
 /// five-minute kind, the only one there was. What was thought is added to the output where the
-/// total shows that it is not part of it.
+/// total shows that it is not part of it, and cached tokens to the prompt where the total shows that.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
     let (prompt, read, written) = (
@@ -55,10 +55,13 @@ pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source)
     let output = count(&PLACES.output);
     let (thought, total) = (count(&PLACES.thought), count(&PLACES.total));
     let written = written.max(minutes.saturating_add(hours));
+    let all_cached = read.saturating_add(written);
+    let apart = billed(prompt, written, read, output).total();
     let uncached = match cached {
         CachedTokens::Apart => prompt,
+        CachedTokens::Within if all_cached > 0 && Tokens(total) == apart => prompt,
         CachedTokens::Within => {
-            let uncached = prompt.checked_sub(read.saturating_add(written));
+            let uncached = prompt.checked_sub(all_cached);
             uncached.unwrap_or_else(|| {
                 source.warn("a usage counts cached tokens apart from the prompt");
                 prompt
@@ -114,6 +117,17 @@ pub(super) fn unless_zero(usage: Usage) -> Option<Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_total_says_whether_cached_tokens_are_within_the_prompt() {
+        for (total, uncached) in [(130, 20), (230, 120), (0, 20)] {
+            let usage = serde_json::json!({
+                "prompt_tokens": 120, "cache_read_tokens": 100, "completion_tokens": 10, "total_tokens": total,
+            });
+            let usage = usage_in(&usage, CachedTokens::Within, &mut Source::default());
+            assert_eq!(usage, billed(uncached, 0, 100, 10), "{total}");
+        }
+    }
 
     #[test]
     fn the_places_of_counters_are_read() {
