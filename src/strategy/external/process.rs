@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
+use crate::script::shortened;
 
 /// Bytes of standard error that are kept: its end says most.
 const STDERR_BYTES: usize = 4_096;
@@ -167,7 +168,7 @@ impl Process {
             Err(error) if error.is_data() => Err(self.wrong(error.to_string(), &shown)),
             Err(_) => Err(self.failed(format!(
                 "the program printed a line that is not JSON: `{}`; print other text to standard error",
-                cut(shown.trim_end())
+                shortened(shown.trim_end(), SHOWN)
             ))),
         }
     }
@@ -181,7 +182,7 @@ impl Process {
     pub(crate) fn wrong(&self, problem: String, line: &str) -> ProgramError {
         self.failed(match line {
             "" => problem,
-            _ => format!("{problem}, in `{}`", cut(line)),
+            _ => format!("{problem}, in `{}`", shortened(line, SHOWN)),
         })
     }
 
@@ -285,13 +286,6 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
-}
-
-/// The beginning of a line that is shown.
-fn cut(line: &str) -> String {
-    let shown: String = line.chars().take(SHOWN).collect();
-    let more = if shown.len() < line.len() { "…" } else { "" };
-    shown + more
 }
 
 /// Waits for the end of a program, but not for ever.
