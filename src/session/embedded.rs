@@ -25,8 +25,11 @@ const BEGINNINGS: [&[u8]; 8] = [
     b"OggS",
 ];
 
-/// The bytes of compressed parts of a PDF that are searched for pages.
-const MOST_INFLATED: u64 = 64 << 20;
+/// Compressed parts of a PDF are searched for pages up to so many times the file's size.
+const MOST_INFLATED: u64 = 20;
+
+/// Providers take no more pages in one file: Gemini takes 1,000, others fewer.
+const MOST_PAGES: usize = 1_000;
 
 /// The JSON of a block without the data of files; `None` if it holds none.
 pub(super) fn without_data(json: &str) -> Option<Arc<str>> {
@@ -90,19 +93,24 @@ fn pages(file: &[u8]) -> usize {
     if !file.starts_with(b"%PDF-") {
         return 0;
     }
-    let mut left = MOST_INFLATED;
-    let compressed = memmem::find_iter(file, b"/ObjStm").map(|at| {
-        let begin = memmem::find(&file[at..], b"stream").map_or(file.len(), |to| at + to + 6);
-        let stream = file[begin..].trim_ascii_start();
+    let mut pages = page_objects(file);
+    let mut left = MOST_INFLATED * file.len() as u64;
+    let mut rest = file;
+    while let Some(at) = memmem::find(rest, b"/ObjStm")
+        && let Some(to) = memmem::find(&rest[at..], b"stream")
+        && left > 0
+    {
+        rest = rest[at + to + b"stream".len()..].trim_ascii_start();
+        let mut decoder = ZlibDecoder::new(rest);
         let mut objects = Vec::new();
         // A stream that is cut has the objects before the cut.
-        let read = ZlibDecoder::new(stream)
-            .take(left)
-            .read_to_end(&mut objects);
-        left -= read.map_or(0, |bytes| bytes as u64);
-        page_objects(&objects)
-    });
-    compressed.sum::<usize>() + page_objects(file)
+        drop(decoder.by_ref().take(left).read_to_end(&mut objects));
+        left = left.saturating_sub(objects.len() as u64);
+        pages += page_objects(&objects);
+        let read = usize::try_from(decoder.total_in()).unwrap_or(usize::MAX);
+        rest = rest.get(read..).unwrap_or_default();
+    }
+    pages.min(MOST_PAGES)
 }
 
 fn page_objects(bytes: &[u8]) -> usize {
