@@ -176,7 +176,9 @@ impl Log<'_> {
                 || self.shape.has_answer(around);
             let answer = response.and_then(Object::read).unwrap_or_default();
             // OpenAI keeps such a conversation: a request holds only what is new.
-            let kept = conversation_id(around).or_else(|| conversation_id(&answer));
+            let is_kept = self.shape.api == Some(Api::Responses);
+            let named = || conversation_id(around).or_else(|| conversation_id(&answer));
+            let kept = is_kept.then(named).flatten();
             let last = |id: &Arc<str>| self.answers.get(id).cloned();
             let follows = around.text("previous_response_id");
             let follows = follows.or_else(|| kept.as_ref().and_then(last));

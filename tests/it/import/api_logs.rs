@@ -184,6 +184,22 @@ fn a_response_that_follows_another_goes_on_with_its_conversation() {
     let sessions = read("openai-responses", log.as_bytes()).expect("a good file");
     let counts: Vec<usize> = sessions.iter().map(|it| it.messages().len()).collect();
     assert_eq!(counts, [4]);
+    // Of other APIs each request holds its whole history, whatever the log calls its conversation.
+    let call = |id: &str, asked: &str, answer: &str| {
+        format!(
+            r#"{{"conversation":"c","messages":[{asked}],"response":{{"id":"{id}","choices":[{{"message":{{"role":"assistant","content":"{answer}"}}}}]}}}}"#
+        )
+    };
+    let first = r#"{"role":"user","content":"a"}"#;
+    let second = r#"{"role":"assistant","content":"b"},{"role":"user","content":"c"}"#;
+    let log = [
+        call("r0", first, "b"),
+        call("r1", &format!("{first},{second}"), "d"),
+    ]
+    .join("\n");
+    let sessions = read("openai-chat", log.as_bytes()).expect("a good file");
+    let counts: Vec<usize> = sessions.iter().map(|it| it.messages().len()).collect();
+    assert_eq!(counts, [4]);
 }
 
 #[test]
