@@ -162,7 +162,7 @@ fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> 
     };
     if is_call && operation.is_some() {
         named.extend(trace);
-    } else if is_call && !call.record.attributes.contains_key("gen_ai.request.model") {
+    } else if is_call && !call.record.names_a_model() {
         call.record.unnamed_in = trace;
     }
     if !is_call {
@@ -173,6 +173,11 @@ fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> 
 }
 
 impl Span {
+    fn names_a_model(&self) -> bool {
+        let mut keys = ["gen_ai.request.model", "gen_ai.response.model"].iter();
+        keys.any(|key| self.attributes.contains_key(*key))
+    }
+
     fn has_messages(&self) -> bool {
         let marks = [
             "gen_ai.input.",
