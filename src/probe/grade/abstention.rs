@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 use super::exact::words;
 use super::normalise;
 use crate::probe::holds;
-use crate::script::first_chars;
 
 /// Whole answers that mean it, after normalising: English, German, French, Spanish, Portuguese,
 /// Italian, Russian, Turkish, Chinese, Japanese, Korean.
@@ -44,6 +43,9 @@ const HELPING: &str = "can can't cannot could couldn't did didn't does doesn't";
 /// Words that may come between a negation and its verb: "was not explicitly mentioned".
 const BETWEEN: usize = 2;
 
+/// Words of a rule that deny without one of [`NOT`].
+const FORBIDDING: &str = "avoid exclude omit without";
+
 /// Words that claim nothing beside a denial, as those of the lists above.
 const VOCABULARY: &str = "\
     a about an and any anything anywhere are as at be been by do enough explicitly far for \
@@ -76,18 +78,24 @@ pub(crate) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let denied = denials(&said);
     let own_words: Vec<String> = own.iter().flat_map(|own| words(own)).collect();
     if !denied.is_empty() {
+        let denies = |own: &String| holds(NOT, own) || holds(FORBIDDING, own);
         let is_own = |verb: &str| own_words.iter().any(|own| is_form_of(own, verb));
-        return !denied.into_iter().any(is_own);
+        return !own_words.iter().any(denies) || !denied.into_iter().any(is_own);
     }
     // "No ticket", of a ticket that was asked for.
     let is_noun = |word: &String| asked.contains(word) && word.len() > 2;
     own.is_empty() && said.len() <= 3 && said[0] == "no" && said.get(1).is_some_and(is_noun)
 }
 
-/// Whether two words can be forms of one: `include` and `included`, `say` and `says`.
+/// Whether two words can be forms of one, which differ in their last three letters at most: `include` and
+/// `included`.
 fn is_form_of(one: &str, other: &str) -> bool {
-    let begins = |word: &str, of: &str| of.len() > 2 && word.starts_with(first_chars(of, 4));
-    begins(one, other) || begins(other, one)
+    let same = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(one, other)| one == other);
+    let same = same.count();
+    same > 2 && same + 3 >= one.len().max(other.len())
 }
 
 /// The word that each denial negates.
@@ -180,5 +188,7 @@ mod tests {
         let rule = "Don't include tests in the summary.";
         let answer = "Tests are not to be included in the summary.";
         assert!(!is_plain(answer, question, &[rule]));
+        let rule = "Never edit the spec files by hand.";
+        assert!(is_plain("It is not specified.", question, &[rule]));
     }
 }

@@ -28,16 +28,22 @@ const SIGNS: &str = "!= < <= > >= ? ~ ± ≈ ≠ ✖ ✗ ✘ ❌";
 
 /// The words of a text as they are compared, and the [`SIGNS`] among them.
 pub(crate) fn words(text: &str) -> Vec<String> {
+    let text = spaced(text);
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = Vec::new();
-    for word in spaced(text).split(' ') {
+    let mut split = text.split(' ').peekable();
+    while let Some(word) = split.next() {
         let core = trim_punctuation(word);
         if !core.contains(char::is_alphanumeric) {
-            words.extend(holds(SIGNS, word).then(|| word.to_owned()));
+            let next = split.peek().map(|next| trim_punctuation(next));
+            // In front of other words it marks a quotation.
+            let is_mark = word.starts_with(['<', '>']) && !next.is_some_and(is_number);
+            words.extend((holds(SIGNS, word) && !is_mark).then(|| word.to_owned()));
             continue;
         }
         let (before, behind) = word.split_once(core).unwrap_or_default();
         let opens = before.contains('<') && !behind.contains('>');
-        if opens || before.contains('>') {
+        if is_number(core) && (opens || before.contains('>')) {
             words.push(if opens { "<" } else { ">" }.to_owned());
         }
         words.push(core.to_owned());

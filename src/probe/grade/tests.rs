@@ -321,6 +321,7 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
     open("s", "ask first, then edit(attic/velmor/a.md)");
     let request = "\"Read the parcel ledger. File this under WO-2.\"";
     check("q", request, 1.0, Right);
+    check("q", &format!("> {request}"), 1.0, Right);
     check("q", "Mend the parser. File this under WO-1.", 0.0, Stale);
     open("q", "to read the parcel ledger");
     check(
