@@ -14,7 +14,7 @@ pub struct CacheSetting {
     pub prices: Option<(PathBuf, Place)>,
     /// The model whose prices count, in place of those of the sessions.
     pub model: Option<String>,
-    /// What named it.
+    /// The place that names it.
     #[serde(skip)]
     pub model_place: Place,
     /// A scheme in addition to the built-in ones, which the comparison then shows.

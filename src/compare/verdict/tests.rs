@@ -221,7 +221,7 @@ fn nothing_that_ran_fired_or_survived_is_said_as_such() {
         fired: 0,
         ..broken("none")
     };
-    let is_broken = "no strategy changed anything and ran to the end";
+    let is_broken = "every strategy that changed a session broke, or none changed one";
     let cases = [
         (
             vec![resting.clone()],

@@ -86,7 +86,8 @@ impl Verdict {
         match obstacle {
             Obstacle::NothingRan => "nothing was recorded yet".to_owned(),
             Obstacle::AllBroken => {
-                "no strategy changed anything and ran to the end, as the table says".to_owned()
+                "every strategy that changed a session broke, or none changed one, as the table says"
+                    .to_owned()
             }
             Obstacle::NothingFired => "no strategy changed anything in these sessions".to_owned(),
             Obstacle::NoControls => {
