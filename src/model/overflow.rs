@@ -1,8 +1,7 @@
 //! Was a request refused because its prompt is too long? Every server says it in its own words.
 //!
-//! [`refusal`] reads a status and a body as they came, from Anthropic, OpenAI, Gemini, vLLM,
-//! SGLang, llama.cpp and OpenRouter, and from LiteLLM, which wraps what another server said. It
-//! takes the token numbers out of the message where there are any.
+//! [`refusal`] reads a status and a body as they came, from the servers that `overflow.txt` names, and from
+//! LiteLLM, which wraps what another server said. It takes the token numbers out of the message where there are any.
 
 use std::sync::LazyLock;
 
@@ -30,6 +29,7 @@ const PHRASES: &str = include_str!("overflow.txt");
 const CODES: &[&str] = &[
     "context_length_exceeded",
     LLAMA_CPP,
+    "model_max_prompt_tokens_exceeded",
     "prompt_too_long",
     "request_too_large",
 ];
@@ -147,6 +147,81 @@ mod tests {
             limit: some(limit),
         };
         assert_eq!(refusal(status, body), Some(expected), "{body}");
+    }
+
+    #[test]
+    fn servers_of_many_makers() {
+        let check = |message: &str, prompt, output, limit| {
+            let body = serde_json::json!({"error": {"message": message, "type": "x"}});
+            check(400, &body.to_string(), prompt, output, limit);
+        };
+        // vLLM, SGLang, xAI, Ollama, LM Studio.
+        check(
+            "This model's maximum context length is 4096 tokens. However, you requested 1024 output tokens and \
+             your prompt contains at least 3073 input tokens, for a total of at least 4097 tokens.",
+            3_073,
+            1_024,
+            4_096,
+        );
+        check(
+            "You passed 4097 input tokens and requested 5 output tokens. However, the model's context length is \
+             only 4096 tokens, resulting in a maximum input length of 4096 tokens.",
+            4_097,
+            5,
+            4_096,
+        );
+        check(
+            "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total \
+             of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for the completion.",
+            4_000,
+            1_000,
+            4_096,
+        );
+        check(
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            537_812,
+            0,
+            131_072,
+        );
+        check(
+            "prompt too long; exceeded max context length by 11 tokens",
+            0,
+            0,
+            0,
+        );
+        check(
+            "The number of tokens to keep from the initial prompt is greater than the context length.",
+            0,
+            0,
+            0,
+        );
+        // Mistral, Bedrock, Copilot, Kimi, DashScope, and whoever speaks as OpenAI does.
+        check(
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            40_000,
+            0,
+            32_768,
+        );
+        check("Input is too long for requested model.", 0, 0, 0);
+        check(
+            "prompt token count of 70000 exceeds the limit of 64000",
+            70_000,
+            0,
+            64_000,
+        );
+        check(
+            "Your request exceeded model token limit: 262144 (requested: 270000)",
+            0,
+            0,
+            262_144,
+        );
+        check("Range of input length should be [1, 129024]", 0, 0, 129_024);
+        check(
+            "This model's maximum context length is 8192 tokens, which the request exceeds.",
+            0,
+            0,
+            8_192,
+        );
     }
 
     #[test]
