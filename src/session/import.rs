@@ -58,7 +58,7 @@ pub(crate) mod head;
 mod iflow;
 pub(super) mod images;
 mod inspect;
-mod json_bytes;
+pub(in crate::session) mod json_bytes;
 mod kept_context;
 mod kimi_cli;
 mod langchain;

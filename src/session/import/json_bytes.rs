@@ -28,7 +28,7 @@ pub(super) fn nesting(json: &[u8]) -> usize {
 ///
 /// JavaScript cuts strings between the halves of a pair and writes the half as an escape, which
 /// no UTF-8 text can hold.
-pub(super) fn mend_surrogates(json: &mut [u8]) -> bool {
+pub(in crate::session) fn mend_surrogates(json: &mut [u8]) -> bool {
     let unit = |json: &[u8], at: usize| -> Option<u32> {
         let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()

@@ -3,6 +3,8 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::session::import::json_bytes::mend_surrogates;
+
 pub use super::api::Api;
 
 mod gemini;
@@ -100,13 +102,22 @@ impl Assembly {
             return (whole, problem);
         }
         self.line(&rest);
-        if !self.is_complete {
+        if !self.is_complete && !self.has_ended() {
             self.problem.get_or_insert(Problem::BrokeOff);
         }
         self.put_items();
         parse_inputs(&mut self.whole);
         let whole = serde_json::value::to_raw_value(&self.whole).ok();
         (whole.filter(|raw| raw.get() != "null"), self.problem)
+    }
+
+    /// Whether each choice has its reason to stop: some servers leave out the last line of OpenAI's streams.
+    fn has_ended(&self) -> bool {
+        let choices = self.whole["choices"].as_array();
+        let mut choices = choices.into_iter().flatten().peekable();
+        self.api == Api::ChatCompletions
+            && choices.peek().is_some()
+            && choices.all(|choice| choice["finish_reason"].is_string())
     }
 
     /// Adds the items of a response whose last event does not repeat them.
@@ -131,7 +142,13 @@ impl Assembly {
             self.is_complete = true;
             return false;
         }
-        let event = serde_json::from_slice::<Value>(data).unwrap_or_default();
+        let event = serde_json::from_slice::<Value>(data).or_else(|_| {
+            // A character may be cut between two events.
+            let mut mended = String::from_utf8_lossy(data).into_owned().into_bytes();
+            mend_surrogates(&mut mended);
+            serde_json::from_slice(&mended)
+        });
+        let event = event.unwrap_or_default();
         if !event.is_object() {
             self.problem.get_or_insert(Problem::Unreadable);
             return false;
@@ -485,7 +502,13 @@ data: {"type":"message_stop"}
             }],
             "usage": {"prompt_tokens": 7, "completion_tokens": 3},
         });
-        assert_eq!(whole(Api::ChatCompletions, stream), Ok(expected));
+        assert_eq!(whole(Api::ChatCompletions, stream), Ok(expected.clone()));
+        // Some servers leave out the last line.
+        let without_end = stream.replace("data: [DONE]\n\n", "");
+        assert_eq!(whole(Api::ChatCompletions, &without_end), Ok(expected));
+        let cut_character = stream.replace("\"Hi\"", r#""\ud83d""#);
+        let answer = whole(Api::ChatCompletions, &cut_character).unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "\u{fffd}");
     }
 
     #[test]
