@@ -172,10 +172,8 @@ impl<L: Log + 'static> Pass<L> {
                     return refused(StatusCode::BAD_GATEWAY, why);
                 }
             };
-            let Some(relayed) = relayed
-                .as_mut()
-                .filter(|_| answer.status().is_client_error())
-            else {
+            let is_error = answer.status().is_client_error() || answer.status().is_server_error();
+            let Some(relayed) = relayed.as_mut().filter(|_| is_error) else {
                 break answer;
             };
             let status = answer.status();
@@ -212,7 +210,7 @@ impl<L: Log + 'static> Pass<L> {
             .headers()
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+            .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
         let is_packed_answer = is_packed(answer.headers());
         let mut response = Response::builder().status(status);
         if let Some(headers) = response.headers_mut() {
@@ -257,7 +255,8 @@ impl<L: Log + 'static> Pass<L> {
                         response,
                     };
                     let finish = || assembly.finish().map_err(|problem| problem.message());
-                    let response = ended.and_then(|()| finish());
+                    // A client may leave when it has read the end of the answer, and not of the body.
+                    let response = finish().or_else(|problem| ended.and(Err(problem)));
                     response.map(exchange).map_err(str::to_owned)
                 }
                 Some(_) => Err(format!("the API answered with status {}", status.as_u16())),
