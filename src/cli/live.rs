@@ -296,7 +296,7 @@ mod with_http {
             }
             if let Some((median, most)) = self.front.wait() {
                 say(&format!(
-                    "requests waited {median} ms for their strategy, 95 of 100 at most {most} ms"
+                    "the strategy delayed half of the requests by at most {median} ms, and 95 % by at most {most} ms"
                 ));
             }
             let finished = self.front.live.finished();
