@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use aho_corasick::AhoCorasick;
 use regex::Captures;
 
 use super::kind::Part;
@@ -232,16 +234,9 @@ impl<'s> Texts<'s> {
                 seen.last = message;
             }
         };
-        let fixed = session.system().into_iter();
-        let fixed = fixed.chain(session.tools().iter().map(crate::session::ToolSchema::text));
-        // A value in every prompt is not a secret: it counts as another message.
         let pinned = session.messages().len();
-        let fixed = fixed.map(|text| (pinned, text));
-        let messages = session.messages().iter().enumerate();
-        let messages = messages
-            .flat_map(|(at, message)| message.model_text().iter().map(move |text| (at, text)));
         let mut lines = Vec::new();
-        for (at, text) in messages.chain(fixed) {
+        for (at, text) in Self::sent(session) {
             let text = &*decoded(text);
             if at < pinned {
                 let read = text.lines().filter(|line| line.len() <= LINE_BYTES);
@@ -272,27 +267,56 @@ impl<'s> Texts<'s> {
         }
     }
 
+    /// The texts of the session with their messages; then those of every prompt, as one message more:
+    /// a value in every prompt is not a secret.
+    fn sent(session: &Session) -> impl Iterator<Item = (usize, &Arc<str>)> {
+        let pinned = session.messages().len();
+        let fixed = session.system().into_iter();
+        let fixed = fixed.chain(session.tools().iter().map(crate::session::ToolSchema::text));
+        let messages = session.messages().iter().enumerate();
+        let messages = messages
+            .flat_map(|(at, message)| message.model_text().iter().map(move |text| (at, text)));
+        messages.chain(fixed.map(move |text| (pinned, text)))
+    }
+
     /// The lines of the session, with their messages.
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines.iter().map(|(at, line)| (*at, line.as_str()))
     }
 
-    /// The number of messages that hold it. What is no single token is searched.
-    fn frequency(&self, text: &str) -> usize {
-        if let Some(seen) = self.words.get(text) {
-            return seen.messages;
+    /// The number of messages that hold a word or a token.
+    fn frequency(&self, token: &str) -> usize {
+        self.words.get(token).map_or(0, |seen| seen.messages)
+    }
+
+    /// The number of messages that hold each text. One pass over the session finds all texts of
+    /// several tokens.
+    fn frequencies<'t>(&self, texts: impl Iterator<Item = &'t str>) -> BTreeMap<&'t str, usize> {
+        let counted = texts.map(|text| (text, self.frequency(text)));
+        let mut counts: BTreeMap<&str, usize> = counted.collect();
+        let searched: Vec<&str> = counts
+            .iter()
+            .filter(|(text, count)| **count == 0 && !tokens(text).eq([**text]))
+            .map(|(text, _)| *text)
+            .collect();
+        let spellings = searched
+            .iter()
+            .flat_map(|text| [(*text).to_owned(), text.replace('"', "\\\"")]);
+        // Texts that are too many for an automaton keep the count 0, and make no fact.
+        let Ok(automaton) = AhoCorasick::new(spellings) else {
+            return counts;
+        };
+        let mut last = vec![usize::MAX; searched.len()];
+        for (at, said) in Self::sent(self.session) {
+            for found in automaton.find_overlapping_iter(&**said) {
+                let of = found.pattern().as_usize() / 2;
+                if last[of] != at {
+                    last[of] = at;
+                    *counts.entry(searched[of]).or_default() += 1;
+                }
+            }
         }
-        if tokens(text).eq([text]) {
-            return 0;
-        }
-        let escaped = text.replace('"', "\\\"");
-        let holds = |said: &str| said.contains(text) || said.contains(&escaped);
-        let messages = self.session.messages().iter();
-        let messages = messages.filter(|message| message.model_text().iter().any(|it| holds(it)));
-        let mut tools = self.session.tools().iter();
-        let is_pinned = self.session.system().is_some_and(|system| holds(system))
-            || tools.any(|tool| holds(tool.text()));
-        messages.count() + usize::from(is_pinned)
+        counts
     }
 
     /// Whether it occurs once, in one message.

@@ -157,8 +157,10 @@ pub(super) fn statements(texts: &Texts<'_>) -> (Vec<Proposal>, BTreeMap<SkipReas
     }
     let mut proposals = Vec::new();
     let mut passed_over = BTreeMap::new();
-    for stated in keys.into_values() {
-        match stated.proposal(texts) {
+    let values = keys.values().flat_map(|stated| &stated.values);
+    let counts = texts.frequencies(values.map(|(value, _)| &**value));
+    for stated in keys.values() {
+        match stated.proposal(&counts) {
             Ok(proposal) => proposals.push(proposal),
             Err(why) => *passed_over.entry(why).or_default() += 1,
         }
@@ -168,10 +170,11 @@ pub(super) fn statements(texts: &Texts<'_>) -> (Vec<Proposal>, BTreeMap<SkipReas
 }
 
 impl StatedKey {
-    fn proposal(self, texts: &Texts<'_>) -> Result<Proposal, SkipReason> {
+    /// The fact that it makes; `counts` holds the number of messages that hold each value.
+    fn proposal(&self, counts: &BTreeMap<&str, usize>) -> Result<Proposal, SkipReason> {
         let form = self.form.unwrap_or(Form::Sentence);
         let is_its_own = |(value, messages): &(String, BTreeSet<usize>)| {
-            texts.frequency(value) == messages.len()
+            counts.get(&**value) == Some(&messages.len())
         };
         if !self.values.iter().all(is_its_own) {
             return Err(SkipReason::ElsewhereToo);

@@ -516,6 +516,39 @@ fn keys_are_words_that_a_person_would_use() {
 }
 
 #[test]
+fn texts_of_several_tokens_are_counted_by_their_messages() {
+    let messages = vec![
+        typed("The motto is \"slow and steady\", slow and steady; see docs/[id] page."),
+        uses(
+            "1",
+            ToolClass::Shell,
+            r#"{"command":"say \"slow and \" steady"}"#,
+        ),
+        Message::text(Role::Assistant, "Slow, and steady: n5-x."),
+    ];
+    let session = Session::new(SessionParts {
+        id: "counted".into(),
+        system: Some("Be slow and steady.".into()),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        ..Default::default()
+    });
+    let session = session.unwrap();
+    let texts = Texts::new(&session, &|_| Vec::new());
+    let counted = [
+        ("docs/[id] page", 1),
+        ("n5-x", 1),
+        ("n5", 1),
+        ("no such text", 0),
+        ("nowhere", 0),
+        ("slow and", 3),
+        ("slow and \" st", 1),
+        ("slow and steady", 2),
+    ];
+    let counts = texts.frequencies(counted.into_iter().map(|(text, _)| text));
+    assert_eq!(counts, BTreeMap::from(counted));
+}
+
+#[test]
 fn the_same_recording_gives_the_same_facts() {
     assert_eq!(derive(&session(), &touched), derive(&session(), &touched));
 }

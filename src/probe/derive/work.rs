@@ -252,16 +252,21 @@ pub(super) fn artifacts(texts: &Texts<'_>) -> Vec<Proposal> {
 /// them; so of each stretch between two points at which probes are asked there is one of its own.
 pub(super) fn order(texts: &Texts<'_>) -> Vec<Proposal> {
     let session = texts.session;
-    let mut events: Vec<Revision> = Vec::new();
+    let mut touched: Vec<(usize, String)> = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
         let mut touches = said.tool_uses().flat_map(|(_, tool)| (texts.touched)(tool));
         // Several at once have no order.
-        if let (Some((_, path)), None) = (touches.next(), touches.next())
-            && texts.frequency(&path) == 1
-        {
-            events.push(Revision::new(path, message));
+        if let (Some((_, path)), None) = (touches.next(), touches.next()) {
+            touched.push((message, path));
         }
     }
+    let counts = texts.frequencies(touched.iter().map(|(_, path)| &**path));
+    let once = touched
+        .iter()
+        .filter(|(_, path)| counts.get(&**path) == Some(&1));
+    let mut events: Vec<Revision> = once
+        .map(|(message, path)| Revision::new(&**path, *message))
+        .collect();
     let calls = session.calls();
     let mut proposals = Vec::new();
     for (_, call) in ask_points(calls.len()) {
