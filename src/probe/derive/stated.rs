@@ -34,10 +34,13 @@ const BEFORE_KEYS: &str = "\
 /// Words of a key that name nothing: "it is 4049" has no key.
 const NO_KEYS: &str = "he here it she that there they this what which";
 
-/// Words before a value that make its sentence a condition: "if it runs, the port is 4049".
+/// Words that make a sentence a condition: "if it runs, the port is 4049".
 const CONDITIONS: &str = "\
-    assuming if in-case once provided suppose supposing unless until when whenever where wherever \
+    assuming if once provided suppose supposing unless until when whenever where wherever \
     whether while";
+
+/// Conditions of several words.
+const CONDITION_PHRASES: &[&str] = &[" as long as ", " in case "];
 
 /// Words of a key that make its sentence a belief, a wish or a part of another.
 const NO_STATEMENTS: &str = "\
@@ -236,10 +239,8 @@ fn statement<'a>(sentence: &'a str, texts: &Texts<'_>) -> Option<Statement<'a>> 
         .filter_map(|copula| Some((lower.find(copula)?, *copula)))
         .min_by_key(|(at, copula)| (*at, usize::MAX - copula.len()))?;
     let value = first_value(&sentence[at + copula.len()..], false)?;
-    let is_condition = |text: &str| spoken(text).any(|word| holds(CONDITIONS, word));
     let (_, behind) = sentence[at..].split_once(value)?;
-    let clause = behind.split([',', ';', ':', '(']).next()?;
-    if is_condition(&lower[..at]) || is_condition(&clause.to_lowercase()) {
+    if is_condition(&lower[..at]) || is_condition(&behind.to_lowercase()) {
         return None;
     }
     // A clause before it is another matter: "as I said, the port is 4049".
@@ -286,6 +287,14 @@ fn is_noun(before: Option<&str>, key: &str) -> bool {
     !asks && !is_broken && !words.iter().any(|word| holds(NO_STATEMENTS, word))
 }
 
+/// Whether a lower-case text holds a condition.
+fn is_condition(text: &str) -> bool {
+    let words: Vec<&str> = spoken(text).collect();
+    let text = format!(" {} ", words.join(" "));
+    let mut phrases = CONDITION_PHRASES.iter();
+    words.iter().any(|word| holds(CONDITIONS, word)) || phrases.any(|it| text.contains(it))
+}
+
 /// The words of a lower-case text as they are spoken, apostrophes included.
 fn spoken(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '-' | '_'))
@@ -313,10 +322,14 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
             let behind = inside[at + close.len_utf8()..].chars().next();
             !behind.is_some_and(char::is_alphanumeric)
         };
-        let value = inside[..ends.find(is_end)?].trim();
+        let (value, behind) = inside.split_at(ends.find(is_end)?);
+        let (value, behind) = (value.trim(), &behind[close.len_utf8()..]);
+        let is_second = |text: &str| text.starts_with(QUOTES.map(|(open, _)| open));
         let is_cut_short = value.contains("...") || value.contains('…');
-        let is_value =
-            !is_cut_short && value.len() <= QUOTED_BYTES && value.chars().count() >= VALUE_CHARS;
+        let is_value = !is_cut_short
+            && value.len() <= QUOTED_BYTES
+            && value.chars().count() >= VALUE_CHARS
+            && is_whole(behind, is_second);
         return is_value.then_some(value);
     }
     let value = match GROUPED.matches(text).next() {
@@ -324,8 +337,17 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
         None => tokens(text).next()?,
     };
     let behind = text.strip_prefix(value)?;
-    let is_value =
-        value.chars().count() >= VALUE_CHARS && (is_name || is_set(value)) && is_whole(behind);
+    let is_number = |token: &str| token.contains(|c: char| c.is_ascii_digit());
+    let is_second = |text: &str| {
+        tokens(text).next().is_some_and(|second| {
+            is_set(second)
+                && is_number(second) == is_number(value)
+                && second.starts_with(char::is_alphabetic) == value.starts_with(char::is_alphabetic)
+        })
+    };
+    let is_value = value.chars().count() >= VALUE_CHARS
+        && (is_name || is_set(value))
+        && is_whole(behind, is_second);
     is_value.then_some(value)
 }
 
@@ -346,9 +368,13 @@ fn is_set(value: &str) -> bool {
             && parts.any(|part| part.chars().count() > 1))
 }
 
-/// Whether a value ends where the text `behind` it begins: nothing goes on, no second value follows,
-/// and it measures nothing.
-fn is_whole(behind: &str) -> bool {
+/// Before the second value of a sentence: "4049 in staging and 4050 in production".
+static JOINT: Pattern =
+    Pattern::new(r"(?i)(?:[,;]\s+|\()(?:(?:and|or|but)\s+)?|\b(?:and|or|but)\s+");
+
+/// Whether a value ends where the text `behind` it begins: nothing goes on, no second value of its
+/// sort follows, and it measures nothing.
+fn is_whole(behind: &str, is_second: impl Fn(&str) -> bool) -> bool {
     let marks: &[char] = &['.', ':', '!', '*', ',', ';', ')'];
     let next = behind.trim_start_matches(marks);
     if next.starts_with(|c: char| !c.is_whitespace()) {
@@ -364,8 +390,12 @@ fn is_whole(behind: &str) -> bool {
     let joins = matches!(first, "and" | "to" | "through" | "plus");
     let ends = behind.starts_with(['.', '!', ';']);
     let measures = || [first, second].iter().any(|word| holds(MEASURES, word));
-    !(first == "or" || (joins && is_number(second)) || (is_list && is_number(first)))
-        && (ends || is_list || !measures())
+    let mut joints = JOINT.matches(behind).filter_map(|joint| joint.get(0));
+    let goes_on = first == "or"
+        || (joins && is_number(second))
+        || (is_list && is_number(first))
+        || joints.any(|joint| is_second(behind[joint.end()..].trim_start_matches('*')));
+    !goes_on && (ends || is_list || !measures())
 }
 
 /// Words before a key where it is set.
@@ -455,6 +485,32 @@ mod tests {
             ("If it runs, the port is 4049.", None),
             ("When `status` is `pendingx`, skip it.", None),
             ("The port is 4049 unless it is taken.", None),
+            ("The port is 4049, unless it is taken.", None),
+            ("The limit is 4049, if I remember rightly.", None),
+            ("In case the host is down, the port is 4049.", None),
+            ("As long as nothing changes, the port is 4049.", None),
+            ("The port is 4049, as long as nothing changes.", None),
+            ("The mode is \"fast lane\" or \"slow lane\".", None),
+            ("The mode is `fast lane`/`slow lane`.", None),
+            ("The mode is 'fast lane' here and 'slow lane' there.", None),
+            ("The build is 4049 in staging and 4050 in production.", None),
+            ("The build is 4049 in staging (4050 in production).", None),
+            (
+                "The config is /etc/a.conf here, but /etc/b.conf there.",
+                None,
+            ),
+            (
+                "The port of svc7 is 4049, and we use it everywhere.",
+                Some(("port of svc7", "4049")),
+            ),
+            (
+                "The quota is 7,340 a day for 1,200 users and v2 clients.",
+                Some(("quota", "7,340")),
+            ),
+            (
+                "The mode is \"fast lane\", and the other one is gone.",
+                Some(("mode", "fast lane")),
+            ),
             ("I don't think the region is eu-west-1.", None),
             ("Make sure the port is 4049.", None),
             ("Check port is 4049.", None),
