@@ -148,7 +148,8 @@ const NOT_SHOWN: &str = "not shown";
 
 /// Keys that were given several values, one after the other, in one file.
 ///
-/// What no named file shows has a key of that name for each thing that it speaks of.
+/// A key that a text outside of a known file holds too is left out: there, one key may belong to
+/// several things.
 pub(super) fn revised(texts: &Texts<'_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for (key, values) in assignments(texts) {

@@ -306,7 +306,7 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
             let input = tool.input.value();
             let done = |state: &str| matches!(state, "completed" | "done");
             let items = tasks(&input).map(|(text, state)| {
-                // What is taken up again is no longer cancelled.
+                // An item with another state later is no longer cancelled.
                 match state {
                     "cancelled" | "canceled" | "deleted" => cancelled.insert(text.to_owned()),
                     _ => cancelled.remove(text),
