@@ -248,21 +248,23 @@ impl Rule {
     /// Whether the words in `events` say the opposite.
     ///
     /// Either the text holds a word that the rule forbids, and nothing in its sentences or between
-    /// them forbids it or names the exception; or what the rule asks for is negated.
+    /// them forbids it or names the exception; or what the rule asks for is negated. A sentence counts
+    /// as far as the reach of a window to either side.
     fn is_flipped(&self, events: &[Event], cues: &[Cue]) -> bool {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return false;
         };
-        let from = cues.partition_point(|cue| cue.at.sentence < first.at.sentence);
-        let to = cues.partition_point(|cue| cue.at.sentence <= last.at.sentence);
+        let from = cues.partition_point(|cue| {
+            cue.at.sentence < first.at.sentence || cue.at.word + self.reach < first.at.word
+        });
+        let to = cues.partition_point(|cue| {
+            cue.at.sentence <= last.at.sentence && cue.at.word <= last.at.word + self.reach
+        });
         let near = &cues[from..to];
         let mut near = (0..near.len()).map(|at| (near, at));
         if !self.negated {
             return near.any(|(near, at)| {
-                let is_second = near[at].kind == Cues::Without
-                    && near[..at]
-                        .iter()
-                        .any(|cue| cue.at.clause == near[at].at.clause);
+                let is_second = near[at].kind == Cues::Without && !near[at].is_first;
                 near[at].kind != Cues::Sparing
                     && !is_second
                     && !is_undone(near, at, events)

@@ -119,6 +119,8 @@ pub(super) enum Cues {
 pub(super) struct Cue {
     pub(super) at: Position,
     pub(super) kind: Cues,
+    /// Whether no other cue is before it in its clause.
+    pub(super) is_first: bool,
     /// The last word that it can govern.
     pub(super) last: usize,
 }
@@ -158,9 +160,12 @@ impl CueReader {
         let kind = kind.or_else(|| CUES.get(word).copied());
         let kind = kind.or_else(|| is_negation(word).then_some(Cues::Negation));
         if let Some(kind) = kind {
+            let last = self.found.last();
+            let is_first = last.is_none_or(|cue| cue.at.clause != at.clause);
             self.found.push(Cue {
                 at,
                 kind,
+                is_first,
                 last: usize::MAX,
             });
         }
