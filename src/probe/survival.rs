@@ -282,11 +282,11 @@ impl Survival {
                 Search::Path => {}
                 Search::Rule => add(*slot, Match::Stated, 0),
                 Search::Request => requests.push((*slot, place)),
+                _ if seen[pattern] > OCCURRENCES => {}
                 Search::Item => {
                     let is_done = order::is_ticked(text, &place);
                     add(slot + usize::from(is_done), Match::Bound, hit.start);
                 }
-                _ if seen[pattern] > OCCURRENCES => {}
                 Search::Version | Search::Count => {
                     versions.entry(*probe).or_default().push(order::Version {
                         slot: *slot,

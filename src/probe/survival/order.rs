@@ -204,6 +204,7 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
     let first = item.next();
     let last = item.next_back().or(first);
     let mut nearest: Option<(usize, bool, bool)> = None;
+    let (mut clause, mut not_yet, mut numbers) = (0, false, 0);
     for (index, (word, at)) in words.iter().enumerate() {
         let (mut distance, mut is_elsewhere) = (0, is_own(at));
         if let (Some(first), Some(last)) = (first, last) {
@@ -211,12 +212,21 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
             distance = first.clause.saturating_sub(at.clause).max(after);
             is_elsewhere |= at.sentence < first.sentence || at.sentence > last.sentence;
         }
-        let is_ticked = holds(TICKED, word);
+        if at.clause != clause {
+            (clause, not_yet, numbers) = (at.clause, false, 0);
+        }
+        let is_ticked = holds(TICKED, word) && !is_own(at);
+        let next = words.get(index + 1).map(|(word, _)| &**word);
+        // "Not done", "to be done", "1 of 2 done", "done: no".
+        let done = is_ticked && !not_yet && !matches!(next, Some("false" | "no" | "null"));
+        if !is_own(at) {
+            numbers += usize::from(word.bytes().all(|byte| byte.is_ascii_digit()));
+            not_yet |= numbers > 1 || is_negation(word) || holds(NOT_YET, word);
+        }
         let is_weak = holds(OPEN_BESIDE, word);
         if is_elsewhere || !(is_ticked || is_weak || holds(OPEN, word)) {
             continue;
         }
-        let done = is_ticked && is_reached(&words, index, is_own);
         // Of two as near, the open one: a tick is claimed only where it is said.
         let state = (distance, done, is_weak);
         nearest = Some(nearest.map_or(state, |known| known.min(state)));
@@ -224,27 +234,6 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
     let has_tick = || words.iter().any(|(word, _)| holds(TICKED, word));
     let (_, done, is_weak) = nearest?;
     (!is_weak || (first.is_some() && has_tick())).then_some(done)
-}
-
-/// Whether nothing in the clause of the word of this index says that it is not so yet: "not done", "to
-/// be done", "1 of 2 done", "done: no".
-fn is_reached(
-    words: &[(String, Position)],
-    index: usize,
-    is_own: impl Fn(&Position) -> bool,
-) -> bool {
-    let clause = words[index].1.clause;
-    let mut numbers = 0;
-    let before = words[..index].iter().rev();
-    let before = before.take_while(|(_, at)| at.clause == clause);
-    for (word, _) in before.filter(|(_, at)| !is_own(at)) {
-        numbers += usize::from(word.bytes().all(|byte| byte.is_ascii_digit()));
-        if numbers > 1 || is_negation(word) || holds(NOT_YET, word) {
-            return false;
-        }
-    }
-    let next = words.get(index + 1).map(|(word, _)| &**word);
-    !matches!(next, Some("false" | "no" | "null"))
 }
 
 /// A number with commas between its thousands; `None` if there is none to write.
