@@ -19,7 +19,7 @@ const STOP_WORDS: &str = "\
 /// Words that turn the meaning of what follows them.
 const NEGATIONS: &str = "\
     arent cannot cant couldnt doesnt dont except isnt mustnt neednt neither never no nobody nor not \
-    nothing shouldnt stop without wont wouldnt";
+    nothing shouldnt stop wont wouldnt";
 
 /// Verbs that forbid what they govern.
 const BANS: &str = "\
