@@ -487,6 +487,16 @@ mod tests {
         ] {
             check(rule, "linter", text, Some(expected));
         }
+        for text in [
+            "Avoid running the linter before a commit.",
+            "Do not execute the linter before a commit.",
+        ] {
+            check(rule, "linter", text, Some(Distorted));
+        }
+        let text = "Do not push until the linter has run before a commit.";
+        check(rule, "linter", text, Some(Paraphrased));
+        let rule = "Never just push to main.";
+        check(rule, "push main", "Just push to main.", Some(Distorted));
         let rule = "Never commit without running the linter.";
         check(
             rule,

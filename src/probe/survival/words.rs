@@ -32,24 +32,24 @@ const SPARING: &str = "\
     alone exclude excluded excludes excluding frozen ignore immutable intact omit readonly \
     sacrosanct skip unchanged unedited unmodified untouchable untouched";
 
-/// Pairs of words that do one or the other.
-const CUE_PAIRS: &[(&str, &str, Cues)] = &[
-    ("hands", "off", Cues::Sparing),
-    ("instead", "of", Cues::Negation),
-    ("off", "limits", Cues::Sparing),
-    ("rather", "than", Cues::Negation),
+/// Pairs of words that do one or the other; of some the first alone would, and the pair does not:
+/// more is meant.
+const CUE_PAIRS: &[(&str, &str, Option<Cues>)] = &[
+    ("hands", "off", Some(Cues::Sparing)),
+    ("instead", "of", Some(Cues::Negation)),
+    ("not", "just", None),
+    ("not", "merely", None),
+    ("not", "only", None),
+    ("off", "limits", Some(Cues::Sparing)),
+    ("rather", "than", Some(Cues::Negation)),
 ];
 
-/// Behind "not": it negates nothing, and more is meant.
-const NOT_ONLY: &str = "just merely only simply solely";
-
-/// What may stand between a negation and the word that it governs. Behind any other word the negation
-/// governs that one: "don't forget to run it" negates no run.
-const TRANSPARENT: &str = "\
-    a all allow allowed allows also an any anyone are be been being bother do does either ever for \
-    get going had has have his i in is it its let longer me my necessarily necessary need needed \
-    needs of on or our over please required should so supposed that the their them these they this \
-    those to try under use used uses using want wants was we were with you your";
+/// Words that end what a negation governs: they turn it, "don't forget to run it", or begin another
+/// clause, "don't push until it has run".
+const ENDS: &str = "\
+    because before but fail failed failing fails forget forgets forgetting forgot forgotten \
+    hesitate hesitated hesitates hesitating if miss missed misses missing neglect neglected \
+    neglecting neglects omits omitted omitting skipped skipping skips till unless until when while";
 
 /// Chinese characters that negate, as the first of a pair. Japanese and Korean negate at the end of
 /// a sentence, behind the words they govern: there, no meaning is taken for turned.
@@ -82,10 +82,11 @@ pub(super) fn is_negation(word: &str) -> bool {
     word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
 }
 
-/// All words that are cues, or the first of a pair that is one.
+/// All words that are cues, the first of a pair that is one, or the end of one.
 pub(super) fn cue_words() -> impl Iterator<Item = &'static str> {
     let pairs = CUE_PAIRS.iter().map(|(first, _, _)| *first);
-    CUES.keys().copied().chain(pairs)
+    let ends = ENDS.split_whitespace();
+    CUES.keys().copied().chain(pairs).chain(ends)
 }
 
 /// The place of a word.
@@ -136,29 +137,27 @@ pub(super) struct CueReader {
 impl CueReader {
     /// Whether the next word matters, whichever it is.
     pub(super) fn is_open(&self) -> bool {
-        let last = self.found.last();
-        self.half.is_some() || last.is_some_and(|cue| cue.last == usize::MAX)
+        self.half.is_some()
     }
 
     pub(super) fn read(&mut self, word: &str, at: Position) {
         let half = self.half.take().filter(|(_, next)| *next == at.word);
-        if let Some(cue) = self.found.last_mut().filter(|cue| cue.last == usize::MAX) {
-            if cue.at.word + 1 == at.word && holds(NOT_ONLY, word) {
-                self.found.pop();
-                return;
-            }
-            if word.is_ascii() && !holds(TRANSPARENT, word) {
-                cue.last = at.word;
-            }
-        }
         let pairs = CUE_PAIRS.iter();
         let pair = half.and_then(|(first, _)| {
             let mut pairs = pairs.clone();
             pairs.find(|pair| (pair.0, pair.1) == (first, word))
         });
-        let kind = pair.map(|(_, _, kind)| *kind);
+        if pair.is_some_and(|(_, _, kind)| kind.is_none()) {
+            self.found.pop();
+            return;
+        }
+        let kind = pair.and_then(|(_, _, kind)| *kind);
         let kind = kind.or_else(|| CUES.get(word).copied());
         let kind = kind.or_else(|| is_negation(word).then_some(Cues::Negation));
+        let open = self.found.last_mut().filter(|cue| cue.last == usize::MAX);
+        if let Some(cue) = open.filter(|_| kind.is_some() || holds(ENDS, word)) {
+            cue.last = at.word;
+        }
         if let Some(kind) = kind {
             let last = self.found.last();
             let is_first = last.is_none_or(|cue| cue.at.clause != at.clause);
