@@ -33,6 +33,7 @@ use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 
 mod order;
 mod statement;
+mod told;
 mod words;
 
 pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Match;
+use super::told::Told;
 use super::words::{self, Cue, CueReader, Cues, Position};
-use crate::probe::holds;
 use crate::units::whole;
 
 /// At least this share of a rule's content words makes a paraphrase.
@@ -24,20 +24,8 @@ const REACH_FACTOR: usize = 2;
 /// or has at most this many words.
 const REACH_WORDS: usize = 24;
 
-/// The number of words after a negation that it governs: of a rule, and of a text that contradicts
-/// one.
-const GOVERNED_IN_RULE: usize = 8;
+/// The number of words after a negation that it governs in a text that contradicts a rule.
 const GOVERNED_IN_TEXT: usize = 3;
-
-/// In a duty, words before the time at which it holds: "run the linter before every commit".
-const TIMES: &str = "\
-    after before during each every for if on once per unless until upon when whenever while";
-
-/// Before a word that leaves something as it is: "it must stay untouched until Friday".
-const STAYING: &str = "are be is please remain remains stay stays";
-
-/// In a rule that forbids, words before what makes an exception.
-const EXCEPTIONS: &str = "before except till unless until without";
 
 /// The share of the content words of `statement` that occur anywhere in `text`.
 ///
@@ -91,7 +79,8 @@ struct Rule {
     /// The words that the rule forbids, and those of what makes an exception.
     governed: u64,
     exceptions: u64,
-    /// The words of a duty, without the time at which it holds.
+    /// The words of a duty, without the time at which it holds; of one to leave something as it is,
+    /// those that say so.
     duty: u64,
     negated: bool,
     /// Width in words of the window that is looked at.
@@ -262,20 +251,26 @@ impl Rule {
         });
         let near = &cues[from..to];
         let mut near = (0..near.len()).map(|at| (near, at));
+        let own = if self.negated {
+            self.governed
+        } else {
+            self.duty
+        };
+        let is_own = |cue: &Cue| {
+            let mut events = events.iter();
+            events.any(|event| event.at.word == cue.at.word && event.is_of(own))
+        };
+        let is_undone = |cues, at| is_undone(cues, at, events, is_own);
         if !self.negated {
             return near.any(|(near, at)| {
                 let is_second = near[at].kind == Cues::Without && !near[at].is_first;
                 near[at].kind != Cues::Sparing
                     && !is_second
-                    && !is_undone(near, at, events)
+                    && !is_undone(near, at)
                     && governed_by(&near[at], events).is_some_and(|event| event.is_of(self.duty))
             });
         }
-        let is_own = |cue: &Cue| {
-            let mut events = events.iter();
-            events.any(|event| event.at.word == cue.at.word && event.is_of(self.governed))
-        };
-        let forbids = near.any(|(near, at)| !is_own(&near[at]) && !is_undone(near, at, events));
+        let forbids = near.any(|(near, at)| !is_own(&near[at]) && !is_undone(near, at));
         if forbids {
             return self.is_swapped(events, &cues[from..to]);
         }
@@ -317,8 +312,8 @@ fn governed_by<'e>(cue: &Cue, events: &'e [Event]) -> Option<&'e Event> {
 }
 
 /// Whether a negation and what it negates are this cue and its neighbour: "no ban on", "not
-/// off-limits".
-fn is_undone(cues: &[Cue], at: usize, events: &[Event]) -> bool {
+/// off-limits". A rule's own word is no such neighbour: "never skip".
+fn is_undone(cues: &[Cue], at: usize, events: &[Event], is_own: impl Fn(&Cue) -> bool) -> bool {
     let undoes = |first: usize| {
         let (Some(negation), Some(ban)) = (cues.get(first), cues.get(first + 1)) else {
             return false;
@@ -329,81 +324,9 @@ fn is_undone(cues: &[Cue], at: usize, events: &[Event]) -> bool {
             && negation.at.clause == ban.at.clause
             && ban.at.word - negation.at.word <= GOVERNED_IN_TEXT
             && !events.iter().any(between)
+            && !is_own(ban)
     };
     undoes(at) || at.checked_sub(1).is_some_and(undoes)
-}
-
-/// What a rule's sentences tell of its content words.
-#[derive(Debug, Default)]
-struct Told {
-    /// The number of words.
-    length: usize,
-    governed: u64,
-    exceptions: u64,
-    duty: u64,
-    negated: bool,
-}
-
-impl Told {
-    fn new(statement: &str, content: &[String]) -> Self {
-        let mut cues = CueReader::default();
-        let mut all: Vec<(String, Position)> = Vec::new();
-        words::each_word(statement, |word, at| {
-            cues.read(word, at);
-            all.push((word.to_owned(), at));
-        });
-        // "Unchanged files" are no rule to change none.
-        let spares = |cue: &Cue| {
-            let word = cue.at.word;
-            let ends = all
-                .get(word + 1)
-                .is_none_or(|(_, next)| next.clause != cue.at.clause);
-            let before = word.checked_sub(1).map(|before| &all[before]);
-            let begins = before.is_none_or(|(before, at)| {
-                at.sentence != cue.at.sentence || holds(STAYING, before)
-            });
-            ends || begins
-        };
-        let mut cues = cues.found;
-        cues.retain(|cue| cue.kind != Cues::Sparing || spares(cue));
-        let mut told = Self::default();
-        // The sentence that names an exception, and the clause that names a time.
-        let (mut exception, mut time) = (None, None);
-        for (word, at) in &all {
-            told.length += 1;
-            let of_sentence = || cues.iter().filter(|cue| cue.at.sentence == at.sentence);
-            let mut before = of_sentence().filter(|cue| cue.at.word < at.word);
-            if holds(EXCEPTIONS, word) && before.clone().next().is_some() {
-                exception = Some(at.sentence);
-            }
-            if holds(TIMES, word) {
-                time = Some(at.clause);
-            }
-            let mut forbidden = before.any(|cue| at.word - cue.at.word <= GOVERNED_IN_RULE);
-            if let Some(cue) = of_sentence().find(|cue| cue.at.word == at.word) {
-                told.negated = true;
-                forbidden &= matches!(cue.kind, Cues::Ban | Cues::Sparing);
-            } else {
-                forbidden |= of_sentence().any(|cue| cue.kind == Cues::Sparing);
-            }
-            let Some(bit) = content.iter().position(|known| known == word) else {
-                continue;
-            };
-            if forbidden {
-                told.governed |= 1 << bit;
-            }
-            if exception == Some(at.sentence) {
-                told.exceptions |= 1 << bit;
-            }
-            if time != Some(at.clause) {
-                told.duty |= 1 << bit;
-            }
-        }
-        if told.duty == 0 {
-            told.duty = u64::MAX;
-        }
-        told
-    }
 }
 
 #[cfg(test)]
@@ -454,8 +377,13 @@ mod tests {
             check(rule, "migrations folder", text, Some(expected));
         }
         let rule = "Leave the migrations folder alone.";
-        let text = "Never touch the migrations folder.";
-        check(rule, "migrations folder", text, Some(Paraphrased));
+        for (text, expected) in [
+            ("Never touch the migrations folder.", Paraphrased),
+            ("The migrations folder must be left as is.", Paraphrased),
+            ("Do not leave the migrations folder alone.", Distorted),
+        ] {
+            check(rule, "migrations folder", text, Some(expected));
+        }
         let rule = "Run the linter over changed files before every commit.";
         for (text, expected) in [
             (
@@ -506,6 +434,11 @@ mod tests {
         );
         let rule = "Never skip the slow tests.";
         check(rule, "tests", "Skip the slow tests.", Some(Distorted));
+        check(rule, "tests", "Do not skip slow tests.", Some(Stated));
+        let rule = "Skip the slow tests in CI.";
+        let text = "CI leaves the slow tests out.";
+        check(rule, "tests", text, Some(Paraphrased));
+        check(rule, "tests", "Never skip slow tests.", Some(Distorted));
         let rule = "Run the linter over unchanged files.";
         check(
             rule,

@@ -19,13 +19,13 @@ const STOP_WORDS: &str = "\
 /// Words that turn the meaning of what follows them.
 const NEGATIONS: &str = "\
     arent cannot cant couldnt doesnt dont except isnt mustnt neednt neither never no nobody nor not \
-    nothing shouldnt stop wont wouldnt";
+    nothing shouldnt wont wouldnt";
 
 /// Verbs that forbid what they govern.
 const BANS: &str = "\
     avoid avoided avoiding avoids ban banned banning bans disallow disallowed disallowing disallows \
     forbade forbid forbidden forbidding forbids prohibit prohibited prohibiting prohibition \
-    prohibits refrain refraining refrains";
+    prohibits refrain refraining refrains stop";
 
 /// Words that leave something as it is or out, wherever they stand in a sentence.
 const SPARING: &str = "\
