@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use regex::Captures;
+
 use super::words::{Position, each_word, is_negation};
 use super::{BINDING_BYTES, line_around, object_around};
 use crate::probe::{Pattern, holds};
@@ -46,6 +48,19 @@ const NOT_YET: &str = "\
 /// Words for an open item.
 const OPEN: &str = "\
     incomplete outstanding pending remaining remains todo unfinished upcoming";
+
+/// Those of them that a ticked item may be called by: "all pending items completed".
+const OPEN_UNTICKED: &str = "pending remaining todo";
+
+/// Between words for two items: what ticks one says nothing of the other.
+const JOINS: &str = "and but while with";
+
+/// Before a word for an open item: there is no such item.
+const NO_ITEM: &str = "none nothing";
+
+/// How many of how many are done; a date is none.
+static SHARE: Pattern =
+    Pattern::new(r"(?:^|[^\w./-])(\d{1,6}) ?(?:/|(?:out )?of(?: the)?) ?(\d{1,6})(?:$|[^\w/-])");
 
 /// Words for an open item beside ticked ones, and for much else.
 const OPEN_BESIDE: &str = "left next open";
@@ -203,9 +218,26 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
     let mut item = words.iter().filter(|(_, at)| is_own(at)).map(|(_, at)| *at);
     let first = item.next();
     let last = item.next_back().or(first);
+    let is_tick = |(word, at): &(String, Position)| holds(TICKED, word) && !is_own(at);
+    // "Todo 3: done" is told in one clause.
+    let label = line.get(own.end..).filter(|_| first.is_some());
+    let label = label.is_some_and(|behind| behind.trim_start_matches('"').starts_with(':'));
+    let behind = words.iter().find(|(_, at)| at.start >= own.end);
+    let is_label = label && behind.is_some_and(is_tick);
+    let is_ticked_beside = |index: usize| {
+        let clause = words[index].1.clause;
+        let joins = |(word, at): &(String, Position)| holds(JOINS, word) && !is_own(at);
+        is_label && last.is_some_and(|last| last.clause == clause)
+            || words.iter().enumerate().any(|(tick, word)| {
+                let between = &words[tick.min(index)..tick.max(index)];
+                word.1.clause == clause && is_tick(word) && !between.iter().any(joins)
+            })
+    };
+    let shares: Vec<usize> = SHARE.matches(line).filter_map(|it| partly(&it)).collect();
     let mut nearest: Option<(usize, bool, bool)> = None;
-    let (mut clause, mut not_yet, mut numbers) = (0, false, 0);
-    for (index, (word, at)) in words.iter().enumerate() {
+    let (mut clause, mut not_yet) = (0, false);
+    for (index, told) in words.iter().enumerate() {
+        let (word, at) = told;
         let (mut distance, mut is_elsewhere) = (0, is_own(at));
         if let (Some(first), Some(last)) = (first, last) {
             let after = at.clause.saturating_sub(last.clause);
@@ -213,18 +245,22 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
             is_elsewhere |= at.sentence < first.sentence || at.sentence > last.sentence;
         }
         if at.clause != clause {
-            (clause, not_yet, numbers) = (at.clause, false, 0);
+            (clause, not_yet) = (at.clause, false);
         }
-        let is_ticked = holds(TICKED, word) && !is_own(at);
+        let is_ticked = is_tick(told);
         let next = words.get(index + 1).map(|(word, _)| &**word);
         // "Not done", "to be done", "1 of 2 done", "done: no".
         let done = is_ticked && !not_yet && !matches!(next, Some("false" | "no" | "null"));
         if !is_own(at) {
-            numbers += usize::from(word.bytes().all(|byte| byte.is_ascii_digit()));
-            not_yet |= numbers > 1 || is_negation(word) || holds(NOT_YET, word);
+            not_yet |= shares.contains(&at.start) || is_negation(word) || holds(NOT_YET, word);
         }
         let is_weak = holds(OPEN_BESIDE, word);
         if is_elsewhere || !(is_ticked || is_weak || holds(OPEN, word)) {
+            continue;
+        }
+        let before = index.checked_sub(1).map(|before| &*words[before].0);
+        let is_none = !is_ticked && before.is_some_and(|before| holds(NO_ITEM, before));
+        if is_none || (holds(OPEN_UNTICKED, word) && is_ticked_beside(index)) {
             continue;
         }
         // Of two as near, the open one: a tick is claimed only where it is said.
@@ -234,6 +270,12 @@ fn state_of(line: &str, own: &Range<usize>) -> Option<bool> {
     let has_tick = || words.iter().any(|(word, _)| holds(TICKED, word));
     let (_, done, is_weak) = nearest?;
     (!is_weak || (first.is_some() && has_tick())).then_some(done)
+}
+
+/// Where a share begins that is not the whole.
+fn partly(share: &Captures<'_>) -> Option<usize> {
+    let number = |group| share.get(group)?.as_str().parse::<u32>().ok();
+    (number(1)? < number(2)?).then(|| share.get(1).map(|it| it.start()))?
 }
 
 /// A number with commas between its thousands; `None` if there is none to write.
@@ -333,6 +375,17 @@ mod tests {
         check("## Done\n- wire it to the left panel", true);
         check("wire it: done, without errors", true);
         check("- wire it ✅", true);
+        check("Marked todo \"wire it\" as completed.", true);
+        check("TODO wire it: completed", true);
+        check("TODO wire it: port is completed", false);
+        check("## Completed todo items\n- wire it", true);
+        check("All pending items completed:\n- wire it", true);
+        check("Port completed and wire it remaining", false);
+        check("## 2024-11-02 completed\n- wire it", true);
+        check("PR 12 for issue 34 completed wire it.", true);
+        check("## 3/3 done\n- wire it", true);
+        check("## 2/3 done\n- wire it", false);
+        check("| wire it | done | none left |", true);
     }
 
     #[test]
