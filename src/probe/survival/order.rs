@@ -158,11 +158,22 @@ fn around<'t>(text: &'t str, place: &Range<usize>) -> (&'t str, Range<usize>) {
     (&text[from..to], place.start - from..place.end - from)
 }
 
-/// Whether the item at `place` is said to be done: in its JSON object, else in its line, else by
-/// the heading above.
+/// Whether the item at `place` is said to be done: in its JSON string of one line, else by the object
+/// of this string, else in its line, else by the heading above.
 pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
     let (around, own) = around(text, place);
-    if let Some(object) = object_around(around, &own) {
+    let told_in = |part: &Range<usize>| {
+        let (own, part) = (
+            own.start - part.start..own.end - part.start,
+            &around[part.clone()],
+        );
+        mark_beside(part, &own).or_else(|| state_of(part, &own))
+    };
+    let object = string_around(around, &own).zip(object_around(around, &own));
+    if let Some((string, object)) = object {
+        if let Some(state) = told_in(&string) {
+            return state;
+        }
         let mut sides = [own.end..object.end, object.start..own.start].into_iter();
         let state = sides.find_map(|side| STATE.matches(&around[side]).next());
         if let Some(state) = state.and_then(|state| state.get(1)) {
@@ -170,7 +181,6 @@ pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
         }
     }
     let line = line_around(around, &own);
-    let own_line = own.start - line.start..own.end - line.start;
     let heading = || {
         let above = around[..line.start]
             .rsplit(['\n'])
@@ -183,9 +193,17 @@ pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
         let heading = above.find(|line| is_heading(line));
         heading.and_then(|heading| state_of(heading, &(0..0)))
     };
-    let whole = &around[line.clone()];
-    let state = mark_beside(whole, &own_line).or_else(|| state_of(whole, &own_line));
-    state.or_else(heading) == Some(true)
+    told_in(&line).or_else(heading) == Some(true)
+}
+
+/// What is between the quotes around an item, if that is one line.
+fn string_around(text: &str, own: &Range<usize>) -> Option<Range<usize>> {
+    const QUOTES: [char; 2] = ['"', '\''];
+    let start = text[..own.start].rfind(QUOTES)? + 1;
+    let end = own.end + text[own.end..].find(QUOTES)?;
+    let string = &text[start..end];
+    let is_line = !string.contains('\n') && !string.contains("\\n");
+    is_line.then_some(start..end)
 }
 
 fn is_heading(line: &str) -> bool {
@@ -375,6 +393,19 @@ mod tests {
         check("## Done\n- wire it to the left panel", true);
         check("wire it: done, without errors", true);
         check("- wire it ✅", true);
+        check(
+            r#"{"status":"ok","plan":"- [x] wire it\n- [ ] port it"}"#,
+            true,
+        );
+        check(r#"{"status":"ok","plan":"- [x] wire it"}"#, true);
+        check(
+            r##"{"state":"active","text":"# Done\n- wire it\n# Open"}"##,
+            true,
+        );
+        check(
+            r#"[{"task":"wire it (a.rs)","status":"open"},{"task":"x","status":"done"}]"#,
+            false,
+        );
         check("Marked todo \"wire it\" as completed.", true);
         check("TODO wire it: completed", true);
         check("TODO wire it: port is completed", false);
