@@ -34,6 +34,9 @@ pub use relay::Front;
 /// How long requests that are under way may take once the proxy is stopping.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How long requests that were told to stop may take to say so.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -65,6 +68,7 @@ pub struct Proxy {
     listener: std::net::TcpListener,
     address: SocketAddr,
     upstream: Url,
+    grace: Duration,
 }
 
 impl Proxy {
@@ -88,7 +92,15 @@ impl Proxy {
             listener,
             address,
             upstream: url,
+            grace: GRACE,
         })
+    }
+
+    /// Gives requests under way this long once the proxy is stopping.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     /// Where it listens.
@@ -96,7 +108,8 @@ impl Proxy {
         self.address
     }
 
-    /// Serves until `stop` is set, then lets what is under way finish for ten seconds.
+    /// Serves until `stop` is set, then lets what is under way finish for ten seconds, or as long as
+    /// [`Proxy::with_grace`] says. What has not ended by then is told to the log as failed.
     ///
     /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
     pub fn serve<L: Log + 'static>(
@@ -126,16 +139,19 @@ impl Proxy {
             };
             let mut under_way = connections(&listener, stopped, answer).await;
             drop(listener);
-            let quiet = async {
-                // Connections that are kept alive never end by themselves: what counts is that no
-                // request is under way.
-                while pass.is_busy() {
-                    tokio::time::sleep(LOOK).await;
-                }
-            };
-            drop(tokio::time::timeout(GRACE, quiet).await);
+            for patience in [self.grace, LAST_WORDS] {
+                let quiet = async {
+                    // Connections that are kept alive never end by themselves: what counts is that no
+                    // request is under way.
+                    while pass.is_busy() {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                };
+                drop(tokio::time::timeout(patience, quiet).await);
+                pass.stop();
+            }
             under_way.shutdown().await;
-            pass.finish()
+            pass.finish().await
         })
     }
 }
@@ -235,7 +251,4 @@ pub enum ProxyError {
     /// The log could not be written.
     #[error("cannot write the log")]
     Log(#[source] io::Error),
-    /// A task of the proxy still holds the log.
-    #[error("a request was still under way when the log was closed")]
-    UnderWay,
 }

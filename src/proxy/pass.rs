@@ -14,10 +14,10 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use reqwest::{Client, Url};
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::relay::{Front, HEADERS, Relayed};
-use super::{Exchange, Log, ProxyError, is_named};
+use super::{Exchange, LOOK, Log, ProxyError, is_named};
 use crate::live::CellName;
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
@@ -39,6 +39,9 @@ const NOT_PASSED_ON: [&str; 10] = [
 
 /// Why an answer is not whole.
 const BROKE_OFF: &str = "the answer broke off";
+
+/// Why an exchange has no end.
+const STOPPED: &str = "the proxy was stopped";
 
 /// Bytes of a request at most. Providers take 32 MB, with files in it 100 MB.
 const LONGEST_REQUEST: usize = 128 << 20;
@@ -85,6 +88,8 @@ pub(super) struct Pass<L> {
     error: OnceLock<io::Error>,
     /// Shared by the requests under way.
     busy: Arc<()>,
+    /// Whether requests under way are to end.
+    is_stopped: watch::Sender<bool>,
 }
 
 impl<L: Log + 'static> Pass<L> {
@@ -105,6 +110,7 @@ impl<L: Log + 'static> Pass<L> {
             front,
             error: OnceLock::new(),
             busy: Arc::new(()),
+            is_stopped: watch::Sender::new(false),
         })
     }
 
@@ -117,9 +123,24 @@ impl<L: Log + 'static> Pass<L> {
         self.error.get().is_some()
     }
 
-    /// Returns the log once no request writes to it.
-    pub(super) fn finish(self: Arc<Self>) -> Result<L, ProxyError> {
-        let pass = Arc::into_inner(self).ok_or(ProxyError::UnderWay)?;
+    /// Ends the requests under way: none is waited for any longer.
+    pub(super) fn stop(&self) {
+        self.is_stopped.send_replace(true);
+    }
+
+    async fn stopped(&self) {
+        drop(self.is_stopped.subscribe().wait_for(|it| *it).await);
+    }
+
+    /// Returns the log once no request writes to it; each has been told to stop, and no connection is left.
+    pub(super) async fn finish(mut self: Arc<Self>) -> Result<L, ProxyError> {
+        let pass = loop {
+            match Arc::try_unwrap(self) {
+                Ok(pass) => break pass,
+                Err(shared) => self = shared,
+            }
+            tokio::time::sleep(LOOK).await;
+        };
         match pass.error.into_inner() {
             Some(error) => Err(ProxyError::Log(error)),
             None => Ok(pass.log.into_inner()),
@@ -156,15 +177,18 @@ impl<L: Log + 'static> Pass<L> {
         }
         let mut answer = loop {
             let request = self.client.request(parts.method.clone(), url.clone());
-            let sent = request.headers(headers.clone()).body(body).send().await;
+            let sent = request.headers(headers.clone()).body(body).send();
+            let sent = tokio::select! {
+                sent = sent => sent.map_err(|error| if error.is_connect() {
+                    "the API cannot be reached"
+                } else {
+                    "the API did not answer"
+                }),
+                () = self.stopped() => Err(STOPPED),
+            };
             let mut answer = match sent {
                 Ok(answer) => answer,
-                Err(error) => {
-                    let why = if error.is_connect() {
-                        "the API cannot be reached"
-                    } else {
-                        "the API did not answer"
-                    };
+                Err(why) => {
                     if let Some(relayed) = &relayed {
                         relayed.answered(None, (self.now)());
                     }
@@ -222,7 +246,11 @@ impl<L: Log + 'static> Pass<L> {
             let mut assembly = api.map(|api| (api, Assembly::new(api, is_stream)));
             let mut received = 0;
             let ended = loop {
-                match answer.chunk().await {
+                let piece = tokio::select! {
+                    piece = answer.chunk() => piece,
+                    () = pass.stopped() => break Err(STOPPED),
+                };
+                match piece {
                     Ok(Some(piece)) => {
                         received += piece.len();
                         if let Some((_, assembly)) = &mut assembly
@@ -275,8 +303,8 @@ impl<L: Log + 'static> Pass<L> {
                 Some(Err(why)) => pass.keep(|log| log.failed(at, &why)).await,
                 None => {}
             }
-            if ended == Err(BROKE_OFF) {
-                pipe.abort(io::Error::other(BROKE_OFF));
+            if let Err(why @ (BROKE_OFF | STOPPED)) = ended {
+                pipe.abort(io::Error::other(why));
             } else {
                 drop(pipe);
             }

@@ -14,6 +14,7 @@ use proctor::units::Timestamp;
 use serde_json::{Value, json};
 
 mod front;
+mod stopped;
 
 const KEY: &str = "key-that-is-nobodys-business";
 
@@ -119,6 +120,10 @@ impl Log for Kept {
 /// Lets `clients` talk to a proxy in front of `upstream`; what was kept, and what was not.
 fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> Outcome {
     let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), upstream).unwrap();
+    through_proxy(proxy, clients)
+}
+
+fn through_proxy(proxy: Proxy, clients: impl FnOnce(SocketAddr)) -> Outcome {
     let address = proxy.address();
     let (kept, stop) = (Kept::default(), Arc::new(AtomicBool::new(false)));
     let serving = {

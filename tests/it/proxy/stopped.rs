@@ -1,0 +1,42 @@
+//! What becomes of requests that are under way when the proxy is stopped.
+
+use super::*;
+
+#[test]
+fn a_request_that_outlasts_the_proxy_is_not_kept_and_the_log_is() {
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let echo = echo();
+    let slow: Answer = Arc::new(move |request| {
+        if request.contains("hello") {
+            return echo(request);
+        }
+        if request.contains("silence") {
+            asked.send(()).unwrap();
+            std::thread::sleep(Duration::from_mins(1));
+        }
+        let mut answer = vec![STREAM.as_bytes().to_vec()];
+        answer.extend((0..10_000).map(|_| chunk("event: ping\ndata: {\"type\":\"ping\"}\n\n")));
+        answer
+    });
+    let upstream = format!("http://{}", api(slow));
+    let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
+    let mut open = Vec::new();
+    let (kept, failed) = through_proxy(proxy.with_grace(Duration::ZERO), |proxy| {
+        ask(proxy, &post("/v1/messages", &said("hello")));
+        for text in ["a stream", "silence"] {
+            let mut socket = TcpStream::connect(proxy).unwrap();
+            let request = post("/v1/messages", &said(text));
+            let request = request.replacen("host: x", &format!("host: {proxy}"), 1);
+            socket.write_all(request.as_bytes()).unwrap();
+            open.push(socket);
+        }
+        open[0].read_exact(&mut [0; 200]).unwrap();
+        was_asked.recv().unwrap();
+    });
+    assert_eq!(kept.len(), 1);
+    assert_eq!(failed, ["the proxy was stopped"; 2]);
+    // The client hears that its stream broke.
+    let mut rest = Vec::new();
+    drop(open[0].read_to_end(&mut rest));
+    assert!(!rest.ends_with(b"0\r\n\r\n"));
+}
