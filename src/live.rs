@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::model::overflow;
+use crate::session::import::keys::without_keys;
 use crate::session::import::request::{self, Request};
 use crate::session::wire::stream::Api;
 use crate::units::{ContentHash, Timestamp, Tokens};
@@ -237,7 +238,9 @@ impl Live {
     }
 
     fn take(&self, cell: &CellName, api: Api, body: &str, at: Timestamp, source: Source) -> Sent {
-        let mut request = match request::read(api, body) {
+        // The places in it are those in the body that is sent.
+        let kept = without_keys(body);
+        let mut request = match request::read(api, &kept) {
             Ok(request) => request,
             Err(why) => {
                 self.pass(&why.to_string());
@@ -247,7 +250,7 @@ impl Live {
                 };
             }
         };
-        let (ticket, conversation) = self.place(cell, api, &mut request, body, at);
+        let (ticket, conversation) = self.place(cell, api, &mut request, &kept, at);
         let job = {
             let mut conversation = lock(&conversation);
             let call = &mut conversation.inputs[ticket.call];
@@ -354,7 +357,8 @@ impl Live {
     }
 
     fn shorten(&self, ticket: Ticket, api: Api, body: &str, patience: Patience) -> Option<String> {
-        let request = request::read(api, body).ok()?;
+        let kept = without_keys(body);
+        let request = request::read(api, &kept).ok()?;
         let conversation = lock(&self.table)
             .conversations
             .get(ticket.conversation)?
@@ -437,8 +441,9 @@ fn chosen(
     is_sent.then(|| conversation.body(entries, request, body))
 }
 
+/// The hash of a body without the keys in it, which are not in the log.
 fn hash(body: &str) -> String {
-    ContentHash::of(body.as_bytes()).hex(16)
+    ContentHash::of(without_keys(body).as_bytes()).hex(16)
 }
 
 /// The name of the next conversation.

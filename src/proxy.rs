@@ -2,7 +2,8 @@
 //! unchanged, byte for byte, while each answered request is kept.
 //!
 //! The log keeps the body of each request and its answer; a streamed answer is put together
-//! again as the API would have given it whole ([`stream`](crate::session::wire::stream)). Headers are never kept, so no key is.
+//! again as the API would have given it whole ([`stream`](crate::session::wire::stream)). Headers are never kept, and keys in bodies are blanked, so
+//! no key is.
 //! Nothing is interpreted: the log is read by the importer of its API, as any other request log.
 
 use std::convert::Infallible;
@@ -56,7 +57,7 @@ pub struct Exchange {
     pub at: Timestamp,
     /// The API that was spoken to.
     pub api: Api,
-    /// The body of the request, as it was sent.
+    /// The body of the request, as it was sent but for the keys in it.
     pub request: Box<serde_json::value::RawValue>,
     /// The answer: as it came, or put together from a stream.
     pub response: Box<serde_json::value::RawValue>,

@@ -28,7 +28,7 @@ pub enum Event {
         api: Api,
         /// The cell that it belongs to.
         cell: CellName,
-        /// Its body, byte for byte.
+        /// Its body, byte for byte but for the keys in it, which are blanked.
         body: String,
     },
     /// It is passed on.

@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, watch};
 use super::relay::{Front, HEADERS, Relayed};
 use super::{Exchange, LOOK, Log, ProxyError, is_named};
 use crate::live::CellName;
+use crate::session::import::keys::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
 
@@ -279,8 +280,8 @@ impl<L: Log + 'static> Pass<L> {
                     let exchange = |response| Exchange {
                         at,
                         api,
-                        request,
-                        response,
+                        request: value_without_keys(request),
+                        response: value_without_keys(response),
                     };
                     let finish = || assembly.finish().map_err(|problem| problem.message());
                     // A client may leave when it has read the end of the answer, and not of the body.

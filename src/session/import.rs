@@ -60,6 +60,7 @@ pub(super) mod images;
 mod inspect;
 pub(in crate::session) mod json_bytes;
 mod kept_context;
+pub(crate) mod keys;
 mod kimi_cli;
 mod langchain;
 mod langfuse;

@@ -437,7 +437,10 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     let proxy = first.strip_prefix("listening at http://").unwrap();
     let proxy: SocketAddr = proxy.parse().unwrap();
     ask(proxy, &post("/v1/messages", &said("hello")));
-    let second = json!({"model": "some-model", "max_tokens": 9, "messages": [
+    let second = json!({"model": "some-model", "max_tokens": 9,
+    "mcp_servers": [{"type": "url", "url": "https://mcp.example", "name": "x", "authorization_token": KEY}],
+    "tools": [{"type": "mcp", "server_label": "x", "authorization": KEY, "headers": {"x-key": format!("Bearer {KEY}")}}],
+    "messages": [
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": [{"type": "text", "text": "heard hello"}]},
         {"role": "user", "content": "and again"},

@@ -229,6 +229,37 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
 }
 
 #[test]
+fn a_key_in_a_body_is_sent_and_not_logged() {
+    let log = Bytes::default();
+    let (live, _) = front(None);
+    live.keep(Log::new(log.clone()), true);
+    let cell = CellName {
+        strategy: 1,
+        ..CellName::default()
+    };
+    let tools = r#""tools": [{"type": "mcp", "server_label": "x", "authorization" : "k\"key-é", "headers": {"x": "key-2"}}], "mcp_servers": [{"authorization_token": "key-3"}], "before":"#;
+    let mut changed = 0;
+    for calls in 1..8 {
+        let body = body(Api::Responses, &items(Api::Responses, calls));
+        let body = body.replacen("\"tools\":", tools, 1);
+        let sent = live.send(&cell, Api::Responses, &body, Timestamp(0));
+        let Some(sent) = sent.body else { continue };
+        let around = |text: &str| {
+            let (before, rest) = text.split_once("\"input\"").unwrap();
+            let (_, behind) = rest.rsplit_once("\"unknown\"").unwrap();
+            (before.to_owned(), behind.to_owned())
+        };
+        assert_eq!(around(&sent), around(&body));
+        changed += 1;
+    }
+    assert!(changed > 0);
+    let events = log.events();
+    let logged = serde_json::to_string(&events).unwrap();
+    assert!(logged.contains("server_label") && !logged.contains("key-"));
+    assert_eq!(front(None).0.restore(&events), Ok(Vec::new()));
+}
+
+#[test]
 fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     let log = Bytes::default();
     let (live, _) = front(None);
