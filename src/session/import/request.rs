@@ -17,7 +17,7 @@ use super::openai_chat::Dialect;
 use super::requests::Look;
 use super::{anthropic, openai_chat, openai_responses};
 use crate::session::wire::stream::Api;
-use crate::session::{Message, Role, Tag, ToolSchema};
+use crate::session::{Message, Role, SessionParts, Tag, ToolSchema};
 
 /// A request to a model, without its answer.
 #[derive(Debug)]
@@ -96,20 +96,25 @@ pub(crate) fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
     if sides.contains(&Side::Provider) {
         return Err(Unread::KeptByProvider);
     }
-    let leading = match api {
+    let mut leading = match api {
         Api::Messages => 0,
         _ => sides.iter().take_while(|it| **it == Side::System).count(),
     };
-    let mut turns = Vec::new();
+    let mut turns: Vec<Turn> = Vec::new();
     let mut at = leading;
     while at < items.len() {
         let end = end_of_turn(api, &sides, at);
-        let message = message(api, sides[at], &items[at..end]).ok_or(Unread::OddItem)?;
-        turns.push(Turn {
-            items: at..end,
-            look: Look::of(&message),
-            message: Arc::new(message),
-        });
+        let message = message(api, sides[at], &items[at..end])?;
+        match (message, turns.last_mut()) {
+            (Some(message), _) => turns.push(Turn {
+                items: at..end,
+                look: Look::of(&message),
+                message: Arc::new(message),
+            }),
+            // Items that say nothing keep their place behind the items before them.
+            (None, Some(before)) => before.items.end = end,
+            (None, None) => leading = end,
+        }
         at = end;
     }
     let model = around.text("model");
@@ -159,7 +164,9 @@ fn side(api: Api, item: &RawValue) -> Side {
     if KEPT_ITEMS.contains(&&*kind) {
         return Side::Provider;
     }
-    let is_said = &*kind == "reasoning" || kind.ends_with("_call") || kind.ends_with("_request");
+    let is_said = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")
+        || kind.ends_with("_call")
+        || kind.ends_with("_request");
     if is_said { Side::Model } else { Side::User }
 }
 
@@ -174,26 +181,40 @@ fn end_of_turn(api: Api, sides: &[Side], from: usize) -> usize {
     end.unwrap_or(sides.len())
 }
 
-/// The message that these items are; none if they are none, or several.
-fn message(api: Api, side: Side, items: &[&RawValue]) -> Option<Message> {
+/// The message that these items are, if they say anything; an error if they are another's, or several.
+///
+/// An empty answer is a message without words: the model was called for it.
+fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>, Unread> {
     // What another said comes first: then a system message is one within the conversation, and nothing is added to it.
     let before = match side {
         Side::Model => r#"{"role":"user","content":"."}"#,
         _ => r#"{"role":"assistant","content":"."}"#,
     };
-    let before = RawValue::from_string(before.to_owned()).ok()?;
+    let before = RawValue::from_string(before.to_owned()).map_err(|_| Unread::OddItem)?;
     let mut assembler = Assembler::default();
     let items = [&*before].into_iter().chain(items.iter().copied());
     read_by(api, Object::default(), items.collect(), &mut assembler);
     let session = assembler.finish("request".to_owned(), Path::new("request"));
-    let messages = session.ok()??.parts.messages;
-    let [_, message] = messages.try_into().ok()?;
-    let mut message = Arc::unwrap_or_clone(message);
+    let SessionParts {
+        mut messages,
+        compactions,
+        ..
+    } = session.ok().flatten().ok_or(Unread::OddItem)?.parts;
+    if messages.len() == 1 && compactions.is_empty() {
+        let empty = || Message::text(Role::Assistant, "");
+        return Ok((side == Side::Model).then(empty));
+    }
+    let message = messages.pop().filter(|_| messages.len() == 1);
+    let mut message = Arc::unwrap_or_clone(message.ok_or(Unread::OddItem)?);
     let is_models = message.role() == Role::Assistant;
     // The call that a result answers is in an earlier turn.
     message.tags.set(Tag::Orphan, false);
     message.details.api_call = None;
-    (is_models == (side == Side::Model)).then_some(message)
+    if is_models == (side == Side::Model) {
+        Ok(Some(message))
+    } else {
+        Err(Unread::OddItem)
+    }
 }
 
 fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {

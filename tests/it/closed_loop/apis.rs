@@ -106,6 +106,51 @@ fn every_api_keeps_what_is_not_cleared_as_it_came() {
     }
 }
 
+#[test]
+fn items_that_say_nothing_keep_their_places() {
+    let empty = json!({"role": "assistant", "content": ""});
+    let null = json!({"role": "assistant", "content": null});
+    let go_on = json!({"role": "user", "content": "Please go on."});
+    let unsaid = json!({"role": "user", "content": []});
+    let listed = json!({"type": "mcp_list_tools", "id": "l", "server_label": "x", "tools": []});
+    for (api, at, added) in [
+        (Api::ChatCompletions, 14, vec![&empty, &go_on]),
+        (Api::ChatCompletions, 14, vec![&null, &go_on]),
+        (Api::ChatCompletions, 1, vec![&unsaid]),
+        (Api::Messages, 13, vec![&empty, &go_on]),
+        (Api::Responses, 1, vec![&listed]),
+        (Api::Responses, 19, vec![&listed, &unsaid]),
+        (Api::Responses, 0, vec![&unsaid]),
+    ] {
+        let mut own = items(api, 12);
+        own.splice(at..at, added.into_iter().cloned());
+        let (live, _) = front(None);
+        let cell = CellName {
+            strategy: 1,
+            ..CellName::default()
+        };
+        let is_models = |item: &Value| {
+            let is_said = ["reasoning", "function_call", "mcp_list_tools"].map(Value::from);
+            item["role"] == "assistant" || is_said.contains(&item["type"])
+        };
+        let ends = |end: &usize| {
+            !is_models(&own[end - 1]) && own.get(*end).is_none_or(is_models) && *end > 1
+        };
+        let mut sent = Vec::new();
+        for end in (1..=own.len()).filter(ends) {
+            let body = body(api, &own[..end]);
+            let now = live.send(&cell, api, &body, Timestamp(0));
+            assert_eq!(now.ticket.map(|it| it.conversation), Some(0), "{body}");
+            let read: Value = serde_json::from_str(&now.body.unwrap_or(body)).unwrap();
+            let list = read.get("messages").unwrap_or(&read["input"]);
+            sent = list.as_array().unwrap().clone();
+        }
+        assert_eq!(sent.len(), own.len(), "{api:?}");
+        let changed = (0..own.len()).filter(|at| sent[*at] != own[*at]).count();
+        assert_eq!(changed, 10, "{api:?} {at}");
+    }
+}
+
 /// The number of a result.
 fn text_of(item: &Value) -> String {
     let text = item.to_string();
