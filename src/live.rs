@@ -304,7 +304,7 @@ impl Live {
         let found = found.max();
         let (number, is_new) = match found {
             Some((_, Follows::Repeats, number)) => (number, false),
-            Some((_, Follows::GoesOn, number)) => (number, true),
+            Some((_, Follows::Answers | Follows::GoesOn, number)) => (number, true),
             Some((_, Follows::Branches(calls), of)) => {
                 let id = name(cell, table.conversations.len());
                 let branch = lock(&table.conversations[of].1).branch(id, calls);

@@ -57,6 +57,8 @@ pub(super) enum Follows {
     Branches(usize),
     /// It is the last request again.
     Repeats,
+    /// It goes on where the last answer ended, with another model or system prompt: one that tells the time.
+    Answers,
     /// It goes on where the last call ended.
     GoesOn,
 }
@@ -126,7 +128,8 @@ impl Conversation {
 
     /// How these messages go on with it, and how many of them it has.
     ///
-    /// Where only the first message is known, another agent may have got the same: model and system prompt tell.
+    /// Where only the first message is known, another agent may have got the same: model and system prompt tell, or the
+    /// answer that comes back.
     pub(super) fn follows(&self, request: &Request<'_>) -> Option<(usize, Follows)> {
         let turns = &request.turns;
         let is_of_agent = self.model == request.model && self.facts.system == request.system;
@@ -135,13 +138,15 @@ impl Conversation {
             .take_while(|(own, turn)| own.is_like(&turn.look))
             .count();
         if same == self.looks.len() {
-            let follows = if same == turns.len() {
-                Follows::Repeats
-            } else {
-                Follows::GoesOn
-            };
             let is_told_apart = self.inputs.len() > 1 || self.messages.len() > 1;
-            return (same > 0 && (is_told_apart || is_of_agent)).then_some((same, follows));
+            let is_certain = is_told_apart || is_of_agent;
+            let follows = match (turns.get(same), &self.answer) {
+                (None, _) if is_certain => Follows::Repeats,
+                (Some(_), _) if is_certain => Follows::GoesOn,
+                (Some(next), Some(own)) if next.look.is_like(&Look::of(own)) => Follows::Answers,
+                _ => return None,
+            };
+            return (same > 0).then_some((same, follows));
         }
         let calls = self.inputs.partition_point(|input| input.messages <= same);
         let known = self.inputs[..calls].last()?.messages;

@@ -151,6 +151,42 @@ fn items_that_say_nothing_keep_their_places() {
     }
 }
 
+#[test]
+fn an_answer_that_comes_back_tells_an_agent_whose_prompt_changes() {
+    let (live, _) = front(None);
+    let said =
+        |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
+    let mut histories = [const { Vec::new() }; 4];
+    for call in 0..4 {
+        for (agent, history) in histories.iter_mut().enumerate() {
+            // The first two tell the time; the others are told apart by nothing but their prompts.
+            let (system, answer) = match agent {
+                0 | 1 => (format!("It is 12:0{call}."), format!("{agent}: {call}")),
+                _ => (format!("You are {agent}."), format!("ok {call}")),
+            };
+            let asked = if call == 0 {
+                "go".to_owned()
+            } else {
+                format!("go {call}")
+            };
+            history.push(said("user", &asked));
+            let body = json!({"system": system, "messages": history}).to_string();
+            let task = Some(format!("t{}", agent / 2));
+            let cell = CellName {
+                task,
+                ..CellName::default()
+            };
+            let sent = live.send(&cell, Api::Messages, &body, Timestamp(call));
+            let ticket = sent.ticket.unwrap();
+            assert_eq!(ticket.call, usize::try_from(call).unwrap(), "agent {agent}");
+            history.push(said("assistant", &answer));
+            let answer = said("assistant", &answer).to_string();
+            live.answered(ticket, Some(&answer), Timestamp(call));
+        }
+    }
+    assert_eq!(live.finished().len(), 2);
+}
+
 /// The number of a result.
 fn text_of(item: &Value) -> String {
     let text = item.to_string();
