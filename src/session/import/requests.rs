@@ -174,7 +174,7 @@ impl Join {
 fn drop_failed(threads: &mut Vec<Thread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let goes_on = |other: &Thread| other.is_answered && other.history.starts_with(&one.history);
+        let goes_on = |other: &Thread| other.is_answered && other.asks_what(one);
         let again = one.is_failed.then(|| threads.iter().position(goes_on));
         if let Some(again) = again.flatten() {
             let source = &mut threads[again].session.parts.source;
@@ -305,6 +305,19 @@ impl Thread {
         self.is_answered
             && self.context.len() == looks.len() + 1
             && pairs.all(|(seen, look)| seen.look == *look)
+    }
+
+    /// Whether it begins with all that the other was asked, the last message perhaps with more behind it.
+    fn asks_what(&self, other: &Self) -> bool {
+        let (own, asked) = (&self.session.parts.messages, &other.session.parts.messages);
+        let Some((last, before)) = asked.split_last() else {
+            return true;
+        };
+        let is_last = |it: &Arc<Message>| {
+            it.role() == last.role() && it.content().starts_with(last.content())
+        };
+        let before = &other.history[..before.len()];
+        self.history.starts_with(before) && own.get(before.len()).is_some_and(is_last)
     }
 
     /// Whether a request asks the last question again with more behind it, as if it had not been

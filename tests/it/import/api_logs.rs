@@ -338,8 +338,11 @@ fn a_request_that_failed_is_no_session_of_its_own() {
     let answer = r#"{"choices":[{"message":{"role":"assistant","content":"Seven."}}]}"#;
     let failed = format!(r#"{{{request},"response":{{"error":{{"code":529}}}}}}"#);
     let good = format!(r#"{{{request},"response":{answer}}}"#);
-    let other = good.replace("sheep", "goats");
-    let text = [failed, good, other].join("\n");
+    let empty = good.replace("sheep", "goats").replace("Seven.", "");
+    // It is asked again in the same message.
+    let parts = r#"[{"type":"text","text":"How many goats?"},{"type":"text","text":"Go on."}]"#;
+    let other = good.replace(r#""How many sheep?""#, parts);
+    let text = [failed, good, empty, other].join("\n");
     let sessions = read("openai-chat", text.as_bytes()).expect("a good file");
     let outlines: Vec<String> = sessions.iter().map(outline).collect();
     assert_eq!(
@@ -347,7 +350,8 @@ fn a_request_that_failed_is_no_session_of_its_own() {
         [
             "0 user[typed_user] \"How many sheep?\"\n1 model[] \"Seven.\"\n\
              skipped: request without an answer: 1\n",
-            "0 user[typed_user] \"How many goats?\"\n1 model[] \"Seven.\"\n",
+            "0 user[typed_user] \"How many goats?\", \"Go on.\"\n1 model[] \"Seven.\"\n\
+             skipped: request without an answer: 1\n",
         ]
     );
 }
