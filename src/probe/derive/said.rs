@@ -118,7 +118,7 @@ pub(super) fn rules(texts: &Texts<'_>) -> Vec<Proposal> {
     proposals
 }
 
-/// What follows the demanding words at the beginning of a lower-case sentence, if there are any.
+/// The rest of a lower-case sentence behind the demanding words that begin it, if there are any.
 fn behind_demand(lower: &str) -> Option<&str> {
     DEMANDS.split('|').find_map(|cue| {
         let rest = lower.strip_prefix(cue)?.strip_prefix(' ')?;

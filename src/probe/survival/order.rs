@@ -196,7 +196,7 @@ pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
     told_in(&line).or_else(heading) == Some(true)
 }
 
-/// What is between the quotes around an item, if that is one line.
+/// The string around an item, between its quotes, if it is one line.
 fn string_around(text: &str, own: &Range<usize>) -> Option<Range<usize>> {
     const QUOTES: [char; 2] = ['"', '\''];
     let start = text[..own.start].rfind(QUOTES)? + 1;

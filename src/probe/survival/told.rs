@@ -1,4 +1,4 @@
-//! What the sentences of a rule tell of its words.
+//! The words of a rule that it forbids, asks for, or names as exceptions.
 
 use super::words::{self, Cue, CueReader, Cues, Position};
 use crate::probe::holds;
@@ -19,7 +19,7 @@ const LEAVING: &str = "hands keep leave off";
 /// In a rule that forbids, words before what makes an exception.
 const EXCEPTIONS: &str = "before except till unless until without";
 
-/// What a rule's sentences tell of its content words.
+/// The content words of a rule by their part in it, each a bit.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// The number of words.

@@ -61,7 +61,7 @@ const NO_NEGATIONS: &[&str] = &[
     "無線",
 ];
 
-/// What each word of the lists does.
+/// The words of the lists, each with its effect.
 static CUES: LazyLock<BTreeMap<&str, Cues>> = LazyLock::new(|| {
     let lists = [
         (NEGATIONS, Cues::Negation),
@@ -102,7 +102,7 @@ pub(super) struct Position {
     pub(super) start: usize,
 }
 
-/// What a cue does.
+/// The effect of a cue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cues {
     /// It negates the word that follows.

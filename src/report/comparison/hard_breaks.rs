@@ -61,7 +61,7 @@ pub(super) fn probe_and_percent(item: &str) -> (&str, &str) {
     item.rsplit_once('@').unwrap_or((item, "100"))
 }
 
-/// What makes lost probes one fact: session, item and value.
+/// The key by which lost probes are one fact: session, item and value.
 pub(super) fn fact_of(probe: &ChangedProbe) -> (&str, &str, Option<&str>) {
     let (id, _) = probe_and_percent(&probe.probe);
     let value = probe.text.as_ref().map(|text| &*text.value);

@@ -143,7 +143,7 @@ fn answered(part: &Value) -> Option<Value> {
     }))
 }
 
-/// What a tool answered: a text, parts, or any JSON.
+/// The answer of a tool: a text, parts, or any JSON.
 fn content_of(told: Value) -> Value {
     match told {
         Value::String(_) => told,
