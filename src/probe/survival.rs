@@ -32,8 +32,8 @@ use super::{Fact, Probe};
 use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 
 mod order;
+mod rule_parts;
 mod statement;
-mod told;
 mod words;
 
 pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};

@@ -162,7 +162,7 @@ fn around<'t>(text: &'t str, place: &Range<usize>) -> (&'t str, Range<usize>) {
 /// of this string, else in its line, else by the heading above.
 pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
     let (around, own) = around(text, place);
-    let told_in = |part: &Range<usize>| {
+    let state_in = |part: &Range<usize>| {
         let (own, part) = (
             own.start - part.start..own.end - part.start,
             &around[part.clone()],
@@ -171,7 +171,7 @@ pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
     };
     let object = string_around(around, &own).zip(object_around(around, &own));
     if let Some((string, object)) = object {
-        if let Some(state) = told_in(&string) {
+        if let Some(state) = state_in(&string) {
             return state;
         }
         let mut sides = [own.end..object.end, object.start..own.start].into_iter();
@@ -193,7 +193,7 @@ pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
         let heading = above.find(|line| is_heading(line));
         heading.and_then(|heading| state_of(heading, &(0..0)))
     };
-    told_in(&line).or_else(heading) == Some(true)
+    state_in(&line).or_else(heading) == Some(true)
 }
 
 /// The string around an item, between its quotes, if it is one line.

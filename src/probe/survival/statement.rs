@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Match;
-use super::told::Told;
+use super::rule_parts::RuleParts;
 use super::words::{self, Cue, CueReader, Cues, Position};
 use crate::units::whole;
 
@@ -120,7 +120,7 @@ impl Rules {
                 }
                 rules.add(word, index, bit);
             }
-            let told = Told::new(statement, &content);
+            let parts = RuleParts::new(statement, &content);
             let words = u32::try_from(content.len()).unwrap_or(64);
             rules.known.push(Rule {
                 words,
@@ -128,11 +128,11 @@ impl Rules {
                 stated: share(words, STATED).max(words.min(2)),
                 topic,
                 topic_needed: topic.count_ones().div_ceil(2),
-                governed: told.governed,
-                exceptions: told.exceptions,
-                duty: told.duty,
-                negated: told.negated,
-                reach: (REACH_FACTOR * told.length).max(REACH_WORDS),
+                governed: parts.governed,
+                exceptions: parts.exceptions,
+                duty: parts.duty,
+                negated: parts.negated,
+                reach: (REACH_FACTOR * parts.length).max(REACH_WORDS),
             });
         }
         rules

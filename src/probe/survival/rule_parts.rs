@@ -21,7 +21,7 @@ const EXCEPTIONS: &str = "before except till unless until without";
 
 /// The content words of a rule by their part in it, each a bit.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RuleParts {
     /// The number of words.
     pub(super) length: usize,
     pub(super) governed: u64,
@@ -30,7 +30,7 @@ pub(super) struct Told {
     pub(super) negated: bool,
 }
 
-impl Told {
+impl RuleParts {
     pub(super) fn new(statement: &str, content: &[String]) -> Self {
         let mut cues = CueReader::default();
         let mut all: Vec<(String, Position)> = Vec::new();
@@ -56,11 +56,11 @@ impl Told {
             .into_iter()
             .partition(|cue| cue.kind == Cues::Sparing);
         sparing.retain(spares);
-        let mut told = Self::default();
+        let mut parts = Self::default();
         // The sentence that names an exception, and the clause that names a time.
         let (mut exception, mut time) = (None, None);
         for (word, at) in &all {
-            told.length += 1;
+            parts.length += 1;
             let of_sentence = || cues.iter().filter(|cue| cue.at.sentence == at.sentence);
             let mut before = of_sentence().filter(|cue| cue.at.word < at.word);
             if holds(EXCEPTIONS, word) && before.clone().next().is_some() {
@@ -71,29 +71,29 @@ impl Told {
             }
             let mut forbidden = before.any(|cue| at.word - cue.at.word <= GOVERNED_IN_RULE);
             if let Some(cue) = of_sentence().find(|cue| cue.at.word == at.word) {
-                told.negated = true;
+                parts.negated = true;
                 forbidden &= cue.kind == Cues::Ban;
             }
             let Some(bit) = content.iter().position(|known| known == word) else {
                 continue;
             };
             if forbidden {
-                told.governed |= 1 << bit;
+                parts.governed |= 1 << bit;
             }
             if exception == Some(at.sentence) {
-                told.exceptions |= 1 << bit;
+                parts.exceptions |= 1 << bit;
             }
             let mut spared = sparing.iter().filter(|cue| cue.at.clause == at.clause);
             let is_spared = spared.clone().next().is_some()
                 && !spared.any(|cue| cue.at.word == at.word)
                 && !holds(LEAVING, word);
             if time != Some(at.clause) && !is_spared {
-                told.duty |= 1 << bit;
+                parts.duty |= 1 << bit;
             }
         }
-        if told.duty == 0 {
-            told.duty = u64::MAX;
+        if parts.duty == 0 {
+            parts.duty = u64::MAX;
         }
-        told
+        parts
     }
 }
