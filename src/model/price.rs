@@ -102,6 +102,8 @@ pub struct ModelPrice {
     pub document: Option<String>,
     /// When that document was read, if not on the file's day.
     pub date: Option<String>,
+    /// The day from which the provider no longer serves it.
+    pub retired: Option<String>,
     /// The prices in prompts of at most [`Self::holds_up_to`].
     pub per_token: PerToken,
     /// The longest prompt of these prices; `None` where they hold for every prompt.
@@ -302,7 +304,7 @@ impl PriceList {
             )));
         }
         let provider = required(&mut reader, "provider")?;
-        let date = day(&mut reader)?.ok_or_else(|| reader.must_be_set("date"))?;
+        let date = day(&mut reader, "date")?.ok_or_else(|| reader.must_be_set("date"))?;
         let document = required(&mut reader, "document")?;
         let fast = reader.text("fast")?.map(str::to_owned);
         let batch = scheme::thousandths(&mut reader, "batch")?;
@@ -341,17 +343,17 @@ fn required(reader: &mut Reader<'_>, key: &str) -> Result<String, SettingError> 
     text.ok_or_else(|| reader.must_be_set(key))
 }
 
-/// The day on which a document was read.
-fn day(reader: &mut Reader<'_>) -> Result<Option<String>, SettingError> {
-    let Some(date) = reader.text("date")? else {
+/// A day, such as that on which a document was read.
+fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingError> {
+    let Some(date) = reader.text(key)? else {
         return Ok(None);
     };
     if !without_date(&format!("-{date}")).is_empty() {
         let problem = format!(
             "`{}` must be a day such as `2026-11-21`, not `{date}`",
-            reader.path_of("date")
+            reader.path_of(key)
         );
-        return Err(SettingError::new(place_of(reader, "date"), problem));
+        return Err(SettingError::new(place_of(reader, key), problem));
     }
     Ok(Some(date.to_owned()))
 }
@@ -364,13 +366,15 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
         return Err(error.with_hint("as in `names = [\"gpt-5-codex\"]`"));
     }
     let document = reader.text("document")?.map(str::to_owned);
-    let date = day(&mut reader)?;
+    let date = day(&mut reader, "date")?;
+    let retired = day(&mut reader, "retired")?;
     let windows = windows(&mut reader)?;
     let mut price = |key| per_token(&mut reader, key);
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
         document,
         date,
+        retired,
         per_token: PerToken {
             input: price("input")?,
             cache_write_5m: price("cache_write_5m")?,

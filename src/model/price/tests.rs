@@ -35,9 +35,9 @@ fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
         let found = found.map(|price| (price.input, price.output));
         assert_eq!(found, expected, "{agent:?} {named}");
     };
-    // 0.8 and 4 dollars against 3; 0.75 and 4.5 against 1.25.
-    check(Some("claude-sonnet-4-20250514"), FAST, Some((267, 1_333)));
-    check(Some("gpt-5-codex"), FAST, Some((600, 3_600)));
+    // 0.1 and 0.5 dollars against 3; 0.2 and 1.2 against 1.25.
+    check(Some("claude-sonnet-4-20250514"), FAST, Some((33, 167)));
+    check(Some("gpt-5-codex"), FAST, Some((160, 960)));
     check(Some("gpt-5-codex"), "gpt-5.4", Some((2_000, 12_000)));
     check(Some("gpt-5-codex"), "nobody's", None);
     check(Some("nobody's"), FAST, None);
@@ -202,6 +202,25 @@ fn a_model_with_several_windows_has_the_smallest_first() {
     assert_eq!(windows("claude-fable-5"), (None, vec![]));
     let halved = prices.lists().iter().all(|list| list.batch == Some(500));
     assert!(halved);
+}
+
+#[test]
+fn the_fast_model_is_the_cheapest_of_its_file_that_is_not_retired() {
+    // A model of summaries reads more than it writes.
+    let usage = Usage {
+        input_uncached: Tokens(1_000_000),
+        output: Tokens(200_000),
+        ..Usage::default()
+    };
+    for list in Prices::built_in().unwrap().lists() {
+        let cost = |model: &ModelPrice| model.per_token.cost(&usage).unwrap();
+        let fast = list.fast.as_ref().unwrap();
+        let mut models = list.models.iter();
+        let named = models.find(|model| model.names.contains(fast)).unwrap();
+        assert_eq!(named.retired, None, "{fast}");
+        let served = list.models.iter().filter(|model| model.retired.is_none());
+        assert_eq!(Some(cost(named)), served.map(cost).min(), "{fast}");
+    }
 }
 
 #[test]
