@@ -71,7 +71,7 @@ pub const COMPARED: &[ComparableMetric] = &[
     ComparableMetric::new("token_savings", Kind::Share, Higher, "counter", None),
     ComparableMetric::new("cost_savings", Kind::Share, Higher, "prompt cache", None),
     ComparableMetric::new("tokens", Kind::Amount, Lower, "counter", None),
-    ComparableMetric::new("cost", Kind::Amount, Lower, "prompt cache", None),
+    ComparableMetric::new("cost", Kind::Amount, Lower, "prompt cache", Some(0.02)),
 ];
 
 impl ComparableMetric {

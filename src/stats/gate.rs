@@ -18,7 +18,7 @@ use super::{Estimate, power, quantile};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Better by more than the noise.
+    /// Better by more than the margin and the noise.
     Improved,
     /// Not worse by the margin.
     NonInferior,
@@ -160,9 +160,9 @@ impl Bounds {
 
     /// The verdict, for a margin δ ≥ 0 and the noise that is seen between two runs of the same.
     ///
-    /// `improved` if the whole two-sided interval lies above the noise; `non-inferior` if L ≥ −δ
-    /// (with a margin of 0, no change at all passes); `regressed` if U < 0; else `inconclusive`. About a
-    /// population nothing is said with fewer than 6 sessions.
+    /// `improved` if the difference is over δ and the whole two-sided interval lies above the noise;
+    /// `non-inferior` if L ≥ −δ (with a margin of 0, no change at all passes); `regressed` if U < 0; else
+    /// `inconclusive`. About a population nothing is said with fewer than 6 sessions.
     ///
     /// Of a `family` of comparisons that are looked at together, `improved` and `regressed` are said at
     /// a level of 5 % divided by their number (Bonferroni), so that among all of them a false one stays
@@ -181,7 +181,8 @@ impl Bounds {
             }
         };
         let permuted = self.permuted.unwrap_or(0.0);
-        if self.difference - reach(level / 2.0) > noise.max(0.0) && permuted <= level {
+        let is_above_noise = self.difference - reach(level / 2.0) > noise.max(0.0);
+        if self.difference > margin && is_above_noise && permuted <= level {
             Verdict::Improved
         } else if self.lower >= -margin {
             Verdict::NonInferior
@@ -240,8 +241,10 @@ mod tests {
         check(&Bounds::exact(-0.04, 3), 0.05, Verdict::NonInferior);
         check(&Bounds::exact(-0.06, 3), 0.05, Verdict::Regressed);
         check(&Bounds::exact(0.02, 3), 0.0, Verdict::Improved);
-        // Above 0, but not above the noise.
+        // Above 0, but not above the noise, or not above the margin.
         check(&Bounds::exact(0.005, 3), 0.0, Verdict::NonInferior);
+        check(&Bounds::exact(0.04, 3), 0.05, Verdict::NonInferior);
+        check(&Bounds::exact(0.06, 3), 0.05, Verdict::Improved);
     }
 
     #[test]
