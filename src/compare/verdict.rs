@@ -62,12 +62,23 @@ pub(crate) struct Candidate {
     pub(crate) tokens_saved: Option<f64>,
     /// Edits of a prompt that had been sent before.
     pub(crate) edits: usize,
+    /// Its bill beside that of full history, where that fits the window; `None` where it fits in no session.
+    pub(crate) full_history: Option<FullHistory>,
     /// Its differences from its control.
     pub(crate) differences: Vec<Difference>,
     /// Axes that are not compared, with the reason.
     pub(crate) uncompared: Vec<(Axis, &'static str)>,
     /// A strategy that is at least as good everywhere, and better on this axis.
     pub(crate) dominated: Option<(String, Difference)>,
+}
+
+/// The sessions in which doing nothing is a choice, because full history fits the window.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
+pub struct FullHistory {
+    /// How many they are.
+    pub sessions: usize,
+    /// Cost that the strategy saves in them, the mean over them as a share: below 0 it is dearer than doing nothing.
+    pub saved: f64,
 }
 
 /// A strategy minus another on one axis.
@@ -142,6 +153,8 @@ pub enum Obstacle {
     FewSessions,
     /// No strategy is shown to beat its control.
     NotShown,
+    /// Those that beat their controls cost more than full history where it fits the window.
+    Dearer,
 }
 
 /// A strategy, compared with its control.
@@ -153,6 +166,9 @@ pub struct Contender {
     pub control: String,
     /// Its cost saved against full history; `None` where that is not known.
     pub saved: Option<f64>,
+    /// The same where full history fits the window; `None` where it fits in no session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_history: Option<FullHistory>,
     /// Its differences from its control, axis by axis.
     pub axes: Vec<AxisFinding>,
     /// Axes that are not compared, with the reason: they count as not shown.
@@ -233,7 +249,7 @@ impl Verdict {
         adjust(&mut contenders);
         for one in &mut contenders {
             one.sessions_needed = one.needed();
-            one.is_recommended = clusters >= FEWEST_SESSIONS && one.is_shown();
+            one.is_recommended = clusters >= FEWEST_SESSIONS && one.is_shown() && !one.is_dearer();
         }
         let recommended = contenders.iter().filter(|one| one.is_recommended);
         let recommended: Vec<String> = recommended.map(|one| one.strategy.clone()).collect();
@@ -252,6 +268,8 @@ impl Verdict {
             Some(Obstacle::NoControls)
         } else if clusters < FEWEST_SESSIONS {
             Some(Obstacle::FewSessions)
+        } else if contenders.iter().any(Contender::is_shown) {
+            Some(Obstacle::Dearer)
         } else {
             Some(Obstacle::NotShown)
         };
@@ -292,6 +310,7 @@ impl Contender {
             strategy: candidate.name.clone(),
             control,
             saved: candidate.saved.map(|it| it.point_estimate),
+            full_history: candidate.full_history,
             axes: axes.collect(),
             uncompared: candidate.uncompared.clone(),
             sessions_needed: None,
@@ -307,6 +326,11 @@ impl Contender {
             && better().all(|axis| axis.flip.is_none())
             && self.uncompared.is_empty()
             && self.axes.iter().all(is_kept)
+    }
+
+    /// Whether it costs more than doing nothing, where nothing need be done.
+    fn is_dearer(&self) -> bool {
+        self.full_history.is_some_and(|it| it.saved < 0.0)
     }
 
     /// The sessions after which each axis that is not shown to be no worse would be, and the best of them

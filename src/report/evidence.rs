@@ -1,6 +1,6 @@
 //! What the verdict of a run rests on: each strategy against its control, axis by axis.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Material;
 use super::escape;
@@ -8,11 +8,12 @@ use super::sections::comparison::writers;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use crate::compare::verdict::{
-    Axis, Candidate, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
+    Axis, Candidate, FullHistory, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
 };
 use crate::compare::{Sample, Source};
 use crate::model::ModelKind;
 use crate::record::{CellRecord, Manifest};
+use crate::window::Window;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
 pub(super) fn verdict(
@@ -25,6 +26,7 @@ pub(super) fn verdict(
     let strategies: Vec<&StrategySummary> = material.compared().collect();
     let evidence = Evidence {
         source: &source,
+        full_fits: full_fits(material),
         facts: facts_axis(&strategies),
         has_items: material.has_items(),
         seed: manifest.seed,
@@ -71,8 +73,30 @@ fn facts_axis(strategies: &[&StrategySummary]) -> Axis {
     graded.next().map_or(Axis::Facts, |_| Axis::Answers)
 }
 
+/// The sessions whose full history fits the window at every call.
+fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
+    let windows = material
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
+    let windows: BTreeMap<&str, Window> = windows.collect();
+    let fits = |cell: &&CellRecord| {
+        let window = windows.get(cell.session.as_str());
+        window.is_some_and(|window| {
+            !cell
+                .prompt_tokens
+                .iter()
+                .any(|prompt| window.overflows(*prompt))
+        })
+    };
+    let fitting = material.references().filter(fits);
+    fitting.map(|cell| cell.session.as_str()).collect()
+}
+
 struct Evidence<'a> {
     source: &'a Source,
+    /// Sessions in which doing nothing is a choice.
+    full_fits: BTreeSet<&'a str>,
     facts: Axis,
     has_items: bool,
     seed: u64,
@@ -108,6 +132,7 @@ impl Evidence<'_> {
             .zip(self.source.strategy(&control));
         if let Some((own, other)) = samples {
             candidate.control = Some(control);
+            candidate.full_history = FullHistory::beside(own, &self.full_fits);
             candidate.uncompared = self.uncompared(name, own, other);
             let uncompared = &candidate.uncompared;
             let compared = self.axes().into_iter();

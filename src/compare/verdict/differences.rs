@@ -1,6 +1,8 @@
 //! One sample minus another, axis by axis, with what would change the sign.
 
-use super::{Axis, Difference, Flip};
+use std::collections::BTreeSet;
+
+use super::{Axis, Difference, Flip, FullHistory};
 use crate::compare::difference::{mean, of_metric};
 use crate::compare::{Chance, ComparableMetric, MetricDifference, Sample, SessionSample, Settings};
 use crate::stats::gate::Target;
@@ -23,6 +25,20 @@ impl Axis {
             let mut probes = session.probes.values();
             session.metrics.contains_key(metric)
                 || probes.any(|probe| !probe.scores(metric).is_empty())
+        })
+    }
+}
+
+impl FullHistory {
+    /// The bill of a strategy beside that of full history, in the sessions that `fits` names.
+    pub(crate) fn beside(strategy: &Sample, fits: &BTreeSet<&str>) -> Option<Self> {
+        let sessions = strategy.sessions.iter();
+        let fitting = sessions.filter(|(id, _)| fits.contains(id.as_str()));
+        let saved = fitting.filter_map(|(_, it)| mean(it.metrics.get(Axis::Cost.metric())?));
+        let saved: Vec<f64> = saved.collect();
+        Some(Self {
+            sessions: saved.len(),
+            saved: mean(&saved)?,
         })
     }
 }

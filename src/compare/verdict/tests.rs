@@ -76,6 +76,35 @@ fn a_clear_winner_is_named_with_what_it_is_better_and_not_worse_on() {
 }
 
 #[test]
+fn nothing_that_costs_more_than_full_history_is_recommended_where_that_fits() {
+    let beside_full = |saved: f64| Candidate {
+        full_history: Some(FullHistory {
+            sessions: 12,
+            saved,
+        }),
+        ..winner("codex", saved)
+    };
+    check(
+        12,
+        vec![beside_full(-0.14)],
+        &[
+            "no recommendation: full history (`none`) fits the window in 12 sessions and costs less there: keep it. \
+             codex beats its control tail@codex on cost +9 [+7, +11], but costs 14 % more. Compared on 12 sessions.",
+            "avoid: codex: 1.1 times the cost of prompts",
+        ],
+    );
+    assert!(says(12, vec![beside_full(0.14)])[0].starts_with("use: codex"));
+    // A cheaper one beside it is recommended all the same.
+    let cheaper = Candidate {
+        name: "masking".to_owned(),
+        ..beside_full(0.02)
+    };
+    let said = says(12, vec![beside_full(-0.03), cheaper]);
+    assert!(said[0].starts_with("use: masking saves 2 %"), "{said:?}");
+    assert_eq!(said.len(), 1);
+}
+
+#[test]
 fn of_many_winners_two_are_explained() {
     let names = ["a", "b", "c", "d"];
     let all = names.iter().map(|name| winner(name, 0.2)).collect();

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::{
-    Avoid, Axis, AxisFinding, Candidate, Contender, Flip, Line, MARGIN, Obstacle, TasksSolved,
-    Verdict,
+    Avoid, Axis, AxisFinding, Candidate, Contender, Flip, FullHistory, Line, MARGIN, Obstacle,
+    TasksSolved, Verdict,
 };
 use crate::stats::paired::FEWEST_SESSIONS;
+use crate::units::many;
 
 /// Strategies that are named one by one; the others are counted.
 const SHOWN: usize = 2;
@@ -63,7 +64,15 @@ impl Verdict {
             let axes = one.axes.iter().filter(|axis| axis.is_better == is_better);
             axes.map(in_words).collect()
         };
-        let saved = one.saved.map(|it| format!(" saves {} and", percent(it)));
+        let saved = one.saved.map(|saved| match saved {
+            saved if saved < 0.0 => {
+                format!(
+                    " costs {} more than full history would, and",
+                    percent(-saved)
+                )
+            }
+            saved => format!(" saves {} and", percent(saved)),
+        });
         let not_worse = named(false).join(" and ");
         let margin = points(self.margin);
         let rest = match not_worse.as_str() {
@@ -114,7 +123,31 @@ impl Verdict {
                 )
             }
             Obstacle::NotShown => best.map(|it| self.not_shown(it)).unwrap_or_default(),
+            Obstacle::Dearer => {
+                let mut shown = self.contenders.iter().filter(|one| one.is_shown());
+                let dearer = shown.find_map(|one| Some(self.dearer_than_full(one, one.full_history?)));
+                dearer.unwrap_or_default()
+            }
         }
+    }
+
+    /// Why a strategy that beats its control is not recommended: doing nothing costs less.
+    fn dearer_than_full(&self, one: &Contender, full: FullHistory) -> String {
+        let better = one.axes.iter().filter(|axis| axis.is_better);
+        let better: Vec<String> = better.map(in_words).collect();
+        let sessions = many(full.sessions, "session", "sessions");
+        let more = match points(-full.saved).as_str() {
+            "0" => "less than 1".to_owned(),
+            points => points.to_owned(),
+        };
+        format!(
+            "full history (`none`) fits the window in {sessions} and costs less there: keep it. {} beats its \
+             control {} on {}, but costs {more} % more. Compared on {}.",
+            short_name(&one.strategy),
+            short_name(&one.control),
+            better.join(" and "),
+            self.population
+        )
     }
 
     /// What was seen of a contender, without a claim.
