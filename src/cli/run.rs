@@ -1,5 +1,6 @@
 //! `proctor run`: plan, replay, report; continues where it stopped.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +19,11 @@ use super::report::PrintedTables;
 use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
-use crate::record::{CellRecord, End};
+use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Kind, Report};
 use crate::runner::{self, Outcome, Plan, Progress, Workers};
 use crate::scenario::GateSetting;
+use crate::units::many;
 
 /// Arguments of `proctor run`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +46,9 @@ pub(super) struct Args {
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Compute everything again, also the cells of presets that a run before has finished
+    #[arg(long)]
+    fresh: bool,
     /// Largest share of cells that may fail, and of answers that may have no score, without an
     /// error as exit code
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
@@ -249,7 +254,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
     }
-    consent.to_run(&plan, journal.done(), args.batch)?;
+    let again = if args.fresh {
+        journal.done().clone()
+    } else {
+        plan.stale(&journal)
+    };
+    let kept = journal.done().difference(&again).cloned().collect();
+    consent.to_run(&plan, &kept, args.batch)?;
+    journal.forget(&again, plan.manifest())?;
+    say_again(&again, args.fresh);
     stop_cells_on_interrupt();
     let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));
@@ -274,6 +287,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     messages::send(&messages::done(&summary, exit, error.as_deref()));
     result
+}
+
+/// Says which finished cells are computed again.
+fn say_again(cells: &BTreeSet<CellKey>, is_fresh: bool) {
+    if cells.is_empty() {
+        return;
+    }
+    let count = many(cells.len(), "finished cell is", "finished cells are");
+    if is_fresh {
+        say(&format!("{count} computed again (`--fresh`)"));
+        return;
+    }
+    let strategies: BTreeSet<&str> = cells.iter().map(|key| key.strategy.as_str()).collect();
+    let names = strategies.into_iter().collect::<Vec<_>>().join(", ");
+    say(&format!(
+        "{count} computed again, because a program may have changed or a cell failed: {names}"
+    ));
 }
 
 #[expect(

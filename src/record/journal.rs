@@ -20,11 +20,13 @@ use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 mod error;
+mod forget;
 mod lease;
 mod lines;
 pub mod merge;
 
 pub use error::JournalError;
+use forget::FinishedCell;
 use lease::Lease;
 #[cfg(feature = "http")]
 pub(crate) use lines::{append as append_lines, read as read_lines};
@@ -55,6 +57,8 @@ pub struct Journal {
     folder: PathBuf,
     cells: File,
     done: BTreeSet<CellKey>,
+    /// Of these, cells whose strategy failed before the folder was opened.
+    failed: BTreeSet<CellKey>,
     /// The cells in the order of their lines.
     order: Vec<CellKey>,
     lease: Option<Lease>,
@@ -103,7 +107,7 @@ impl Journal {
             write_document(folder, MANIFEST, manifest)?;
         }
         let path = folder.join(CELLS);
-        let order: Vec<CellKey> = lines::read(&path)?;
+        let finished: Vec<FinishedCell> = lines::read(&path)?;
         for name in [CELLS, TIMINGS, CALL_TIMES] {
             lines::drop_half_a_line(&folder.join(name))?;
         }
@@ -112,8 +116,11 @@ impl Journal {
         Ok(Self {
             folder: folder.to_owned(),
             cells,
-            done: order.iter().cloned().collect(),
-            order,
+            done: finished.iter().map(FinishedCell::key).collect(),
+            failed: (finished.iter().filter(|cell| cell.has_failed()))
+                .map(FinishedCell::key)
+                .collect(),
+            order: finished.iter().map(FinishedCell::key).collect(),
             lease,
             _lock: lock,
         })
@@ -174,6 +181,11 @@ impl Journal {
     /// The cells that are done.
     pub fn done(&self) -> &BTreeSet<CellKey> {
         &self.done
+    }
+
+    /// The cells whose strategy failed before the folder was opened.
+    pub fn failed(&self) -> &BTreeSet<CellKey> {
+        &self.failed
     }
 
     /// Notes that the folder holds no part of a run, but all of it.
@@ -401,7 +413,7 @@ mod tests {
     use crate::record::ModelEntry;
     use crate::units::Tokens;
 
-    fn manifest(fingerprint: &str) -> Manifest {
+    pub(super) fn manifest(fingerprint: &str) -> Manifest {
         let model = ModelEntry {
             name: "offline".to_owned(),
             kind: ModelKind::Deterministic,
@@ -431,7 +443,7 @@ mod tests {
         }
     }
 
-    fn cell(session: &str) -> CellRecord {
+    pub(super) fn cell(session: &str) -> CellRecord {
         CellRecord {
             session: session.to_owned(),
             strategy: "none".to_owned(),

@@ -1,12 +1,55 @@
 //! Programs as strategies: whether the same session makes the same contexts of them.
 
+use std::collections::BTreeSet;
+
 use super::{Plan, prepare};
-use crate::record::{CellRecord, End};
+use crate::record::journal::Journal;
+use crate::record::{CellKey, CellRecord, End};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use crate::strategy::StrategySpec;
 use crate::window::Window;
 
 impl Plan {
+    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed, and in a
+    /// finished run those of programs, whose files may have changed; with them the controls that follow them. An
+    /// unfinished run goes on with what it has.
+    pub fn stale(&self, journal: &Journal) -> BTreeSet<CellKey> {
+        let done = journal.done();
+        let mut cells = self.cells();
+        let is_finished = cells.iter().all(|key| done.contains(key));
+        cells.retain(|key| done.contains(key));
+        let is_stale = |key: &&CellKey| {
+            journal.failed().contains(*key) || (is_finished && self.is_of_program(&key.strategy))
+        };
+        let mut stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
+        cells.retain(|key| {
+            self.followed_cell(key)
+                .is_some_and(|it| stale.contains(&it))
+        });
+        stale.extend(cells);
+        stale
+    }
+
+    /// The cell whose sizes this one has, if it is of a control that follows a strategy.
+    fn followed_cell(&self, key: &CellKey) -> Option<CellKey> {
+        let strategy = self.spec(&key.strategy)?.follows()?.to_owned();
+        Some(CellKey {
+            strategy,
+            ..key.clone()
+        })
+    }
+
+    /// Whether this strategy asks a program of the user's own.
+    fn is_of_program(&self, strategy: &str) -> bool {
+        self.spec(strategy)
+            .is_some_and(|spec| !spec.programs().is_empty())
+    }
+
+    fn spec(&self, strategy: &str) -> Option<&StrategySpec> {
+        let mut specs = self.scenario.strategies.iter();
+        specs.find(|spec| spec.name() == strategy)
+    }
+
     /// Asks each program twice on the shortest session, and marks those that answer differently. One that fails says
     /// so in its cells.
     pub(super) fn ask_programs_twice(&mut self) {

@@ -1,12 +1,13 @@
 //! External strategies: programs that keep the protocol, and programs that do not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use proctor::check;
 use proctor::model::Request;
 use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::record::journal::Run;
 use proctor::record::{CellRecord, End};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{self, Length, Recipe};
@@ -365,6 +366,42 @@ fn a_scenario_names_a_program_and_holds_no_path_of_this_machine() {
         first,
         "another program is another run"
     );
+}
+
+/// Runs the scenario of [`folder_with`] with the controls of its strategies, in the same folder each time: the cell
+/// of each strategy, and what was said.
+fn rerun(folder: &Path, arguments: &[&str]) -> (BTreeMap<String, CellRecord>, String) {
+    let mut command = assert_cmd::Command::cargo_bin("proctor").unwrap();
+    let given = ["run", "own.toml", "--out", "run", "--set", "controls=true"];
+    command.args(given).args(arguments).current_dir(folder);
+    let said = command.output().unwrap().stderr;
+    let cells = Run::read(&folder.join("run")).unwrap().cells;
+    let lines = std::fs::read_to_string(folder.join("run/cells.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), cells.len(), "each cell has one line");
+    let by_name = cells.into_iter().map(|cell| (cell.strategy.clone(), cell));
+    (by_name.collect(), String::from_utf8(said).unwrap())
+}
+
+/// The fingerprint holds the script that is named: what else it reads may change between two runs.
+#[test]
+fn a_finished_run_replays_its_programs_and_tries_failed_cells_again() {
+    let folder = folder_with("cat \"${0%/*}/answer\"");
+    let answer = |text: &str| std::fs::write(folder.path().join("answer"), format!("{text}\n"));
+    answer("no message of the protocol").unwrap();
+    let (failed, _) = rerun(folder.path(), &[]);
+    assert!(matches!(failed["own"].end, End::Failed { .. }));
+    answer(r#"{"type":"summary","from":0,"to":1,"text":"one"}"#).unwrap();
+    let (first, said) = rerun(folder.path(), &[]);
+    assert_eq!(first["own"].end, End::Completed);
+    assert!(said.contains("computed again, because a program"), "{said}");
+    answer(r#"{"type":"summary","from":0,"to":1,"text":"a text of several words"}"#).unwrap();
+    let (second, said) = rerun(folder.path(), &[]);
+    assert_ne!(second["own"].prompt_tokens, first["own"].prompt_tokens);
+    // With its control, which has its sizes.
+    assert!(said.starts_with("2 finished cells are"), "{said}");
+    let (third, said) = rerun(folder.path(), &["--fresh"]);
+    assert!(third == second);
+    assert!(said.starts_with("4 finished cells are"), "{said}");
 }
 
 /// What an editor is told of a scenario takes a program, and no word that there is none.

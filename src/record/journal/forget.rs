@@ -1,0 +1,105 @@
+//! Forgetting finished cells: their numbers no longer hold, and they are computed again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{
+    CELLS, Journal, JournalError, MANIFEST, TIMINGS, VERDICTS, lines, unreadable, write_document,
+    write_private,
+};
+use crate::record::{CellKey, End, Manifest};
+
+/// What a line of the journal says of its cell.
+#[derive(Debug, Deserialize)]
+pub(super) struct FinishedCell {
+    session: String,
+    strategy: String,
+    repeat: u32,
+    end: End,
+}
+
+impl FinishedCell {
+    pub(super) fn key(&self) -> CellKey {
+        CellKey {
+            session: self.session.clone(),
+            strategy: self.strategy.clone(),
+            repeat: self.repeat,
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.end, End::Failed { .. })
+    }
+}
+
+impl Journal {
+    /// Forgets cells, with their times and the verdicts that were given after the run: they are outstanding from
+    /// now on. The manifest is written anew, since it says of a program whether it answers twice the same.
+    pub fn forget(
+        &mut self,
+        cells: &BTreeSet<CellKey>,
+        manifest: &Manifest,
+    ) -> Result<(), JournalError> {
+        if cells.is_empty() {
+            return Ok(());
+        }
+        self.is_ours()?;
+        write_document(&self.folder, MANIFEST, manifest)?;
+        // The cells come last: no verdict or time of a forgotten one is left if this is interrupted.
+        for name in [VERDICTS, TIMINGS, CELLS] {
+            drop_lines(&self.folder.join(name), cells)?;
+        }
+        self.cells = lines::open(&self.folder.join(CELLS))?;
+        self.order.retain(|key| !cells.contains(key));
+        self.done.retain(|key| !cells.contains(key));
+        self.failed.retain(|key| !cells.contains(key));
+        Ok(())
+    }
+}
+
+/// Writes a file of lines without those of these cells. A file that is not there stays so.
+fn drop_lines(path: &Path, cells: &BTreeSet<CellKey>) -> Result<(), JournalError> {
+    let keys: Vec<CellKey> = lines::read(path)?;
+    if !keys.iter().any(|key| cells.contains(key)) {
+        return Ok(());
+    }
+    let text = fs::read_to_string(path).map_err(unreadable(path))?;
+    write_private(path, &mut |out| {
+        let lines = keys.iter().zip(text.split_inclusive('\n'));
+        let mut kept = lines.filter(|(key, _)| !cells.contains(key));
+        kept.try_for_each(|(_, line)| out.write_all(line.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{cell, manifest};
+    use super::*;
+    use crate::record::journal::Run;
+
+    #[test]
+    fn a_forgotten_cell_leaves_no_line_and_may_be_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
+        for id in ["one", "two"] {
+            journal.append(&cell(id)).unwrap();
+            journal.time(TIMINGS, &cell(id)).unwrap();
+        }
+        let mut changed = manifest("a");
+        changed.seed = 7;
+        let forgotten = BTreeSet::from([cell("one").key()]);
+        journal.forget(&forgotten, &changed).unwrap();
+        assert_eq!(journal.done(), &BTreeSet::from([cell("two").key()]));
+        let run = Run::read(folder.path()).unwrap();
+        assert_eq!((run.manifest.seed, run.cells), (7, vec![cell("two")]));
+        let times: Vec<CellKey> = lines::read(&folder.path().join(TIMINGS)).unwrap();
+        assert_eq!(times, [cell("two").key()]);
+        journal.append(&cell("one")).unwrap();
+        drop(journal);
+        let run = Run::read(folder.path()).unwrap();
+        assert_eq!(run.cells, [cell("one"), cell("two")]);
+    }
+}
