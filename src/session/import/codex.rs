@@ -20,6 +20,9 @@
 //! - `compaction_response_id` names the response that wrote a summary, in newer versions: it is no
 //!   call of the agent's.
 //! - The window is written as the 95 % of it that Codex uses; sessions hold the whole window.
+//! - A rollout does not name what triggered a compaction. A person's `/compact` is a task of its own;
+//!   Codex compacts by itself in a task in which the model also works. Versions that write no tasks
+//!   leave it open.
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
@@ -108,14 +111,24 @@ enum Step {
     Bill(Option<Usage>, Option<Arc<str>>),
     /// A turn begins, with this model.
     Turn(Option<Arc<str>>),
-    /// A compaction: what it left, or the summary that follows the texts that were typed last.
-    Compacted(Result<CompactedTo, Arc<str>>),
+    /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
+    /// the texts that were typed last.
+    Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>),
+}
+
+/// How a task ends: by its own record, or where the next one begins, or the file is over.
+#[derive(Clone, Copy)]
+enum TaskEnd {
+    Complete,
+    Open,
 }
 
 /// The rollout so far.
 #[derive(Default)]
 struct Rollout {
     steps: Vec<Step>,
+    /// The first step of the task under way, in versions that write tasks.
+    task: Option<usize>,
     assembler: Assembler,
     model: Option<Arc<str>>,
     window: Option<Tokens>,
@@ -196,11 +209,36 @@ impl Rollout {
                     self.counted(info);
                 }
             }
-            "task_started" => self.saw_window(event.take_as("model_context_window")),
+            "task_started" => {
+                self.end_task(TaskEnd::Open);
+                self.task = Some(self.steps.len());
+                self.saw_window(event.take_as("model_context_window"));
+            }
+            "task_complete" => self.end_task(TaskEnd::Complete),
             "thread_rolled_back" => self.roll_back(event.take_as("num_turns").unwrap_or(1)),
             _ => {}
         }
         self.assembler.skip(&format!("event_msg/{kind}"));
+    }
+
+    /// Gives the compactions of the task under way their trigger.
+    fn end_task(&mut self, end: TaskEnd) {
+        let Some(start) = self.task.take() else {
+            return;
+        };
+        let task = self.steps.get_mut(start..).unwrap_or_default();
+        let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
+        let is_other = |step: &Step| matches!(step, Step::Item(Item::Other(_), _));
+        let trigger = match (task.iter().any(is_model), task.iter().any(is_other), end) {
+            (true, true, TaskEnd::Complete | TaskEnd::Open) => "auto",
+            (false, false, TaskEnd::Complete) => "manual",
+            _ => return,
+        };
+        for step in task {
+            if let Step::Compacted(known, _) = step {
+                *known = Some(trigger);
+            }
+        }
     }
 
     /// The user went back: the last turns that somebody typed are in the context no more.
@@ -219,6 +257,7 @@ impl Rollout {
             let what = "abandoned branch: a turn the user went back from is left out";
             self.assembler.warn(what);
         }
+        self.task = None;
         // Its bills are written anew.
         self.last_bill = None;
         self.last_usage = None;
@@ -269,6 +308,7 @@ impl Rollout {
 
     /// Places all steps, and ends the session.
     fn finish(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
+        self.end_task(TaskEnd::Open);
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => self.add(item, time),
@@ -277,7 +317,7 @@ impl Rollout {
                     self.settle();
                     self.model = model.or(self.model.take());
                 }
-                Step::Compacted(left) => self.compact(left),
+                Step::Compacted(trigger, left) => self.compact(trigger, left),
             }
         }
         self.settle();
@@ -373,7 +413,7 @@ impl Rollout {
         if let Some(response) = compacted.take_text("compaction_response_id") {
             self.forget_summary(&response);
         }
-        Step::Compacted(match (history, summary) {
+        let left = match (history, summary) {
             (Some(history), summary) => Ok(kept_context::replacement(
                 &history,
                 summary.as_deref(),
@@ -381,10 +421,11 @@ impl Rollout {
             )),
             (None, Some(summary)) => Err(summary),
             (None, None) => Ok(CompactedTo::Missing),
-        })
+        };
+        Step::Compacted(None, left)
     }
 
-    fn compact(&mut self, left: Result<CompactedTo, Arc<str>>) {
+    fn compact(&mut self, trigger: Option<&str>, left: Result<CompactedTo, Arc<str>>) {
         self.settle();
         self.is_open = false;
         // Where the file names no response of its own, the next bill is the compaction's.
@@ -395,7 +436,8 @@ impl Rollout {
             CompactedTo::Replaced(pieces)
         });
         let before = self.last_prompt.take();
-        self.assembler.compacts(None, before, after);
+        self.assembler
+            .compacts(trigger.map(Arc::from), before, after);
     }
 }
 

@@ -16,8 +16,8 @@ const OUTLINE: &str = r#"0 user[typed_user meta] "Stay in the folder.", "<enviro
 5 model[] shell c3 "mend"
 6 user[meta] "<turn_aborted>\nThe user stopped it.\n</turn_aborted>"
 7 model[] "It stands."
-compaction before 4: - 1100: (user[typed_user] "Why is it late?"), (model[] "A worn gear.")
-compaction before 6: - 1150: encrypted
+compaction before 4: auto 1100: (user[typed_user] "Why is it late?"), (model[] "A worn gear.")
+compaction before 6: auto 1150: encrypted
 skipped: bill of no call: 1
 skipped: event_msg/context_compacted: 1
 skipped: event_msg/task_started: 1
@@ -292,6 +292,46 @@ skipped: token_usage_record: 3
 }
 
 #[test]
+fn a_compaction_is_a_persons_in_a_task_of_its_own_and_automatic_where_the_model_works() {
+    let event = |kind: &str| format!(r#"event_msg {{"type":"{kind}"}}"#);
+    let [started, complete] = ["task_started", "task_complete"].map(event);
+    let [user, model] = [
+        message("user", "One."),
+        message("assistant", "A worn gear."),
+    ];
+    let (c1, o1, turn) = (call("c1"), output("c1"), r#"turn_context {"model":"m"}"#);
+    let alone = r#"compacted {"message":"A worn gear."}"#;
+    let named = r#"compacted {"message":"A worn gear.","compaction_response_id":"resp_2"}"#;
+    let bill = r#"token_usage_record {"response_id":"resp_2","usage":{"input_tokens":9,"output_tokens":5}}"#;
+    for (task, trigger) in [
+        (
+            &[&started, &user, &c1, &o1, alone, turn, &model, &complete][..],
+            Some("auto"),
+        ),
+        // Before a turn: the user has typed, and it is not sent yet.
+        (
+            &[&started, alone, turn, &user, &model, &complete],
+            Some("auto"),
+        ),
+        (&[&started, &user, &c1, &o1, alone], Some("auto")),
+        (&[&started, alone, &complete], Some("manual")),
+        (&[&started, &model, bill, named, &complete], Some("manual")),
+        // It cannot be known: what follows is missing, the answer may be the summary, or there are no tasks.
+        (&[&started, alone, &started, &user, &c1, &complete], None),
+        (&[&started, &model, alone, &complete], None),
+        (&[&user, &c1, &o1, alone, &model], None),
+    ] {
+        let payloads = [&[SAID, &*c1, &*o1], task].concat();
+        let sessions = read("codex", lines(&payloads).as_bytes()).expect("a good file");
+        let triggers = sessions[0]
+            .compactions()
+            .iter()
+            .map(|one| one.trigger.as_deref());
+        assert_eq!(triggers.collect::<Vec<_>>(), [trigger], "{task:?}");
+    }
+}
+
+#[test]
 fn a_window_is_what_95_percent_of_it_was_written_of() {
     for (written, whole) in [
         (38_000, 40_000),
@@ -411,6 +451,12 @@ fn shared_rollouts_are_read_whole() {
         let is_read = |after: &CompactedTo| !matches!(after, CompactedTo::Missing);
         let mut compactions = session.compactions().iter();
         assert!(compactions.all(|one| is_read(&one.after)), "{file}");
+        let mut compactions = session.compactions().iter();
+        let is_automatic = |trigger: Option<&str>| trigger == Some("auto");
+        assert!(
+            compactions.all(|one| is_automatic(one.trigger.as_deref())),
+            "{file}"
+        );
         round_trip(session);
     }
 }
