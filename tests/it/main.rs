@@ -9,6 +9,7 @@
 
 mod answer;
 mod architecture;
+mod check_bill;
 mod ci;
 mod cli;
 mod closed_loop;

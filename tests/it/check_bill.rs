@@ -1,0 +1,124 @@
+//! `scripts/check_bill` says how many recorded compactions it judged, and fails where it judged none.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A rollout of Codex in a window of 40,000 tokens: a compaction in place of call `compacted`, in a task of
+/// its own where a person asks for it, and a few calls behind it.
+fn rollout(compacted: u64, asks: bool) -> String {
+    let mut text = String::new();
+    let mut add = |kind: &str, payload: Value| {
+        let line =
+            json!({"timestamp": "2026-11-22T16:38:17.000Z", "type": kind, "payload": payload});
+        writeln!(text, "{line}").unwrap();
+    };
+    let event = |kind: &str| json!({"type": kind, "model_context_window": 38_000});
+    let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Read."}]});
+    add(
+        "session_meta",
+        json!({"base_instructions": {"text": "You mend clocks."}}),
+    );
+    add("event_msg", event("task_started"));
+    add("response_item", said.clone());
+    for number in 0..compacted + 5 {
+        if number == compacted {
+            if asks {
+                add("event_msg", event("task_complete"));
+                add("event_msg", event("task_started"));
+            }
+            add(
+                "compacted",
+                json!({"message": "", "replacement_history": [said]}),
+            );
+            if asks {
+                add("event_msg", event("task_complete"));
+                add("event_msg", event("task_started"));
+            }
+        }
+        let size = 5_000
+            + 1_000
+                * if number < compacted {
+                    number
+                } else {
+                    number - compacted
+                };
+        let usage = json!({"input_tokens": size, "output_tokens": 20});
+        let id = format!("c{number}");
+        add(
+            "response_item",
+            json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id}),
+        );
+        add(
+            "event_msg",
+            json!({"type": "token_count", "info": {"last_token_usage": usage, "number": number}}),
+        );
+        let output = format!("{number} gears: {}", "gear ".repeat(980));
+        add(
+            "response_item",
+            json!({"type": "function_call_output", "call_id": id, "output": output}),
+        );
+    }
+    text
+}
+
+#[track_caller]
+fn check(recording: &str, passes: bool, says: &[&str]) {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recording.jsonl");
+    std::fs::write(&path, recording).unwrap();
+    let output = Command::new("python3")
+        .arg(root().join("scripts/check_bill"))
+        .arg(path)
+        .env("PROCTOR", env!("CARGO_BIN_EXE_proctor"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        output.status.success(),
+        passes,
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for line in says {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn it_counts_what_is_recorded_and_judged_and_fails_where_nothing_is_judged_or_met() {
+    // The preset compacts at 36,000 of 40,000 tokens.
+    check(
+        &rollout(32, false),
+        true,
+        &["codex    1 recorded, 1 judged  1 "],
+    );
+    check(
+        &rollout(20, false),
+        false,
+        &[
+            "1 recorded, 1 judged",
+            "FAILED: codex: none of 1 automatic compactions is met",
+        ],
+    );
+    check(
+        &rollout(32, true),
+        false,
+        &[
+            "a person asked for it: 1",
+            "FAILED: codex: 1 recorded, and none of them is judged",
+        ],
+    );
+    let pi = std::fs::read_to_string(root().join("tests/fixtures/agents/pi.own.jsonl")).unwrap();
+    check(&pi, true, &["2 recorded, no preset"]);
+}
