@@ -77,14 +77,14 @@ fn a_stage_can_be_switched_off_and_stays_checked() {
             .map(|it| it.len())
     };
     let all = stages("claude-code").unwrap();
-    assert_eq!(stages("claude-code[micro.enabled=false]").unwrap(), all - 1);
+    assert_eq!(stages("claude-code[snip.enabled=false]").unwrap(), all - 1);
     // A request after a refusal is not made, and everything that depends on it waits in vain.
     assert_eq!(
         stages("claude-code[summarize.enabled=false]").unwrap(),
         all - 1
     );
     check(
-        "claude-code[micro.enabled=false]",
+        "claude-code",
         "micro.keep_last",
         "0",
         "flag `--set`: `micro.keep_last` must be a whole number of at least 1, not `0`",
@@ -95,6 +95,26 @@ fn a_stage_can_be_switched_off_and_stays_checked() {
         "'no'",
         "flag `--set`: `micro.enabled` must be `true` or `false`, not `\"no\"`",
     );
+}
+
+#[test]
+fn presets_clear_by_time_only_where_it_is_switched_on() {
+    let clears_by_time = |name: &str| {
+        let stages = named(name).and_then(|spec| spec.stages()).unwrap();
+        stages
+            .iter()
+            .any(|stage| stage == "micro (after 60 idle minutes)")
+    };
+    let has_the_stage = |(_, text): &&(&str, &str)| text.contains("idle_over_minutes");
+    let presets: Vec<_> = PRESETS.iter().filter(has_the_stage).collect();
+    assert_eq!(presets.len(), 6);
+    for (name, _) in presets {
+        assert!(!clears_by_time(name), "{name}");
+        assert!(
+            clears_by_time(&format!("{name}[micro.enabled=true]")),
+            "{name}"
+        );
+    }
 }
 
 #[test]

@@ -7,9 +7,11 @@ use proctor::strategy::trigger::Trigger;
 
 use crate::support::strategy;
 
-/// The preset as it has something to do in these windows: thresholds that lie above them are lower.
+/// The preset as it has something to do in these windows: thresholds that lie above them are lower, and
+/// the stage that clears by time is on.
 fn early(name: &str) -> String {
     let over = "tokens_over = 2000";
+    let results = "offload_results.max_total_chars=4000,micro.enabled=true";
     // What is put back has to leave room below that.
     let restored = "restore.max_tokens_per_file=200,restore.total_tokens=500";
     let overrides = match name {
@@ -21,19 +23,19 @@ fn early(name: &str) -> String {
         "anthropic-clear-tool-uses" => format!("clear_results.when={{ {over} }}"),
         "codex" => "truncate_output.max_tokens=300".to_owned(),
         "claude-code" | "claude-code-snip-drop" | "claude-code-cached-micro" => {
-            format!("offload_results.max_total_chars=4000,{restored},summarize.when={{ {over} }}")
+            format!("{results},{restored},summarize.when={{ {over} }}")
         }
         "claude-code-session-memory" => format!(
-            "offload_results.max_total_chars=4000,session_memory.when={{ {over} }},\
+            "{results},session_memory.when={{ {over} }},\
              session_memory.init_tokens=500,session_memory.update_every_tokens=400,\
              session_memory.min_tokens=600,session_memory.reserve_tokens=1000,\
              {restored},summarize.when={{ all = [{{ {over} }}, {{ unless = 'session_memory' }}] }}"
         ),
-        "manual-phases" => format!(
-            "offload_results.max_total_chars=4000,{restored},summarize.when={{ any = ['marker', {{ {over} }}] }}"
-        ),
+        "manual-phases" => {
+            format!("{results},{restored},summarize.when={{ any = ['marker', {{ {over} }}] }}")
+        }
         "claude-code-collapse" | "claude-code-reactive-only" => {
-            format!("offload_results.max_total_chars=4000,{restored}")
+            format!("{results},{restored}")
         }
         _ => return name.to_owned(),
     };
