@@ -23,7 +23,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    comparison::check_ungated(&args.comparing.output)?;
+    comparison::prepare_ungated(&args.comparing.output)?;
     let sides: Vec<Side> = args
         .sides
         .iter()

@@ -2,8 +2,8 @@
 //! writes the results.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::report::PrintedTables;
@@ -83,7 +83,7 @@ pub(super) struct ComparisonArgs {
     #[arg(long)]
     pub(super) json: bool,
     /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
-    /// .bmf.json, or .svg for a forest plot (repeatable)
+    /// .bmf.json, or .svg for a forest plot; an older file is removed first (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Vec<PathBuf>,
 }
@@ -92,7 +92,8 @@ pub(super) struct ComparisonArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
     /// Also write the comparison to this file; the ending sets the format: .md for a comment,
-    /// .full.md, .json, .txt, .junit.xml, .bmf.json, or .svg for a forest plot (repeatable)
+    /// .full.md, .json, .txt, .junit.xml, .bmf.json, or .svg for a forest plot; an older file is
+    /// removed before the run begins (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
 }
@@ -477,10 +478,52 @@ pub(super) fn show(
     Ok(exit)
 }
 
-/// Refuses files that nothing writes where nothing is gated, before any work is done: a suite of no tests
-/// reads as a success.
-pub(super) fn check_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
+/// Checks the files that a comparison is to be written to, before any work is done, and removes earlier
+/// ones: none of them is taken for a comparison that was never made.
+pub(super) fn prepare(files: &[PathBuf]) -> anyhow::Result<()> {
     report::check(Kind::Comparison, files)?;
+    files.iter().try_for_each(|path| refuse_baseline(path))?;
+    files.iter().try_for_each(|path| remove_earlier(path))
+}
+
+/// Refuses a file that is a baseline, which may be the one to compare with.
+fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
+    let is_json = report::format_of(Kind::Comparison, path)?.ending == "json";
+    let text = Some(path).filter(|path| is_json && path.is_file());
+    let text = text.and_then(|path| std::fs::read_to_string(path).ok());
+    match text.map(|text| Source::parse(&text)) {
+        Some(Ok(_) | Err(BaselineError::Newer(_))) => {
+            let problem = format!(
+                "`{}` is a baseline, and a comparison would replace it",
+                path.display()
+            );
+            stop_with(Exit::Usage, problem, "name another file for the comparison")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes a file or a link, and never what a link leads to.
+fn remove_earlier(path: &Path) -> anyhow::Result<()> {
+    let is_earlier = |it: Metadata| it.is_file() || it.is_symlink();
+    if !path.symlink_metadata().is_ok_and(is_earlier) {
+        return Ok(());
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let problem = format!(
+                "cannot remove `{}`, an earlier comparison: {error}",
+                path.display()
+            );
+            stop(Exit::NotWritten, problem)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same as [`prepare`] where nothing is gated. Refuses results for build servers: a suite of no tests
+/// reads as a success.
+pub(super) fn prepare_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
         if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
             let problem = format!(
@@ -494,7 +537,7 @@ pub(super) fn check_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
             );
         }
     }
-    Ok(())
+    prepare(files)
 }
 
 /// The report of a run that is compared with nothing, as the summary of its step.

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use super::comparison::{
     self, ComparisonArgs, ComparisonOptions, OutputFormat, Side, Unpaired, target,
 };
-use super::{CliError, Exit, read_run, read_text, report, say, stop_with};
+use super::{CliError, Exit, read_run, read_text, say, stop_with};
 use crate::compare::gate::Rules;
-use crate::report::Kind;
 use crate::report::comparison::Comparisons;
 use crate::report::escape::plain;
 use crate::scenario::{GateSetting, read_gate};
@@ -52,7 +51,7 @@ pub(super) struct GateOptions {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    report::check(Kind::Comparison, &args.comparing.output)?;
+    comparison::prepare(&args.comparing.output)?;
     let setting = match &args.rules {
         Some(path) => {
             let text = read_text("scenario ", path)?;

@@ -20,7 +20,7 @@ use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
-use crate::report::{Kind, Report};
+use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Progress, Workers};
 use crate::scenario::GateSetting;
 use crate::units::many;
@@ -134,7 +134,6 @@ impl AgainstBaseline {
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
     fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        report::check(Kind::Comparison, &self.files.comparison_output)?;
         gate::rules(setting, &self.gate_options)?;
         if let Some(name) = &self.baseline_lenient
             && !self.is_there(name)
@@ -230,6 +229,7 @@ fn share(typed: &str) -> Result<f64, String> {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    comparison::prepare(&args.gate.files.comparison_output)?;
     let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
     args.output.check()?;

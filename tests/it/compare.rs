@@ -224,6 +224,58 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
 }
 
 #[test]
+fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
+    let bench = baselined(10);
+    bench.write("bad.toml", "no scenario");
+    let fails: [(&[&str], &str, i32); 5] = [
+        (&["run", "bad.toml"], "--comparison-output", 3),
+        (
+            &["run", "ci.toml", "--gate", "--baseline", "none"],
+            "--comparison-output",
+            106,
+        ),
+        (&["gate", "old", "--baseline", "none"], "-o", 106),
+        (&["gate", "none", "--baseline", "main"], "-o", 3),
+        (&["compare", "old", "none"], "-o", 106),
+    ];
+    for (command, flag, code) in fails {
+        let files = ["c.md", "c.json", "linked.md"];
+        for name in ["mine", "c.md", "c.json"] {
+            bench.write(name, "# ✅ of another gate");
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("mine", bench.path().join("linked.md")).unwrap();
+        let flags = files.iter().flat_map(|name| [flag, name]);
+        let command: Vec<&str> = command.iter().copied().chain(flags).collect();
+        bench.check(&command, code, &[]);
+        for name in files {
+            let path = bench.path().join(name);
+            assert!(path.symlink_metadata().is_err(), "{command:?}: {name}");
+        }
+        assert_eq!(bench.read("mine"), "# ✅ of another gate");
+    }
+    // A mistake in one file removes none, and a baseline is no comparison.
+    bench.write("c.md", "kept");
+    let baseline = bench.read("baselines/main.json");
+    for other in ["c.pdf", "no-folder/c.md", "baselines/main.json"] {
+        let command = [
+            "gate",
+            "old",
+            "--baseline",
+            "main",
+            "-o",
+            "c.md",
+            "-o",
+            other,
+        ];
+        let output = bench.run(&command);
+        assert!(!output.status.success(), "{other}");
+        assert_eq!(bench.read("c.md"), "kept", "{other}");
+    }
+    assert_eq!(bench.read("baselines/main.json"), baseline);
+}
+
+#[test]
 fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_would_pass() {
     let bench = baselined_on(13, 10);
     bench.write("ci.toml", &scenario(12, 1, 10));
