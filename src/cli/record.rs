@@ -47,8 +47,9 @@ mod with_http {
     use crate::cli::run::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Log, Proxy};
-    use crate::session::import;
+    use crate::report::escape::plain;
     use crate::session::wire::stream::Api;
+    use crate::session::{Session, import};
     use crate::units::Timestamp;
 
     /// Said at the first Ctrl-C.
@@ -159,7 +160,10 @@ mod with_http {
                     None => import::load(path),
                 };
                 match read {
-                    Ok(read) => sessions.extend(read),
+                    Ok(read) => {
+                        warn(path, &read);
+                        sessions.extend(read);
+                    }
                     Err(error) => unread.push(error),
                 }
             }
@@ -187,6 +191,14 @@ mod with_http {
                 self.failed
             ));
             Ok(Exit::Done)
+        }
+    }
+
+    /// Says what of a log was mended or left out.
+    fn warn(path: &Path, sessions: &[Session]) {
+        for (what, count) in sessions.iter().flat_map(|it| &it.source().warnings) {
+            let shown = path.display();
+            say(&format!("warning: `{shown}`: {}: {count}", plain(what)));
         }
     }
 

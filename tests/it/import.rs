@@ -588,7 +588,7 @@ fn says_where_a_recording_is_broken() {
     );
     refuses(
         bomb.as_bytes(),
-        ": line 1: JSON nested deeper than 128 levels",
+        ": line 1: JSON nested deeper than 127 levels",
     );
 }
 

@@ -452,7 +452,10 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         {"parts": [{"text": "three"}]}, {"role": "model", "parts": [{"text": "four"}]}, {"parts": [{"text": "five"}]}]});
     let path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse";
     ask(proxy, &post(path, &contents.to_string()));
-    // A log that no session can be made of costs no other its own.
+    // A request that is nested too deep costs no other its session, nor does a log that no session can be made of.
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let deep = said("DEEP").replace("\"DEEP\"", &deep);
+    ask(proxy, &post("/v1/chat/completions", &deep));
     ask(proxy, &post("/v1/responses", "{}"));
     crate::support::interrupt(&program);
     let end = program.wait().unwrap();
@@ -460,9 +463,11 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     program.stderr.unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(end.code(), Some(0), "{said}");
     assert!(
-        said.contains("5 requests in 3 sessions; 0 failed"),
+        said.contains("6 requests in 3 sessions; 0 failed"),
         "{said}"
     );
+    let left_out = ".chat.jsonl`: line 2 is nested deeper than 127 levels and is left out: 1";
+    assert!(said.contains(left_out), "{said}");
     let odd = "its requests are in no session: ";
     assert!(
         said.contains(odd) && said.contains(".responses.jsonl"),

@@ -186,7 +186,9 @@ impl ImportError {
             Self::Archive(..) => "get the file again; it was cut or changed",
             Self::TooLarge(..) => "split the file: one conversation per file",
             Self::LongText(..) => "shorten the text; no model reads one of this length",
-            Self::Nesting(..) => "delete the line: no product nests its records so deep",
+            Self::Nesting(..) => {
+                "take what is nested so deep out of the file: nothing else in it could be read"
+            }
             Self::Utf8 { .. } => "the file is damaged at that byte: make it again",
             Self::Version(..) => "update Proctor",
         };

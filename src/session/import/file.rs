@@ -3,8 +3,8 @@
 //!
 //! Recordings are untidy: a byte-order mark, CRLF, blank lines, a last line that was never
 //! finished, two records on one line, half of a surrogate pair where a product cut a string.
-//! [`SourceFile::text`] mends these flaws and counts them, and a few lines that are no JSON are left
-//! out. The rest is refused with its place in the file.
+//! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
+//! lines that are nested too deep. The rest is refused with its place in the file.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,6 +24,9 @@ use super::limited_read::limited;
 use super::object::Object;
 use crate::session::Source;
 use crate::units::to_valid_id;
+use left_out::LeftOut;
+
+mod left_out;
 
 /// The largest file that is read, and the most that a folder or an archive may hold.
 pub(super) const MAX_FILE: u64 = 1 << 30;
@@ -31,8 +34,8 @@ pub(super) const MAX_FILE: u64 = 1 << 30;
 /// The longest text that is read: room for a hundred large images.
 pub(super) const MAX_TEXT: usize = 256 << 20;
 
-/// How deep JSON may be nested in a recording; `serde_json` itself allows as much.
-pub(super) const MAX_NESTING: usize = 128;
+/// How deep JSON may be nested in a recording: `serde_json` parses no deeper value.
+const MAX_NESTING: usize = 127;
 
 /// How much deeper a native file nests JSON that a recording held.
 const NATIVE_WRAPPING: usize = 16;
@@ -164,7 +167,7 @@ impl SourceText {
             joined: "",
             number: 0,
             read: 0,
-            unreadable: Unreadable::default(),
+            left_out: LeftOut::default(),
             source,
         }
     }
@@ -202,7 +205,8 @@ impl SourceText {
     }
 
     /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
-    /// is one in the middle that cannot be read, where whole values stand on the lines behind it.
+    /// is one in the middle that cannot be read, where whole values stand on the lines behind it. One that is
+    /// nested too deep is left out where there are others.
     pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
@@ -210,7 +214,7 @@ impl SourceText {
         add_counts(source, self.source.clone());
         let mut values = Vec::new();
         let (mut number, mut counted) = (1, 0);
-        let mut unreadable = Unreadable::default();
+        let mut left_out = LeftOut::default();
         let mut at = 0;
         loop {
             let rest = self.text[at..].trim_ascii_start();
@@ -221,13 +225,16 @@ impl SourceText {
             match stream.next().transpose() {
                 Ok(None) => break,
                 Ok(Some(value)) => {
-                    values.push(self.line(number, value.get())?);
+                    match self.line(number, value.get()) {
+                        Ok(line) => values.push(line),
+                        Err(problem) => left_out.add(number, problem, source),
+                    }
                     at = start + value.get().len();
                 }
                 Err(error) => match self.object_behind(start) {
                     Some(next) => {
                         let problem = self.problem(number, start, &error);
-                        unreadable.add(number, problem, source);
+                        left_out.add(number, problem, source);
                         at = next;
                     }
                     None if error.is_eof() && !values.is_empty() => {
@@ -242,7 +249,7 @@ impl SourceText {
                 },
             }
         }
-        unreadable.unless_most(values.len())?;
+        left_out.unless_most(values.len())?;
         Ok(values)
     }
 
@@ -290,34 +297,6 @@ impl SourceText {
     }
 }
 
-/// Lines that are no JSON. A few of them are no reason to refuse a file.
-#[derive(Debug, Default)]
-struct Unreadable {
-    count: usize,
-    first: Option<ImportError>,
-}
-
-impl Unreadable {
-    /// Counts one that is left out.
-    fn add(&mut self, number: u64, problem: ImportError, source: &mut Source) {
-        /// The lines that are named.
-        const NAMED: usize = 5;
-        self.count += 1;
-        self.first.get_or_insert(problem);
-        if self.count <= NAMED {
-            source.warn(&format!("line {number} is no JSON and is left out"));
-        } else {
-            source.warn("further lines are no JSON and are left out");
-        }
-    }
-
-    /// The first of them as an error, if no more lines than these could be read.
-    fn unless_most(self, read: usize) -> Result<(), ImportError> {
-        let is_most = self.count >= read;
-        self.first.filter(|_| is_most).map_or(Ok(()), Err)
-    }
-}
-
 /// The lines of a file that are not blank; those of a recording are one JSON value each.
 pub(crate) struct Lines<'t, 's> {
     file: &'t SourceText,
@@ -326,7 +305,7 @@ pub(crate) struct Lines<'t, 's> {
     joined: &'t str,
     number: u64,
     read: usize,
-    unreadable: Unreadable,
+    left_out: LeftOut,
     /// The flaws that were mended so far.
     source: &'s mut Source,
 }
@@ -356,8 +335,13 @@ impl<'t> Lines<'t, '_> {
                     if !self.joined.is_empty() {
                         self.source.warn("several records on one line");
                     }
-                    self.read += 1;
-                    return file.line(self.number, value.get()).map(Some);
+                    match file.line(self.number, value.get()) {
+                        Ok(line) => {
+                            self.read += 1;
+                            return Ok(Some(line));
+                        }
+                        Err(problem) => self.left_out.add(self.number, problem, self.source),
+                    }
                 }
                 Some(Err(_)) if self.rest.is_none() => {
                     self.source.warn("the last line was cut and is left out");
@@ -366,12 +350,12 @@ impl<'t> Lines<'t, '_> {
                 Some(Err(error)) => {
                     let start = line.as_ptr().addr() - file.text.as_ptr().addr();
                     let problem = file.problem(self.number, start, &error);
-                    self.unreadable.add(self.number, problem, self.source);
+                    self.left_out.add(self.number, problem, self.source);
                 }
                 None => {}
             }
         }
-        std::mem::take(&mut self.unreadable).unless_most(self.read)?;
+        std::mem::take(&mut self.left_out).unless_most(self.read)?;
         Ok(None)
     }
 
@@ -558,8 +542,10 @@ mod tests {
         lines(&[b'['; 200], recording, Ok(&[]));
         lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
         lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
-        let deep = [[b'['; 129], [b']'; 129]].concat();
-        lines(&deep, recording, Err("nested deeper than 128"));
+        let deep = [[b'['; 128], [b']'; 128]].concat();
+        lines(&deep, recording, Err("nested deeper than 127"));
+        let among = [b"7\n", &deep[..], b"{}\n", &deep[..], b"\n"].concat();
+        lines(&among, recording, Ok(&["1:7", "2:{}"]));
         let cut = br#""\ud83d\ude00 \\ud83d \uD83D""#;
         lines(cut, recording, Ok(&[r#"1:"\ud83d\ude00 \\ud83d \ufffd""#]));
         lines(br#""[[\"[""#, recording, Ok(&[r#"1:"[[\"[""#]));
@@ -590,7 +576,9 @@ mod tests {
         values(b"{]\n[}\n{}", Err("line 1, column 2"));
         values(b" \n", Err("is empty"));
         values(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
-        let bomb = [[b'['; 129], [b']'; 129]].concat();
-        values(&bomb, Err("line 1: JSON nested deeper than 128"));
+        let bomb = [[b'['; 128], [b']'; 128]].concat();
+        values(&bomb, Err("line 1: JSON nested deeper than 127"));
+        let among = [b"7\n", &bomb[..], b"{}\n", &bomb[..], b"\n"].concat();
+        values(&among, Ok(&["1:7", "2:{}"]));
     }
 }

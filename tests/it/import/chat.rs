@@ -360,7 +360,7 @@ fn errors_name_the_place_in_the_whole_file() {
         "[".repeat(1_000),
         "]".repeat(1_000)
     );
-    check(&bomb, "line 1: JSON nested deeper than 128");
+    check(&bomb, "line 1: JSON nested deeper than 127");
 }
 
 proptest! {

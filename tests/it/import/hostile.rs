@@ -733,7 +733,7 @@ fn absurd_numbers_and_times_are_read_or_counted() {
 }
 
 #[test]
-fn a_giant_text_is_read_and_a_bomb_of_brackets_is_refused() {
+fn a_giant_text_is_read_and_a_bomb_of_brackets_is_refused_or_left_out() {
     for sample in json_samples() {
         // In the deepest text of the file, so that every reader passes through it.
         let texts = places(&sample.values).into_values();
@@ -764,13 +764,43 @@ fn a_giant_text_is_read_and_a_bomb_of_brackets_is_refused() {
         *deep.pointer_mut(&pointer).unwrap() = json!("BOMB");
         let text = String::from_utf8(file_of(&into_list(deep))).unwrap();
         let bomb = ["[".repeat(5_000), "]".repeat(5_000)].concat();
-        let read = sample.read("a bomb", text.replacen("\"BOMB\"", &bomb, 1).as_bytes());
-        let error = read.expect_err("nested too deep").to_string();
-        assert!(
-            error.contains("nested deeper") || error.contains("recursion limit"),
-            "{}: {error}",
-            sample.name()
-        );
+        match sample.read("a bomb", text.replacen("\"BOMB\"", &bomb, 1).as_bytes()) {
+            Ok(_) => assert!(sample.is_lines(), "{}", sample.name()),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    error.contains("nested deeper")
+                        || error.contains("recursion limit")
+                        || sample.is_lines() && error.contains("holds no conversation"),
+                    "{}: {error}",
+                    sample.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_nested_too_deep_costs_itself_alone() {
+    let deep = |levels: usize| {
+        let lists = levels - 1;
+        format!("{{\"a\":{}{}}}", "[".repeat(lists), "]".repeat(lists))
+    };
+    let is_recorded = |it: &Sample| it.is_lines() && it.importer.format() != "native";
+    for sample in json_samples().filter(is_recorded) {
+        let good = sample.read("unchanged", &file_of(&sample.values)).unwrap();
+        let mut lines: Vec<String> = sample.values.iter().map(Value::to_string).collect();
+        lines.insert(1, deep(128));
+        let read = sample.read("a line of 128 levels", lines.join("\n").as_bytes());
+        let read = read.unwrap_or_else(|error| panic!("{}: {error}", sample.name()));
+        assert_eq!(shapes(&read), shapes(&good), "{}", sample.name());
+        let what = "line 2 is nested deeper than 127 levels and is left out";
+        let warned = |it: &Session| it.source().warnings.contains_key(what);
+        assert!(read.iter().any(warned), "{}", sample.name());
+        // One level less, and the line is a record as any other.
+        lines[1] = deep(127);
+        let read = sample.read("a line of 127 levels", lines.join("\n").as_bytes());
+        assert!(read.is_ok(), "{}: {:?}", sample.name(), read.err());
     }
 }
 
