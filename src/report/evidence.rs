@@ -287,7 +287,7 @@ pub(super) fn capital(text: &str) -> String {
     first.unwrap_or_default() + chars.as_str()
 }
 
-/// Knobs worth a sweep, with the range to try: those of the first stage that has one.
+/// Knobs worth a sweep, with the range to try: those of the first stage that is on and has one.
 const KNOBS: &[(&str, &str)] = &[
     ("keep_last", "2..12:5"),
     ("when.window_fraction", "0.6..0.9:0.1"),
@@ -306,7 +306,8 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
     let command = entry.and_then(|entry| {
         let table: toml::Table = entry.toml.parse().ok()?;
         let stages = table.get("stage")?.as_array()?;
-        let (stage, (knob, range)) = stages.iter().find_map(|stage| {
+        let mut stages = stages.iter().filter(|stage| is_on(stage));
+        let (stage, (knob, range)) = stages.find_map(|stage| {
             let has = |path: &str| {
                 let value = path.split('.').try_fold(stage, |value, key| value.get(key));
                 value.is_some_and(|it| !it.is_table())
@@ -322,4 +323,8 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
         ])
     });
     command.unwrap_or_default()
+}
+
+fn is_on(stage: &toml::Value) -> bool {
+    stage.get("enabled").and_then(toml::Value::as_bool) != Some(false)
 }
