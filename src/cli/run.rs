@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compute everything again, also the cells of presets that a run before has finished
+    /// Compute every cell again, even those that an earlier run finished
     #[arg(long)]
     fresh: bool,
     /// Largest share of cells that may fail, and of answers that may have no score, without an
