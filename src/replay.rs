@@ -49,7 +49,7 @@ use reader::{Answers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
 pub use failure::failed;
-pub use fitness::Fitness;
+pub use fitness::{Fitness, KnownAnswerResults};
 pub use meter::RequestBill;
 pub(crate) use meter::answered;
 pub use prepared::PreparedSession;

@@ -101,8 +101,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let requests: Vec<Request> = rows.iter().map(Row::request).collect();
         args.judges
             .confirm(&connected, &requests, args.repeats, &CharsPer4)?;
-        ask(&mut rows, &connected, args.repeats);
+        let asked = ask(&mut rows, &connected, args.repeats);
         models::close(Some(&connected), true)?;
+        asked?;
         models::names(&connected)
     } else if rows.iter().any(|row| !row.verdicts.is_empty()) {
         "as in the file".to_owned()
@@ -126,26 +127,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Asks the judges about every row, each repeat as a request of its own; several vote.
-fn ask(rows: &mut [Row], connected: &RunModels, repeats: u32) {
+fn ask(rows: &mut [Row], connected: &RunModels, repeats: u32) -> Result<(), CliError> {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     for row in rows {
         let request = row.request();
         let verdict = |repeat: u32| {
             let judges = connected.judges.iter();
-            let verdicts: Vec<Verdict> = judges
-                .map(|judge| {
-                    let reply = judge.answer(&request, repeat, &counts).answer;
-                    let word = judge::read(&reply);
-                    word.map_or_else(
-                        |reason| Verdict::Unscored { reason },
-                        |word| judge::graded(word, row.brief.is_never_said()),
-                    )
-                })
-                .collect();
-            judge::vote(&verdicts).and_then(is_right)
+            let verdicts = judges.map(|judge| {
+                let reply = judge.answer(&request, repeat, &counts).answer;
+                models::heard(&**judge, &reply)?;
+                let word = judge::read(&reply);
+                Ok(word.map_or_else(
+                    |reason| Verdict::Unscored { reason },
+                    |word| judge::graded(word, row.brief.is_never_said()),
+                ))
+            });
+            let verdicts = verdicts.collect::<Result<Vec<Verdict>, CliError>>()?;
+            Ok(judge::vote(&verdicts).and_then(is_right))
         };
-        row.verdicts = (0..repeats).map(verdict).collect();
+        row.verdicts = (0..repeats).map(verdict).collect::<Result<_, CliError>>()?;
     }
+    Ok(())
 }
 
 /// Whether a verdict calls the answer right, if it says anything.

@@ -12,7 +12,7 @@ use crate::model::cassette::{ReplayMode, Sharing};
 #[cfg(feature = "http")]
 use crate::model::http::Notice;
 use crate::model::price::Prices;
-use crate::model::{Model, ModelKind, Request};
+use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::record::CellKey;
 use crate::report::escape;
 #[cfg(feature = "http")]
@@ -20,6 +20,7 @@ use crate::runner::live_run;
 use crate::runner::{Access, Outcome, Plan, RunModels};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::settings::{Place, Table};
+use crate::step::Answer;
 use crate::tokens::TokenCounter;
 use crate::units::{Tokens, Usd};
 
@@ -341,6 +342,25 @@ pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
 pub(super) fn names(judges: &RunModels) -> String {
     let names: Vec<&str> = judges.judges.iter().map(|judge| judge.name()).collect();
     names.join(" + ")
+}
+
+/// Ends a command whose model could not be asked, or has no recorded answer: that says nothing about
+/// the model, and whatever rested on the answer is not to be written.
+pub(super) fn heard(model: &dyn Model, answer: &Answer) -> Result<(), CliError> {
+    match answer {
+        Err(failure) if *failure == CallFailure::NotRecorded || failure.is_of_the_way() => {
+            Err(unheard(model, failure))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The end of a command whose model could not be asked.
+pub(super) fn unheard(model: &dyn Model, failure: &CallFailure) -> CliError {
+    let problem = format!("{} could not be asked: {failure}", model.name());
+    let hint = "nothing was written but the answers that came; the same command continues, and pays \
+                nothing twice";
+    CliError::new(Exit::Outstanding, problem).with_hint(hint)
 }
 
 /// Sorts the cassette. Answers that could not be kept end the command. If every answer

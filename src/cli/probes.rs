@@ -1,5 +1,6 @@
 //! `proctor probes`: finds facts of a recording that can be asked for, and checks a file of them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use super::{
     Exit, find_sessions, make_folder, models, print, read_text, say, show_with, stop, stop_with,
     write_new,
 };
-use crate::model::Request;
+use crate::model::{CallFailure, Request};
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
@@ -190,8 +191,19 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
         return Ok(Vec::new());
     };
     let counts = CountedTexts::new(Arc::new(CharsPer4));
-    let ask = |request: &Request| {
+    let unheard = OnceCell::new();
+    let answer = |request: &Request| {
+        if unheard.get().is_some() {
+            return Err(CallFailure::NoAnswer);
+        }
         let reply = model.answer(request, 0, &counts).answer;
+        if let Err(error) = models::heard(&**model, &reply) {
+            unheard.get_or_init(|| error);
+        }
+        reply
+    };
+    let ask = |request: &Request| {
+        let reply = answer(request);
         reply.map(|reply| reply.text).unwrap_or_default()
     };
     let replies: Vec<_> = requests.iter().map(ask).collect();
@@ -210,8 +222,7 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
                 // Rules confirm exact answers only: the model grades other words itself.
                 Verdict::Unscored { .. } => {
                     let request = Judge { probes: &probes }.request(probe, before, &said);
-                    let reply = model.answer(&request, 0, &counts).answer;
-                    judge::read(&reply) == Ok(Word::Right)
+                    judge::read(&answer(&request)) == Ok(Word::Right)
                 }
             }
         };
@@ -225,6 +236,9 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
         are_right(&with) && !are_right(&without)
     });
     models::close(Some(&connected), true)?;
+    if let Some(error) = unheard.into_inner() {
+        return Err(error.into());
+    }
     let dropped = dropped
         .iter()
         .fold(String::new(), |mut text, (why, count)| {

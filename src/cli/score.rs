@@ -10,14 +10,14 @@ use rayon::prelude::*;
 
 use super::{CliError, Exit, models, read_run, report, say, stop_with};
 use crate::bill::Scale;
-use crate::model::{CallFailure, Model, ModelKind, Request};
-use crate::probe::judge::known_answer::{self, KnownAnswer};
+use crate::model::{Model, ModelKind, Request};
+use crate::probe::judge::known_answer;
 use crate::probe::judge::{self, Judge};
 use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
 use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
-use crate::replay::RequestBill;
+use crate::replay::{Fitness, RequestBill};
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::Usage;
@@ -28,7 +28,9 @@ use crate::units::Usage;
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
                   added last, or the panel, is the run's. Verdicts it gave before are not asked \
                   for again. It first grades answers with a known verdict: a judge that misses too \
-                  many of them is unfit and is not asked further, and the exit code is 102."
+                  many of them is unfit and is not asked further, and the exit code is 102. If a judge \
+                  cannot be reached, no verdict is added, the exit code is 5, and the same command \
+                  continues."
 )]
 pub(super) struct Args {
     /// Folder of the run
@@ -87,14 +89,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let connected = args.judges.connect(&args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
-    let known: Vec<Grading> = known_answer::known_answers()
-        .iter()
-        .map(of_sentinel)
-        .collect();
     let answers = answers(&run.cells, &texts);
     let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
-    let all = known.iter().chain(&gradings);
-    let requests: Vec<Request> = all.map(|one| one.request.clone()).collect();
+    let known = known_answer::known_answers().into_iter();
+    let known = known.map(|known| known.request());
+    let all = known.chain(gradings.iter().map(|one| one.request.clone()));
+    let requests: Vec<Request> = all.collect();
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
     args.judges.confirm(&connected, &requests, 1, &*counter)?;
     // The lock of the run's folder: no other process writes to it meanwhile.
@@ -107,12 +107,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         unfit: Vec::new(),
         counts: &counts,
     };
-    let mut given = threads.install(|| panel.grade_all(&known));
-    // An unfit judge is not paid for verdicts that would not count.
-    let unfit = judges.iter().filter(|judge| is_unfit(&given, judge.name()));
-    panel.unfit = unfit.map(|judge| judge.name().to_owned()).collect();
-    given.extend(threads.install(|| panel.grade_all(&gradings)));
+    let given = panel.qualify().and_then(|mut given| {
+        given.extend(threads.install(|| panel.grade_all(&gradings))?);
+        Ok(given)
+    });
     models::close(Some(&connected), true)?;
+    let given = given?;
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
@@ -211,19 +211,6 @@ impl Answer<'_> {
     }
 }
 
-/// An answer whose verdict is known. It is put to a judge first, so that the judge is known by it.
-fn of_sentinel(sentinel: &KnownAnswer) -> Grading {
-    Grading {
-        request: sentinel.request(),
-        is_never_said: sentinel.brief.is_never_said(),
-        about: GivenVerdict {
-            probe: sentinel.name.clone(),
-            sentinel: Some(sentinel.is_right),
-            ..no_verdict()
-        },
-    }
-}
-
 /// A verdict before any judge was asked.
 fn no_verdict() -> GivenVerdict {
     GivenVerdict {
@@ -256,12 +243,6 @@ fn is_met(given: &GivenVerdict) -> bool {
     }
 }
 
-/// Whether a judge misses too many of the answers whose verdict is known.
-fn is_unfit(given: &[GivenVerdict], judge: &str) -> bool {
-    let of_judge = given.iter().filter(|one| one.judge == judge);
-    known_answer::is_unfit(of_judge.filter_map(|one| Some((one.sentinel?, is_met(one)))))
-}
-
 /// The judges who grade together.
 struct Panel<'a> {
     judges: &'a [Arc<dyn Model>],
@@ -271,38 +252,64 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Grades all answers, several at once; verdicts come back in the order of the answers, those of
-    /// the panel side by side.
-    fn grade_all(&self, gradings: &[Grading]) -> Vec<GivenVerdict> {
+    /// Puts the answers whose verdict is known to each judge, as a run does, and notes the judges
+    /// that miss too many of them: they are not paid for verdicts that would not count.
+    fn qualify(&mut self) -> Result<Vec<GivenVerdict>, CliError> {
+        let fitness = Fitness::default();
+        let mut given = Vec::new();
+        for judge in self.judges {
+            let results = fitness.of(&**judge, self.counts);
+            let results = results.map_err(|failure| models::unheard(&**judge, &failure))?;
+            if results.is_unfit {
+                self.unfit.push(judge.name().to_owned());
+            }
+            let first = given.len();
+            given.extend(results.records.iter().map(|record| GivenVerdict {
+                probe: record.name.clone(),
+                sentinel: Some(record.is_right),
+                verdict: record.verdict,
+                usage: record.usage,
+                key: record.calls.first().map(|kept| kept.key.clone()),
+                ..self.by(&**judge, no_verdict())
+            }));
+            if let Some(first) = given.get_mut(first) {
+                first.lost = fitness.take_lost();
+            }
+        }
+        Ok(given)
+    }
+
+    /// Grades all answers, several at once, until a judge cannot be asked; verdicts are in the order
+    /// of the answers, those of the panel side by side.
+    fn grade_all(&self, gradings: &[Grading]) -> Result<Vec<GivenVerdict>, CliError> {
         let verdicts = |one| {
             let judges = self.judges.iter();
-            judges.filter_map(move |judge| self.grade(one, &**judge))
+            judges.map(move |judge| self.grade(one, &**judge))
         };
         gradings.par_iter().flat_map_iter(verdicts).collect()
     }
 
-    /// The verdict, unless it must be recorded and is not.
-    fn grade(&self, grading: &Grading, judge: &dyn Model) -> Option<GivenVerdict> {
+    /// A verdict of this judge, as one of the panel.
+    fn by(&self, judge: &dyn Model, about: GivenVerdict) -> GivenVerdict {
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
-        let about = GivenVerdict {
+        GivenVerdict {
             judge: judge.name().to_owned(),
             panel: names.filter(|_| self.judges.len() > 1).collect(),
             kind: judge.kind(),
-            ..grading.about.clone()
-        };
+            ..about
+        }
+    }
+
+    fn grade(&self, grading: &Grading, judge: &dyn Model) -> Result<GivenVerdict, CliError> {
+        let about = self.by(judge, grading.about.clone());
         if self.unfit.contains(&about.judge) {
-            return Some(about);
+            return Ok(about);
         }
         let answered = judge.answer(&grading.request, 0, self.counts);
+        models::heard(judge, &answered.answer)?;
         let booked = RequestBill::new(&grading.request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
-        if matches!(
-            reply,
-            Err(CallFailure::NotRecorded | CallFailure::NotKept(_))
-        ) {
-            return None;
-        }
-        Some(GivenVerdict {
+        Ok(GivenVerdict {
             verdict: match judge::read(&reply) {
                 Ok(word) => judge::graded(word, grading.is_never_said),
                 Err(reason) => Verdict::Unscored { reason },

@@ -24,24 +24,25 @@ struct State {
 
 /// One judge's results on the known answers.
 #[derive(Debug)]
-pub(super) struct KnownAnswerResults {
-    pub(super) records: Vec<SentinelRecord>,
+pub struct KnownAnswerResults {
+    /// Its verdicts.
+    pub records: Vec<SentinelRecord>,
     /// Whether it misses too many of them.
-    pub(super) is_unfit: bool,
+    pub is_unfit: bool,
 }
 
 impl Fitness {
-    /// Asks the judge, unless it was asked before. `None` if it could not be asked: any later
-    /// request meets the same obstacle.
-    pub(super) fn of(
+    /// Asks the judge, unless it was asked before. The error is the reason why it could not be
+    /// asked: any later request meets the same obstacle.
+    pub fn of(
         &self,
         judge: &dyn Model,
         counts: &CountedTexts,
-    ) -> Option<Arc<KnownAnswerResults>> {
+    ) -> Result<Arc<KnownAnswerResults>, CallFailure> {
         // Other cells wait: their verdicts depend on it.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(results) = state.results.get(judge.name()) {
-            return Some(results.clone());
+            return Ok(results.clone());
         }
         let mut records = Vec::new();
         let mut is_missing = false;
@@ -54,7 +55,7 @@ impl Fitness {
                     is_missing = true;
                     continue;
                 }
-                Err(failure) if failure.is_of_the_way() => return None,
+                Err(failure) if failure.is_of_the_way() => return Err(failure.clone()),
                 _ => {}
             }
             let booked = RequestBill::new(&request, &answered, Scale::COUNTED, counts);
@@ -69,7 +70,7 @@ impl Fitness {
             });
         }
         if is_missing {
-            return None;
+            return Err(CallFailure::NotRecorded);
         }
         let correct = records
             .iter()
@@ -81,12 +82,12 @@ impl Fitness {
         state
             .results
             .insert(judge.name().to_owned(), results.clone());
-        Some(results)
+        Ok(results)
     }
 
     /// The calls for known answers that were paid for and are not kept, since the last call of this
     /// method.
-    pub(super) fn take_lost(&self) -> Vec<LostCall> {
+    pub fn take_lost(&self) -> Vec<LostCall> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.lost)
     }

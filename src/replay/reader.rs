@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
-use super::{Fitness, PreparedSession, ceiling};
+use super::{Fitness, PreparedSession, Unanswered, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
-use crate::probe::judge::known_answer;
 use crate::probe::judge::{self, Judge, Judging};
 use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
@@ -274,7 +273,7 @@ impl<'a> Questioner<'a, '_> {
             .iter()
             .map(|model| {
                 let results = judges.fitness.of(&**model, self.meter.counts);
-                results.is_some_and(|results| results.is_unfit)
+                results.is_ok_and(|results| results.is_unfit)
             })
             .collect();
         let turns = self.times.judgements.max(1);
@@ -402,21 +401,18 @@ pub(super) fn known_answers(judges: &Judges, meter: &mut Meter<'_>) -> Vec<Senti
     if meter.unanswered.is_some() {
         return records;
     }
-    for (at, judge) in judges.models.iter().enumerate() {
-        if let Some(results) = judges.fitness.of(&**judge, meter.counts) {
-            records.extend(results.records.iter().cloned());
-            meter.lost.extend(judges.fitness.take_lost());
-            continue;
+    for judge in &judges.models {
+        match judges.fitness.of(&**judge, meter.counts) {
+            Ok(results) => {
+                records.extend(results.records.iter().cloned());
+                meter.lost.extend(judges.fitness.take_lost());
+            }
+            // It could not be asked, which leaves the cell without a record.
+            Err(failure) => {
+                let reason = Unanswered::of(&**judge, &Err(failure));
+                meter.unanswered = meter.unanswered.take().or(reason);
+            }
         }
-        // It could not be asked: that is for the meter to see, and leaves the cell without a record.
-        let first = known_answer::known_answers().into_iter().next();
-        let puts = first.iter().map(|known| EvaluatorRequest {
-            request: known.request(),
-            prompt: 0,
-            judge: at,
-            turn: 0,
-        });
-        meter.ask(&puts.collect::<Vec<_>>());
     }
     records
 }

@@ -137,3 +137,21 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
     );
     assert_eq!(without.len() + 1, facts.len());
 }
+
+#[cfg(feature = "http")]
+#[test]
+fn a_model_that_cannot_be_asked_ends_the_command_and_no_file_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    recording(folder.path());
+    let nobody = "openai:proposer@http://127.0.0.1:9/v1";
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder.path())
+        .args(["probes", "derive", "talk.json", "-o", "t.json", "--yes"])
+        .args(["--model", nobody])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("proposer could not be asked"), "{said}");
+    assert!(!folder.path().join("t.json").exists());
+}

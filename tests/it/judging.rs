@@ -490,6 +490,82 @@ fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
     assert!(said.contains("asks live models 3 times"), "{said}");
 }
 
+#[cfg(feature = "http")]
+#[test]
+fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::live::server::{Reply, Server};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let out = graded(path);
+    let careful = careful(path, "careful", "");
+    run(path, &["score", "out", "--judge", &careful, "--all"], 0);
+    let verdicts = || fs::read(out.join("verdicts.jsonl")).unwrap();
+    let before = verdicts();
+    let live =
+        |url: &str| format!("{{ kind = \"openai\", model = \"judge-x\", base_url = \"{url}\" }}");
+    let check = |judges: &[&str]| {
+        let flags = judges.iter().flat_map(|judge| ["--judge", judge]);
+        let command: Vec<&str> = ["score", "out", "--all", "--yes"]
+            .into_iter()
+            .chain(flags)
+            .collect();
+        let said = shown(&run(path, &command, 5).stderr);
+        assert!(said.contains("judge-x could not be asked"), "{said}");
+        assert!(said.contains("the same command continues"), "{said}");
+        assert_eq!(verdicts(), before, "{said}");
+    };
+    let nobody = live("http://127.0.0.1:9/v1");
+    check(&[&nobody]);
+    check(&[&careful, &nobody]);
+    check(&[&nobody, &careful]);
+    // It grades the answers with a known verdict and a few more, and is gone then.
+    let left = Arc::new(AtomicUsize::new(40));
+    let lasting = left.clone();
+    let server = Server::answering(move |body| {
+        let take = |left: usize| left.checked_sub(1);
+        let taken = lasting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+        taken.map_or(Reply::status(401, "{}"), |_| crate::models::reply(body))
+    });
+    let judge = live(&server.base_url());
+    check(&[&judge]);
+    left.store(usize::MAX, Ordering::SeqCst);
+    let score = ["score", "out", "--all", "--yes", "--judge", &judge];
+    run(path, &score, 0);
+    assert_eq!(
+        Run::read(&out).unwrap().manifest.judge.unwrap().name,
+        "judge-x"
+    );
+    let entries = proctor::model::cassette::read(&out.join("cassette.jsonl"))
+        .unwrap()
+        .entries;
+    let kept = entries
+        .iter()
+        .filter(|entry| entry.model == "judge-x")
+        .count();
+    let requests = server.requests();
+    let answered = requests.iter().filter(|asked| asked.was_answered).count();
+    assert_eq!(answered, kept, "no verdict is paid twice");
+    // Labels and a judge that is not heard make no figures.
+    let labels = r#"{"question":"q","reference":"7","answer":"7","label":true}"#;
+    fs::write(path.join("l.jsonl"), labels).unwrap();
+    let calibrate = [
+        "calibrate",
+        "l.jsonl",
+        "--yes",
+        "-o",
+        "c.json",
+        "--judge",
+        &nobody,
+    ];
+    let said = shown(&run(path, &calibrate, 5).stderr);
+    assert!(said.contains("judge-x could not be asked"), "{said}");
+    assert!(!path.join("c.json").exists());
+}
+
 #[test]
 fn a_run_without_answers_of_a_model_has_nothing_to_grade() {
     let folder = tempfile::tempdir().unwrap();
