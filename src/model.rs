@@ -15,6 +15,7 @@ use crate::units::{ContentHash, Tokens, Usage};
 pub mod api;
 pub mod bill;
 pub mod cassette;
+pub mod cut;
 pub mod fault;
 #[cfg(feature = "http")]
 pub mod http;
@@ -55,6 +56,11 @@ pub trait Model: Debug + Send + Sync {
     /// How many requests it takes at once. A model that answers at once takes one after the other.
     fn at_once(&self) -> usize {
         1
+    }
+
+    /// The address of the server that is asked, if one is.
+    fn address(&self) -> Option<String> {
+        None
     }
 
     /// Whether the run was stopped, so that no answer is waited for any more.
@@ -321,6 +327,17 @@ pub enum CallFailure {
     /// Its answer could not be kept, or it was not asked because none can be kept any more.
     #[error("its answers cannot be kept in {0}")]
     NotKept(String),
+    /// The server reads only a part of large prompts, and answers all the same.
+    #[error(
+        "{proof}, and answered without the rest: give it a larger context window (`num_ctx` of Ollama, `-c` of \
+         llama.cpp, `--max-model-len` of vLLM) and start it again"
+    )]
+    CutPrompt {
+        /// The server, and the sizes that it reported.
+        proof: String,
+        /// The largest prompt that it read.
+        window: Tokens,
+    },
     /// The provider refuses the request for good; what it says of it.
     #[error("the provider refused the request ({0})")]
     Rejected(String),
@@ -367,6 +384,7 @@ impl CallFailure {
                 | Self::Unreadable
                 | Self::Denied(_)
                 | Self::NotKept(_)
+                | Self::CutPrompt { .. }
         )
     }
 }

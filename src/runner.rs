@@ -29,7 +29,7 @@ use crate::replay::observe::Observer;
 use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
-use crate::units::ContentHash;
+use crate::units::{ContentHash, Tokens};
 
 #[cfg(feature = "http")]
 pub mod batch;
@@ -271,6 +271,11 @@ pub struct Outcome {
     /// Cells that needed an answer of a language model that could not be had, and why; they are
     /// outstanding too.
     pub unreached: Vec<(CellKey, String)>,
+    /// The largest prompt that was read by a server that cuts prompts: the run stopped, and cells that may rest
+    /// on cut ones are outstanding too.
+    pub cut_at: Option<Tokens>,
+    /// How many finished cells were made outstanding by that.
+    pub withdrawn: usize,
     /// Why the cells are in the order in which they were finished: there was no room to sort them.
     pub unordered: Option<String>,
 }
@@ -350,7 +355,8 @@ pub fn run(
     let is_over = || workers.stop.load(Ordering::Relaxed) || limits.is_late();
     let until_over = |models: &RunModels| models.servers.until(&is_over, work_all);
     plan.models().map_or_else(work_all, until_over);
-    let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sink.withdraw(plan)?;
     let synced = sink.journal.sync();
     sink.failure.map_or(synced, Err)?;
     let mut outcome = sink.outcome;

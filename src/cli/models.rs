@@ -417,8 +417,15 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
             "; the provider reported an impossible usage for {count} of them, whose tokens were counted here"
         ),
     };
+    let unreported = match spent.unreported {
+        0 => String::new(),
+        count => format!(
+            "; the provider did not report the size of the prompt for {count} of them, so that a server that cuts \
+             prompts would not be noticed"
+        ),
+    };
     Some(format!(
-        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before{disbelieved}",
+        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before{disbelieved}{unreported}",
         spent.calls,
         spent.tokens + spent.batched_tokens
     ))

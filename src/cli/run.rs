@@ -489,8 +489,18 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
         say(&spent);
     }
     if let Some((_, why)) = outcome.unreached.first() {
+        if outcome.withdrawn > 0 {
+            say(&format!(
+                "{} finished cells were taken back: a prompt of theirs may have been cut",
+                outcome.withdrawn
+            ));
+        }
+        let paid = match outcome.cut_at {
+            None => "pays nothing twice",
+            Some(_) => "asks again what may have been cut",
+        };
         say(&format!(
-            "{} of {planned} cells are outstanding, because a model could not be asked: {why}; the same command continues, and pays nothing twice",
+            "{} of {planned} cells are outstanding, because a model could not be asked: {why}; the same command continues, and {paid}",
             outcome.outstanding
         ));
     }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::api::Dialect;
+use super::cut::{self, ReadSizes};
 use super::spending::Spending;
 use super::{AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
 use crate::files::checked::Damage;
@@ -24,8 +25,10 @@ use crate::units::{ContentHash, Tokens};
 
 mod deferred;
 mod file;
+mod missed;
 mod shape;
 mod shared;
+mod whole;
 
 use deferred::Deferral;
 pub use deferred::Deferred;
@@ -33,6 +36,7 @@ pub use file::{Contents, canonical, read, renew, write_sorted};
 use shape::Shape;
 pub use shared::Sharing;
 use shared::{Claim, SharedAnswers};
+use whole::{CutModels, is_doubtful};
 
 /// The value of `format` in a cassette's first line.
 pub const FORMAT: &str = "proctor-cassette";
@@ -120,6 +124,10 @@ struct State {
     deferral: Option<Deferral>,
     /// Where other processes find answers of this one.
     shared: Vec<Arc<SharedAnswers>>,
+    /// The sizes of prompts that each live model read in this run, by its name and its server's address.
+    read: BTreeMap<(String, Option<String>), ReadSizes>,
+    /// The models whose servers were seen to cut prompts: nothing more is asked of them.
+    cut: CutModels,
 }
 
 /// Whether an answer is worth keeping: refusals and unreadable verdicts are not.
@@ -171,12 +179,6 @@ impl Cassette {
         kinds.next().map(|entry| entry.kind)
     }
 
-    /// How many requests were wanted and not recorded, and the first of them in words.
-    pub fn missed(&self) -> Option<(usize, String)> {
-        let state = self.state();
-        Some((state.misses, state.miss.clone()?))
-    }
-
     /// Why answers could not be kept, if they could not.
     pub fn failure(&self) -> Option<String> {
         self.state().failure.clone()
@@ -211,6 +213,7 @@ impl Cassette {
         &'a self,
         key: &'a str,
         purpose: Purpose,
+        sent: Tokens,
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<Found<'a>> {
         let mut asking = AskGuard {
@@ -226,7 +229,8 @@ impl Cassette {
         loop {
             // An answer of this run is not asked for again, in any mode.
             let counts = self.mode != ReplayMode::Record || state.fresh.contains(key);
-            if let Some(entry) = state.entries.get(key).filter(|_| counts) {
+            let entry = state.entries.get(key).filter(|_| counts);
+            if let Some(entry) = entry.filter(|entry| state.is_whole(entry, sent)) {
                 asking.is_given_back = true;
                 return Some(Found::Answer(entry.answer.clone()));
             }
@@ -241,11 +245,15 @@ impl Cassette {
         let shared = state.shared.clone();
         drop(state);
         for shared in shared.iter().filter(|it| it.takes(purpose)) {
-            let answer = shared.answer(key);
+            let find = || {
+                let entry = shared.answer(key);
+                entry.filter(|entry| self.state().is_whole(entry, sent))
+            };
+            let answer = find();
             if answer.is_none() {
                 asking.claims.push(shared.claim(key, is_stopped)?);
             }
-            if let Some(entry) = answer.or_else(|| shared.answer(key)) {
+            if let Some(entry) = answer.or_else(find) {
                 let answer = entry.answer.clone();
                 if self.keep(&mut self.state(), entry) {
                     return Some(Found::Answer(answer));
@@ -261,7 +269,9 @@ impl Cassette {
         let mut state = self.state();
         let mut is_kept = true;
         state.under_way.remove(key);
-        if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
+        let is_kept_here =
+            |entry: &Entry| self.is_shared(entry.purpose) && !is_doubtful(&state.cut, entry);
+        if let Some(entry) = entry.filter(is_kept_here) {
             let shared = state.shared.iter();
             let taking = shared.filter(|it| it.takes(entry.purpose));
             taking.for_each(|it| it.add(&entry));
@@ -295,28 +305,6 @@ impl Cassette {
             self.state().shared.push(Arc::new(shared));
         }
         Ok(())
-    }
-
-    fn note_miss(&self, model: &str, repeat: u32, purpose: Purpose, shape: &Shape) {
-        let mut state = self.state();
-        state.misses += 1;
-        if state.miss.is_some() {
-            return;
-        }
-        let entries = state.entries.values();
-        let alike = entries.filter(|entry| entry.model == model && entry.purpose == purpose);
-        let nearest =
-            alike.max_by_key(|entry| (entry.request.likeness(shape), entry.repeat == repeat));
-        let path = self.path.display();
-        let words = shape.in_words();
-        let asked = format!("`{path}` holds no answer of {model} to {words}");
-        state.miss = Some(match nearest {
-            None => format!("{asked}; it holds none of {model} for this purpose"),
-            Some(entry) => format!(
-                "{asked}\nthe nearest that it holds: {}",
-                shape.difference(&entry.request, repeat, entry.repeat)
-            ),
-        });
     }
 }
 
@@ -397,7 +385,14 @@ impl CassetteModel {
     /// The answer, without the name under which it is kept.
     fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Reply {
         let is_stopped = || self.model.as_ref().is_some_and(|model| model.is_stopped());
-        let asking = match self.cassette.find(key, request.purpose, &is_stopped) {
+        let is_live = self.kind == ModelKind::Live;
+        let sent = if is_live {
+            cut::sent(request, counts)
+        } else {
+            Tokens::ZERO
+        };
+        let found = self.cassette.find(key, request.purpose, sent, &is_stopped);
+        let asking = match found {
             Some(Found::Asking(asking)) => asking,
             Some(Found::Answer(recorded)) => {
                 let usage = bill::answered(request, &recorded, counts);
@@ -414,10 +409,13 @@ impl CassetteModel {
             let shape = Shape::of(request);
             let name = &self.dialect.model;
             self.cassette
-                .note_miss(name, repeat, request.purpose, &shape);
+                .note_miss(key, name, repeat, request.purpose, &shape);
             return Reply::once(Err(CallFailure::NotRecorded));
         };
-        let is_live = self.kind == ModelKind::Live;
+        let cut = self.cassette.state().cut.get(&self.dialect.model).cloned();
+        if let Some(failure) = cut {
+            return Reply::once(Err(failure));
+        }
         let not_kept = || {
             let why = self.cassette.failure()?;
             let path = self.cassette.path().display();
@@ -445,9 +443,22 @@ impl CassetteModel {
             }
         }
         let mut entry = None;
+        let mut is_whole = Ok(());
         if let Ok(response) = &mut answered.answer {
-            self.spending.correct(request, response, counts);
+            let read = self.spending.correct(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
+            if is_live {
+                let name = &self.dialect.model;
+                let address = model.address();
+                is_whole = self
+                    .cassette
+                    .check_read(name, sent, read, address.as_deref());
+            }
+        }
+        if let Err(failure) = is_whole {
+            answered.answer = Err(failure);
+        }
+        if let Ok(response) = &answered.answer {
             entry = (self.keeps)(request, response)
                 .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         }

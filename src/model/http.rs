@@ -242,6 +242,11 @@ impl Wire {
         tell(&format!("{model}: {failure}; {next}{often}"));
     }
 
+    /// The server's address, without what may be secret in it.
+    fn address(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
     /// The beginning of what a server said, without the key. The key is taken out first: cut in two it
     /// would not be found.
     fn said(&self, text: &str) -> String {
@@ -334,6 +339,10 @@ impl Model for Live {
 
     fn at_once(&self) -> usize {
         self.wire.pacer.at_once()
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.wire.address())
     }
 
     fn is_stopped(&self) -> bool {

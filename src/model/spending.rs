@@ -47,6 +47,8 @@ pub struct SpendingTotals {
     pub unpriced: u64,
     /// Answers whose usage, as the provider told it, cannot be: it was counted here.
     pub disbelieved: u64,
+    /// Answers of which the provider does not report how many tokens of the prompt it read.
+    pub unreported: u64,
 }
 
 impl Spending {
@@ -87,12 +89,22 @@ impl Spending {
     }
 
     /// Sets the usage of an answer to the figure that is kept, recorded and billed, and notes a reported one
-    /// that is impossible.
-    pub fn correct(&self, request: &Request, response: &mut Response, counts: &CountedTexts) {
-        if !bill::is_possible(request, response, counts) {
+    /// that is impossible. Returns the tokens of the prompt, if the provider reports a possible number.
+    pub fn correct(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        counts: &CountedTexts,
+    ) -> Option<Tokens> {
+        let reported = Some(response.usage.prompt()).filter(|read| *read > Tokens::ZERO);
+        let is_possible = bill::is_possible(request, response, counts);
+        if !is_possible {
             self.spent().disbelieved += 1;
+        } else if reported.is_none() {
+            self.spent().unreported += 1;
         }
         response.usage = bill::answered(request, response, counts);
+        reported.filter(|_| is_possible)
     }
 
     fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CellRecord, ProbeRecord};
 use crate::model::Purpose;
 use crate::probe::Verdict;
-use crate::units::Usage;
+use crate::units::{Tokens, Usage};
 
 /// A request that a strategy made, or an attempt at the agent's own call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -100,5 +101,18 @@ impl SentinelRecord {
     pub fn is_met(&self) -> Option<bool> {
         let (score, _) = self.verdict.scored()?;
         Some((score > 0.5) == self.is_right)
+    }
+}
+
+impl CellRecord {
+    /// The largest prompt that a model was sent for this cell, as its server reported the size: of the
+    /// strategy's requests and of the reader's, of which a question that was put twice counts twice.
+    pub fn largest_read(&self) -> Tokens {
+        let calls = self.model_calls.iter();
+        let calls = calls.filter(|call| call.purpose != Purpose::Agent);
+        let answers = self.probes.iter().flat_map(ProbeRecord::every_answer);
+        let usages = calls.map(|call| call.usage);
+        let usages = usages.chain(answers.map(|answer| answer.usage));
+        usages.map(|usage| usage.prompt()).max().unwrap_or_default()
     }
 }

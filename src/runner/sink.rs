@@ -1,10 +1,11 @@
 //! The sink of finished cells: the journal, or the list of outstanding cells with their reasons.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::{Journal, JournalError, Outcome, Plan, journal};
-use crate::model::CallFailure;
+use super::{Journal, JournalError, Outcome, Plan, Run, journal};
+use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{Replay, Unanswered};
 
@@ -54,7 +55,15 @@ impl Sink<'_> {
                 let why = format!("{model}: {failure}");
                 self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;
-                let is_barred = matches!(failure, CallFailure::Denied(_) | CallFailure::NotKept(_));
+                if let CallFailure::CutPrompt { window, .. } = failure {
+                    self.outcome.cut_at = Some(*window);
+                }
+                let is_barred = matches!(
+                    failure,
+                    CallFailure::Denied(_)
+                        | CallFailure::NotKept(_)
+                        | CallFailure::CutPrompt { .. }
+                );
                 self.has_stopped |= is_barred || self.unreached_in_a_row >= IN_A_ROW;
             }
         }
@@ -71,6 +80,30 @@ impl Sink<'_> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(Some(replay.record))
+    }
+
+    /// Takes back all cells of each session of which one may rest on a cut prompt, if a server was seen to cut
+    /// them: cells of a session may follow one another.
+    pub(super) fn withdraw(&mut self, plan: &Plan) -> Result<(), JournalError> {
+        let Some(window) = self.outcome.cut_at else {
+            return Ok(());
+        };
+        let cells = Run::read(self.journal.folder())?.cells;
+        let doubtful = cells
+            .iter()
+            .filter(|cell| cut::is_doubtful(cell.largest_read(), window));
+        let sessions: BTreeSet<&str> = doubtful.map(|cell| &*cell.session).collect();
+        let void = cells
+            .iter()
+            .filter(|cell| sessions.contains(&*cell.session));
+        let void: BTreeSet<CellKey> = void.map(CellRecord::key).collect();
+        self.journal.forget(&void, plan.manifest())?;
+        let now = void.len().min(self.outcome.done_now);
+        self.outcome.withdrawn = void.len();
+        self.outcome.outstanding += void.len();
+        self.outcome.done_now -= now;
+        self.outcome.already_done -= void.len() - now;
+        Ok(())
     }
 
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {

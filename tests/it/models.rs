@@ -71,8 +71,11 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(folder)
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "out", "-j", "4", "--yes"])
+        .args(["run", "live.toml", "--out", "out", "--yes"])
         .args(arguments);
+    if !arguments.contains(&"-j") {
+        command.args(["-j", "4"]);
+    }
     command
 }
 
@@ -289,6 +292,87 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     let judged = server.requests();
     let judged = judged.iter().filter(|asked| asked.body.contains("judge-x"));
     assert_eq!(judged.count(), known_answers().len(), "it is asked no more");
+}
+
+/// A server that reads `window` tokens of a prompt at most, and answers all the same.
+fn cutting(window: &Arc<AtomicUsize>, is_streaming: bool) -> Server {
+    let window = window.clone();
+    Server::answering(move |body| {
+        // The body has a little more than the texts.
+        let read = (body.len() / 4).min(window.load(Ordering::SeqCst));
+        if is_streaming {
+            return Reply::openai("an answer", read as u64, 5);
+        }
+        let usage = format!(r#"{{"prompt_tokens":{read},"completion_tokens":5}}"#);
+        let message = r#"{"message":{"content":"an answer"},"finish_reason":"stop"}"#;
+        let answer = format!(r#"{{"model":"m","choices":[{message}],"usage":{usage}}}"#);
+        Reply::status(200, &answer)
+    })
+}
+
+/// A run whose `role` is a server that cuts prompts stops, and keeps nothing that may rest on a cut one:
+/// once the window is large enough, the same command makes the run that never met such a server.
+#[track_caller]
+fn check_cut(role: &str, preset: &str, most: usize, is_streaming: bool) {
+    let window = Arc::new(AtomicUsize::new(most));
+    let server = cutting(&window, is_streaming);
+    let url = server.base_url();
+    let session = |seed: u32, tokens: u32| {
+        let family = "code-review";
+        format!(
+            "[[sessions]]\nsynthetic = {{ family = \"{family}\", seed = {seed}, tokens = {tokens} }}\n"
+        )
+    };
+    let text = format!(
+        "name = \"live\"\ncontrols = false\n[window]\nmode = \"fit\"\nfraction = 0.8\n\
+         [probes]\npoints = [100]\n\
+         [models]\n{role} = {{ kind = \"openai\", model = \"model-x\", base_url = \"{url}\" }}\n\
+         {}{}[[strategies]]\npreset = \"{preset}\"\n",
+        // Of the first session's prompts a little is cut, which proves nothing yet.
+        session(3, 9_500),
+        session(4, 20_000),
+    );
+    let make = |exit: i32| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("live.toml"), &text).unwrap();
+        let output = run(folder.path(), &["-j", "1"], exit);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (folder, said)
+    };
+    let cells =
+        |folder: &TempDir| fs::read_to_string(folder.path().join("out/cells.jsonl")).unwrap();
+    let (folder, said) = make(5);
+    for part in [
+        "model-x: the server at http://127.0.0.1",
+        &format!("read {most} "),
+        "`num_ctx`",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    // The first session was finished before the second one showed it.
+    assert!(said.contains("finished cells were taken back"), "{said}");
+    let doubtful = Tokens(most as u64 / 2);
+    let left = Run::read(&folder.path().join("out")).unwrap().cells;
+    assert!(left.iter().all(|cell| cell.largest_read() <= doubtful));
+    let entries = cassette::read(&folder.path().join("out/cassette.jsonl"))
+        .unwrap()
+        .entries;
+    let largest = entries
+        .iter()
+        .map(|entry| entry.answer.usage.prompt())
+        .max();
+    assert!(largest <= Some(doubtful), "{largest:?}");
+    window.store(1_000_000, Ordering::SeqCst);
+    run(folder.path(), &["-j", "1"], 0);
+    let (whole, _) = make(0);
+    assert_eq!(cells(&folder), cells(&whole));
+}
+
+#[test]
+fn a_server_that_cuts_prompts_ends_the_run_and_leaves_no_answer_behind() {
+    check_cut("reader", "observation-masking", 8_000, true);
+    check_cut("reader", "observation-masking", 8_000, false);
+    check_cut("summariser", "codex", 6_000, true);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cassette, Entry, KeepFilter, Shape};
 use crate::model::api::Dialect;
+use crate::model::cut;
 use crate::model::spending::Spending;
 use crate::model::{CallFailure, ModelKind, Purpose, Request, Response};
 use crate::tokens::CountedTexts;
@@ -87,7 +88,11 @@ impl Cassette {
         };
         let mut response = answer.ok()?;
         let request = &deferred.request;
-        spending.correct(request, &mut response, counts);
+        let read = spending.correct(request, &mut response, counts);
+        let sent = cut::sent(request, counts);
+        let model = &deferred.dialect.model;
+        // The next pass asks the model itself, and stops.
+        self.check_read(model, sent, read, None).ok()?;
         if (deferred.keeps)(request, &response) {
             let (dialect, repeat) = (&deferred.dialect, deferred.repeat);
             let entry = Entry::of(key, ModelKind::Live, dialect, request, repeat, &response);

@@ -186,6 +186,13 @@ pub(super) fn sort(path: &Path) -> Result<(), CassetteError> {
     write_sorted(path, &read(path)?.entries)
 }
 
+/// Takes answers out of a cassette, and puts it into its canonical form.
+pub(super) fn forget(path: &Path, is_void: &dyn Fn(&Entry) -> bool) -> Result<(), CassetteError> {
+    let _lock = locked(path).map_err(at(path))?;
+    let entries = read(path)?.entries;
+    write_sorted(path, entries.iter().filter(|entry| !is_void(entry)))
+}
+
 /// Writes entries in the canonical form.
 pub fn write_sorted<'a>(
     path: &Path,

@@ -95,6 +95,16 @@ impl SharedAnswers {
         }
     }
 
+    /// Takes answers out, here and in the file.
+    pub(super) fn forget(&self, is_void: &dyn Fn(&Entry) -> bool) -> Result<(), CassetteError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entries.retain(|_, entry| !is_void(entry));
+        if self.path.exists() {
+            file::forget(&self.path, is_void)?;
+        }
+        Ok(())
+    }
+
     /// Takes the right to ask, once no other process has it; `None` if the run `is_stopped` first.
     pub(super) fn claim(&self, key: &str, is_stopped: &dyn Fn() -> bool) -> Option<Claim> {
         let folder = self.claims();

@@ -264,6 +264,43 @@ fn failures_and_refusals_are_not_kept() {
 }
 
 #[test]
+fn an_answer_to_a_cut_prompt_that_an_earlier_version_kept_counts_as_none() {
+    let (folder, path) = file();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    let long = "a word ".repeat(10_000);
+    let kept = |model: &str, asked: &str, read: u64| {
+        let usage = Usage::uncached(Tokens(read), Tokens(1));
+        let answer = Response {
+            usage,
+            ..response("kept")
+        };
+        let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, model);
+        let key = CassetteModel::key(&dialect, &request(asked), 0).to_string();
+        Entry::of(&key, ModelKind::Live, &dialect, &request(asked), 0, &answer)
+    };
+    let check = |entries: &[Entry], expected: &str| {
+        write_sorted(&path, entries).unwrap();
+        let (model, _) = counting();
+        let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+        let mut tape = taped(&cassette, Some(model));
+        tape.kind = ModelKind::Live;
+        assert_eq!(text(&tape, &long, 0).unwrap(), expected);
+    };
+    let cut = kept("m", &long, 8_192);
+    check(&[cut.clone(), kept("other", "x", 20_000)], "answer 1");
+    // The server has the room: it reports what its prompt cache did not hold.
+    check(&[cut.clone(), kept("m", "x", 20_000)], "kept");
+    check(&[kept("m", &long, 19_000)], "kept");
+    write_sorted(&path, [&cut]).unwrap();
+    let strict = Cassette::open(&path, ReplayMode::Strict).unwrap();
+    let mut tape = taped(&strict, None);
+    tape.kind = ModelKind::Live;
+    assert_eq!(text(&tape, &long, 0), Err(CallFailure::NotRecorded));
+    let (_, said) = strict.missed().unwrap();
+    assert!(said.contains("had read only 8192 tokens"), "{said}");
+}
+
+#[test]
 fn recording_asks_anew_once_and_off_keeps_nothing() {
     let (_folder, path) = file();
     let (model, asked) = counting();

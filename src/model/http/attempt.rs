@@ -99,7 +99,7 @@ async fn once(
         if error.is_timeout() {
             return soon(CallFailure::Timeout);
         }
-        let failure = CallFailure::Network(format!("{}: {}", address(wire), cause(&error)));
+        let failure = CallFailure::Network(format!("{}: {}", wire.address(), cause(&error)));
         let retry = if error.is_connect() {
             Retry::Unreachable
         } else {
@@ -161,11 +161,6 @@ async fn once(
             Err(AttemptFailure(failure, retry))
         }
     }
-}
-
-/// The server's address, without what may be secret in it.
-fn address(wire: &Wire) -> String {
-    wire.url.origin().ascii_serialization()
 }
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.

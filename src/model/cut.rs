@@ -1,0 +1,191 @@
+//! Prompts that a server cut: it reports fewer tokens than it was sent, and answers all the same.
+//!
+//! A server of one's own may drop what does not fit its context window, and say so in its log only.
+//! An answer to a part of a prompt says nothing about the context that was measured.
+
+use super::{CallFailure, Request};
+use crate::session::ContentBlock;
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
+
+/// A smaller prompt proves nothing: no agent's context is in question there.
+const LEAST_SENT: Tokens = Tokens(4_000);
+
+/// A smaller number proves nothing: nobody serves such a window, and servers that report only what their
+/// prompt cache did not hold report a question so.
+const LEAST_READ: Tokens = Tokens(1_000);
+
+/// A prompt that was read whole has at least this share, in percent, of what is counted here. It has about
+/// 100 or more, because [`sent`] leaves out what a server may leave out, and counts by the vocabulary that
+/// needs the fewest tokens for most texts. In recordings of 16 models the least was 86 percent of the
+/// count; the rest is room for texts and vocabularies that are not among them.
+const LEAST_PERCENT: u64 = 60;
+
+/// Prompts of equal reported size are of different size if the larger has this many percent of the smaller:
+/// more than two vocabularies differ by from text to text.
+const DIFFERENT_PERCENT: u64 = 110;
+
+/// Where a server reports less than this share, in percent, of both prompts, which no recording shows of a
+/// prompt that was read whole, fewer tokens of difference suffice.
+const FAR_PERCENT: u64 = 80;
+
+/// So many tokens of difference: what two questions of the same length may differ by is less.
+const DIFFERENT_TOKENS: Tokens = Tokens(32);
+
+const VOCABULARY: &str = "o200k";
+
+/// The tokens that any model reads of a request, at least: texts, by the vocabulary that needs the
+/// fewest tokens in most languages, whatever the scenario counts by.
+///
+/// Tool definitions are left out, because servers leave them out where no tool may be called; so are
+/// images, whose size is the model's own, and thoughts, which are not sent.
+pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
+    let is_own = counts.counter_name() == VOCABULARY;
+    let other = if is_own {
+        None
+    } else {
+        counts.by_counter(VOCABULARY)
+    };
+    let counts = other.as_deref().unwrap_or(counts);
+    let messages = request.messages.iter();
+    let blocks = messages.flat_map(|message| message.content().iter().zip(message.model_text()));
+    let texts = blocks.filter_map(|(block, text)| match block {
+        ContentBlock::Text(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::Opaque(_) => Some(text),
+        ContentBlock::Thinking(_) | ContentBlock::Image(_) => None,
+    });
+    let texts = texts.chain(&request.system);
+    texts.map(|text| counts.size(text).tokens).sum()
+}
+
+/// Whether a server that never read more than `largest` tokens cut a prompt of `sent`.
+pub(super) fn is_cut(sent: Tokens, read: Tokens, largest: Tokens) -> bool {
+    let largest = largest.max(read);
+    sent >= LEAST_SENT && read >= LEAST_READ && largest.0 * 100 < sent.0 * LEAST_PERCENT
+}
+
+/// Whether an answer may be to a cut prompt, where the server is known to cut prompts to `window` tokens:
+/// servers that drop whole messages, or half of their window, still fill half of it.
+pub fn is_doubtful(read: Tokens, window: Tokens) -> bool {
+    read.0.saturating_mul(2) > window.0
+}
+
+/// The sizes of prompts that one model read, as its server reports them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ReadSizes {
+    largest: Tokens,
+    /// The smallest and the largest prompt, as counted here, for which it reported that.
+    sent: Option<(Tokens, Tokens)>,
+}
+
+impl ReadSizes {
+    /// Takes a prompt of `sent` tokens of which the server reported `read`. Returns in words what proves that the server
+    /// cuts prompts, if something does.
+    ///
+    /// A server that ever read a prompt as large has the room: a smaller number is then that of a prompt which was read
+    /// from its cache.
+    pub(super) fn add(&mut self, sent: Tokens, read: Tokens) -> Option<String> {
+        if read > self.largest {
+            self.largest = read;
+            self.sent = None;
+        }
+        if is_cut(sent, read, self.largest) {
+            return Some(format!("read {read} of about {sent} tokens of a prompt"));
+        }
+        if read < self.largest || sent < LEAST_SENT || read < LEAST_READ {
+            return None;
+        }
+        let (least, most) = self.sent.unwrap_or((sent, sent));
+        let (least, most) = (least.min(sent), most.max(sent));
+        self.sent = Some((least, most));
+        let differ = most.0 * 100 > least.0 * DIFFERENT_PERCENT && read < most;
+        let is_far = read.0 * 100 < least.0 * FAR_PERCENT;
+        (differ || is_far && most - least >= DIFFERENT_TOKENS).then(|| {
+            format!("read {read} tokens of a prompt of about {least} and of one of about {most}")
+        })
+    }
+
+    /// The failure of a request whose prompt was cut, by the server at this address.
+    pub(super) fn failure(self, proof: &str, address: Option<&str>) -> CallFailure {
+        let server = address.map_or("its server".to_owned(), |at| format!("the server at {at}"));
+        CallFailure::CutPrompt {
+            proof: format!("{server} {proof}"),
+            window: self.largest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::{Purpose, Task};
+    use crate::session::{Message, Role};
+    use crate::tokens::CharsPer4;
+
+    /// Whether the last of these prompts, each as what was sent and read, proves that the server cuts.
+    #[track_caller]
+    fn check(prompts: &[(u64, u64)], expected: bool) {
+        let mut sizes = ReadSizes::default();
+        let proofs = prompts
+            .iter()
+            .map(|(sent, read)| sizes.add(Tokens(*sent), Tokens(*read)).is_some());
+        let proofs: Vec<bool> = proofs.collect();
+        let (last, before) = proofs.split_last().unwrap();
+        assert_eq!(
+            (*last, before.contains(&true)),
+            (expected, false),
+            "{prompts:?}"
+        );
+    }
+
+    #[test]
+    fn a_server_cuts_prompts_if_it_never_reads_one_whole_or_reads_different_ones_alike() {
+        check(&[(20_000, 8_192)], true);
+        check(&[(20_000, 12_000)], false);
+        check(&[(6_000, 7_100), (20_000, 8_192)], true);
+        // Another vocabulary needs more tokens, and never so many fewer.
+        check(&[(20_000, 26_000)], false);
+        // Equal for prompts of clearly different size, in either order, at the largest that it ever read.
+        check(&[(9_000, 8_192), (12_000, 8_192)], true);
+        check(&[(12_000, 8_192), (9_000, 8_192)], true);
+        check(&[(9_000, 8_192), (9_800, 8_192)], false);
+        check(&[(18_900, 12_000), (18_940, 12_000)], true);
+        check(&[(18_900, 12_000), (18_910, 12_000)], false);
+        check(&[(18_900, 12_000), (18_940, 12_001)], false);
+        check(&[(9_000, 8_192), (9_000, 9_300), (12_000, 8_192)], false);
+        check(&[(9_000, 12_100), (11_000, 12_100)], false);
+        // Small prompts and small numbers prove nothing.
+        check(&[(3_900, 1_024)], false);
+        check(&[(9_000, 60)], false);
+        check(&[(9_000, 0)], false);
+        // The server reports what its prompt cache did not hold: it read as much before.
+        check(&[(9_000, 9_400), (9_100, 1_500), (20_000, 4_000)], true);
+        check(&[(9_000, 9_400), (9_100, 1_500), (12_000, 3_000)], false);
+    }
+
+    #[test]
+    fn what_is_sent_is_the_texts_by_the_thriftiest_vocabulary() {
+        let text = "अनुबंध की शर्तें बदल गई हैं, और नया मूल्य सूची में है। ".repeat(20);
+        let request = Request {
+            purpose: Purpose::Probe,
+            task: Task::Judge,
+            system: Some("You are a test.".into()),
+            tools: None,
+            messages: vec![Arc::new(Message::text(Role::User, text.clone()))],
+            max_output: Tokens(9),
+            model: None,
+        };
+        let by = |name: &str| {
+            let counter = crate::tokens::counter(name).unwrap();
+            counter.count(&text) + counter.count("You are a test.")
+        };
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        assert_eq!(sent(&request, &counts), by("o200k"));
+        // By an older vocabulary a prompt that was read whole would look cut.
+        assert!(by("o200k").0 * 100 < by("cl100k").0 * LEAST_PERCENT);
+    }
+}
