@@ -3,6 +3,8 @@
 //! A server of one's own may drop what does not fit its context window, and say so in its log only.
 //! An answer to a part of a prompt says nothing about the context that was measured.
 
+use std::collections::BTreeSet;
+
 use super::{CallFailure, Request};
 use crate::session::ContentBlock;
 use crate::tokens::CountedTexts;
@@ -32,6 +34,9 @@ const FAR_PERCENT: u64 = 80;
 /// So many tokens of difference: what two questions of the same length may differ by is less.
 const DIFFERENT_TOKENS: Tokens = Tokens(32);
 
+/// So many sizes: that a few prompts of nearly one size have one number, the largest of all, may be chance.
+const DIFFERENT_SIZES: usize = 5;
+
 const VOCABULARY: &str = "o200k";
 
 /// The tokens that any model reads of a request, at least: texts, by the vocabulary that needs the
@@ -60,55 +65,69 @@ pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
     texts.map(|text| counts.size(text).tokens).sum()
 }
 
-/// Whether a server that never read more than `largest` tokens cut a prompt of `sent`.
-pub(super) fn is_cut(sent: Tokens, read: Tokens, largest: Tokens) -> bool {
-    let largest = largest.max(read);
-    sent >= LEAST_SENT && read >= LEAST_READ && largest.0 * 100 < sent.0 * LEAST_PERCENT
+/// Whether a server cut a prompt of `sent` tokens, of which it read no more than `most`.
+pub(super) fn is_cut(sent: Tokens, read: Tokens, most: Tokens) -> bool {
+    let most = most.max(read);
+    sent >= LEAST_SENT && read >= LEAST_READ && most.0 * 100 < sent.0 * LEAST_PERCENT
 }
 
-/// Whether an answer may be to a cut prompt, where the server is known to cut prompts to `window` tokens:
-/// servers that drop whole messages, or half of their window, still fill half of it.
+/// Whether an answer may be to a cut prompt, where the server is known to cut prompts to `window` tokens: no
+/// prompt that it cut is larger, and servers that drop whole messages, or half of their window, still fill half
+/// of it.
 pub fn is_doubtful(read: Tokens, window: Tokens) -> bool {
-    read.0.saturating_mul(2) > window.0
+    read <= window && read.0.saturating_mul(2) > window.0
 }
 
 /// The sizes of prompts that one model read, as its server reports them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ReadSizes {
+    /// The largest that is recorded of an earlier run: the server may still hold that prompt in its cache.
+    earlier: Tokens,
+    /// The largest of this run.
     largest: Tokens,
-    /// The smallest and the largest prompt, as counted here, for which it reported that.
-    sent: Option<(Tokens, Tokens)>,
+    /// The sizes of the prompts, as counted here, for which it reported that.
+    sent: BTreeSet<Tokens>,
 }
 
 impl ReadSizes {
+    /// Sizes of a model of which `earlier` is the largest that is recorded.
+    pub(super) fn after(earlier: Tokens) -> Self {
+        Self {
+            earlier,
+            ..Self::default()
+        }
+    }
+
     /// Takes a prompt of `sent` tokens of which the server reported `read`. Returns in words what proves that the server
     /// cuts prompts, if something does.
     ///
-    /// A server that ever read a prompt as large has the room: a smaller number is then that of a prompt which was read
-    /// from its cache.
+    /// Some servers report only what their prompt cache did not hold, and that is at most the largest prompt so far: a
+    /// small number proves nothing if it makes up for the rest together with that prompt.
     pub(super) fn add(&mut self, sent: Tokens, read: Tokens) -> Option<String> {
+        let most = self.earlier.max(self.largest + read);
         if read > self.largest {
             self.largest = read;
-            self.sent = None;
+            self.sent.clear();
         }
-        if is_cut(sent, read, self.largest) {
+        if is_cut(sent, read, most) {
             return Some(format!("read {read} of about {sent} tokens of a prompt"));
         }
         if read < self.largest || sent < LEAST_SENT || read < LEAST_READ {
             return None;
         }
-        let (least, most) = self.sent.unwrap_or((sent, sent));
-        let (least, most) = (least.min(sent), most.max(sent));
-        self.sent = Some((least, most));
+        self.sent.insert(sent);
+        let (least, most) = (*self.sent.first()?, *self.sent.last()?);
         let differ = most.0 * 100 > least.0 * DIFFERENT_PERCENT && read < most;
-        let is_far = read.0 * 100 < least.0 * FAR_PERCENT;
-        (differ || is_far && most - least >= DIFFERENT_TOKENS).then(|| {
+        let is_far = read.0 * 100 < least.0 * FAR_PERCENT
+            && most - least >= DIFFERENT_TOKENS
+            && self.sent.len() >= DIFFERENT_SIZES;
+        (differ || is_far).then(|| {
             format!("read {read} tokens of a prompt of about {least} and of one of about {most}")
         })
     }
 
     /// The failure of a request whose prompt was cut, by the server at this address.
-    pub(super) fn failure(self, proof: &str, address: Option<&str>) -> CallFailure {
+    pub(super) fn failure(&self, proof: &str, address: Option<&str>) -> CallFailure {
         let server = address.map_or("its server".to_owned(), |at| format!("the server at {at}"));
         CallFailure::CutPrompt {
             proof: format!("{server} {proof}"),
@@ -146,25 +165,43 @@ mod tests {
     fn a_server_cuts_prompts_if_it_never_reads_one_whole_or_reads_different_ones_alike() {
         check(&[(20_000, 8_192)], true);
         check(&[(20_000, 12_000)], false);
-        check(&[(6_000, 7_100), (20_000, 8_192)], true);
+        check(&[(6_000, 3_700), (20_000, 8_192)], true);
         // Another vocabulary needs more tokens, and never so many fewer.
         check(&[(20_000, 26_000)], false);
         // Equal for prompts of clearly different size, in either order, at the largest that it ever read.
         check(&[(9_000, 8_192), (12_000, 8_192)], true);
         check(&[(12_000, 8_192), (9_000, 8_192)], true);
         check(&[(9_000, 8_192), (9_800, 8_192)], false);
-        check(&[(18_900, 12_000), (18_940, 12_000)], true);
-        check(&[(18_900, 12_000), (18_910, 12_000)], false);
-        check(&[(18_900, 12_000), (18_940, 12_001)], false);
+        let near = |sizes: &[u64]| -> Vec<(u64, u64)> {
+            sizes.iter().map(|sent| (*sent, 12_000)).collect()
+        };
+        check(&near(&[18_900, 18_910, 18_920, 18_931, 18_932]), true);
+        check(&near(&[18_900, 18_910, 18_920, 18_930, 18_931]), false);
+        check(&near(&[18_900, 18_940, 18_940, 18_900]), false);
         check(&[(9_000, 8_192), (9_000, 9_300), (12_000, 8_192)], false);
         check(&[(9_000, 12_100), (11_000, 12_100)], false);
         // Small prompts and small numbers prove nothing.
         check(&[(3_900, 1_024)], false);
         check(&[(9_000, 60)], false);
         check(&[(9_000, 0)], false);
-        // The server reports what its prompt cache did not hold: it read as much before.
-        check(&[(9_000, 9_400), (9_100, 1_500), (20_000, 4_000)], true);
-        check(&[(9_000, 9_400), (9_100, 1_500), (12_000, 3_000)], false);
+        // The server may report what its prompt cache did not hold.
+        check(&[(9_000, 9_400), (9_100, 1_500), (20_000, 11_200)], false);
+        check(&[(6_000, 7_100), (20_000, 8_192)], false);
+        check(&[(6_000, 7_100), (20_000, 8_192), (23_000, 8_192)], true);
+        check(&[(9_000, 9_400), (60_000, 8_192)], true);
+        let mut resumed = ReadSizes::after(Tokens(21_000));
+        assert_eq!(resumed.add(Tokens(20_000), Tokens(1_200)), None);
+        assert_eq!(resumed.add(Tokens(20_000), Tokens(4_096)), None);
+        assert!(resumed.add(Tokens(23_000), Tokens(4_096)).is_some());
+    }
+
+    #[test]
+    fn answers_are_doubtful_that_a_window_of_this_size_can_have_cut() {
+        let is_it = |read| is_doubtful(Tokens(read), Tokens(4_096));
+        assert_eq!(
+            [2_000, 3_000, 4_096, 30_000].map(is_it),
+            [false, true, true, false]
+        );
     }
 
     #[test]

@@ -105,14 +105,15 @@ impl SentinelRecord {
 }
 
 impl CellRecord {
-    /// The largest prompt that a model was sent for this cell, as its server reported the size: of the
-    /// strategy's requests and of the reader's, of which a question that was put twice counts twice.
-    pub fn largest_read(&self) -> Tokens {
+    /// The prompts that models were sent for this cell, as their servers reported the sizes: of the strategy's
+    /// requests and of the reader's. An answer may hold the usage of a question that was put twice, so half of it
+    /// is among them too.
+    pub fn read_sizes(&self) -> impl Iterator<Item = Tokens> {
         let calls = self.model_calls.iter();
         let calls = calls.filter(|call| call.purpose != Purpose::Agent);
         let answers = self.probes.iter().flat_map(ProbeRecord::every_answer);
-        let usages = calls.map(|call| call.usage);
-        let usages = usages.chain(answers.map(|answer| answer.usage));
-        usages.map(|usage| usage.prompt()).max().unwrap_or_default()
+        let answers = answers.map(|answer| answer.usage.prompt());
+        let answers = answers.flat_map(|read| [read, Tokens(read.0 / 2)]);
+        calls.map(|call| call.usage.prompt()).chain(answers)
     }
 }

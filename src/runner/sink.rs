@@ -8,6 +8,7 @@ use super::{Journal, JournalError, Outcome, Plan, Run, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{Replay, Unanswered};
+use crate::units::Tokens;
 
 /// After this many cells in a row whose model could not be reached, no other is begun: each has
 /// tried as long as the pace allows.
@@ -89,20 +90,25 @@ impl Sink<'_> {
             return Ok(());
         };
         let cells = Run::read(self.journal.folder())?.cells;
+        let is_doubtful = |read: Tokens| cut::is_doubtful(read, window);
         let doubtful = cells
             .iter()
-            .filter(|cell| cut::is_doubtful(cell.largest_read(), window));
+            .filter(|cell| cell.read_sizes().any(is_doubtful));
         let sessions: BTreeSet<&str> = doubtful.map(|cell| &*cell.session).collect();
         let void = cells
             .iter()
             .filter(|cell| sessions.contains(&*cell.session));
         let void: BTreeSet<CellKey> = void.map(CellRecord::key).collect();
         self.journal.forget(&void, plan.manifest())?;
-        let now = void.len().min(self.outcome.done_now);
+        let planned = plan.cells();
+        let left = planned
+            .iter()
+            .filter(|key| self.journal.done().contains(*key))
+            .count();
         self.outcome.withdrawn = void.len();
-        self.outcome.outstanding += void.len();
-        self.outcome.done_now -= now;
-        self.outcome.already_done -= void.len() - now;
+        self.outcome.outstanding = planned.len() - left;
+        self.outcome.already_done = self.outcome.already_done.min(left);
+        self.outcome.done_now = left - self.outcome.already_done;
         Ok(())
     }
 

@@ -228,7 +228,7 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
     let bench = baselined(10);
     bench.write("bad.toml", "no scenario");
     let fails: [(&[&str], &str, i32); 5] = [
-        (&["run", "bad.toml"], "--comparison-output", 3),
+        (&["run", "bad.toml", "--gate"], "--comparison-output", 3),
         (
             &["run", "ci.toml", "--gate", "--baseline", "none"],
             "--comparison-output",
@@ -254,8 +254,10 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
         }
         assert_eq!(bench.read("mine"), "# ✅ of another gate");
     }
-    // A mistake in one file removes none, and a baseline is no comparison.
+    // A mistake in one file removes none, and a baseline is no comparison; nor does a run without a comparison.
     bench.write("c.md", "kept");
+    bench.check(&["run", "ci.toml", "--comparison-output", "c.md"], 2, &[]);
+    assert_eq!(bench.read("c.md"), "kept");
     let baseline = bench.read("baselines/main.json");
     for other in ["c.pdf", "no-folder/c.md", "baselines/main.json"] {
         let command = [

@@ -352,8 +352,6 @@ fn check_cut(role: &str, preset: &str, most: usize, is_streaming: bool) {
     // The first session was finished before the second one showed it.
     assert!(said.contains("finished cells were taken back"), "{said}");
     let doubtful = Tokens(most as u64 / 2);
-    let left = Run::read(&folder.path().join("out")).unwrap().cells;
-    assert!(left.iter().all(|cell| cell.largest_read() <= doubtful));
     let entries = cassette::read(&folder.path().join("out/cassette.jsonl"))
         .unwrap()
         .entries;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Cassette, Entry, ReplayMode, State, file};
-use crate::model::{CallFailure, ModelKind, cut};
+use crate::model::cut::{self, ReadSizes};
+use crate::model::{CallFailure, ModelKind};
 use crate::units::Tokens;
 
 /// The failure of each model whose server was seen to cut prompts.
@@ -25,12 +26,14 @@ impl State {
     pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
         let read = entry.answer.usage.prompt();
         let may_be_cut = entry.kind == ModelKind::Live && cut::is_cut(sent, read, read);
-        !may_be_cut || {
-            let is_same = |other: &&Entry| other.model == entry.model;
-            let sizes = self.entries.values().filter(is_same);
-            let largest = sizes.map(|other| other.answer.usage.prompt()).max();
-            !cut::is_cut(sent, read, largest.unwrap_or_default())
-        }
+        !may_be_cut || !cut::is_cut(sent, read, self.largest_read(&entry.model))
+    }
+
+    /// The largest prompt of the kept answers of a model, as its server reported it.
+    fn largest_read(&self, model: &str) -> Tokens {
+        let entries = self.entries.values().filter(|entry| entry.model == model);
+        let sizes = entries.map(|entry| entry.answer.usage.prompt());
+        sizes.max().unwrap_or_default()
     }
 }
 
@@ -49,6 +52,10 @@ impl Cassette {
         };
         let mut state = self.state();
         let at = (model.to_owned(), address.map(str::to_owned));
+        if !state.read.contains_key(&at) {
+            let earlier = state.largest_read(model);
+            state.read.insert(at.clone(), ReadSizes::after(earlier));
+        }
         let sizes = state.read.entry(at).or_default();
         if let Some(proof) = sizes.add(sent, read) {
             let failure = sizes.failure(&proof, address);
