@@ -186,8 +186,8 @@ pub struct MetricDifference {
     /// p value of the test (sign flips of clusters; about a suite, permutation of repeats), adjusted for all
     /// comparisons of the family.
     pub adjusted_p: Option<f64>,
-    /// Sessions of the baseline that the candidate lacks, for this metric; of amounts also those of which one
-    /// side died at another call than the other.
+    /// Sessions of the baseline that the candidate lacks, for this metric; of amounts also those in which the
+    /// candidate died at another call than the baseline, or alone.
     pub missing_sessions: usize,
     /// Each cluster's difference, of amounts the logarithm of the ratio, in the order of their names: what
     /// families of tests are made of.

@@ -130,11 +130,15 @@ fn metric_difference(
     pairs: &[Pair<'_>],
     settings: Settings,
 ) -> Option<MetricDifference> {
-    let comparable: Vec<Pair<'_>> = match metric.kind {
-        Kind::Amount => pairs.iter().copied().filter(ended_alike).collect(),
-        Kind::Probes | Kind::Share | Kind::Count => pairs.to_vec(),
+    let (comparable, others): (Vec<Pair<'_>>, Vec<Pair<'_>>) = match metric.kind {
+        Kind::Amount => pairs.iter().copied().partition(ended_alike),
+        Kind::Probes | Kind::Share | Kind::Count => (pairs.to_vec(), Vec::new()),
     };
-    let mut missing_sessions = pairs.len() - comparable.len();
+    // A session that dies no more is an improvement, and no gap in the comparison.
+    let mut missing_sessions = others
+        .iter()
+        .filter(|pair| !only_baseline_died(pair))
+        .count();
     let pairs = &comparable[..];
     let sessions = pairs.iter().map(|pair| {
         let (_, old, new) = pair;
@@ -218,6 +222,10 @@ fn metric_difference(
 /// costs less without saving anything.
 fn ended_alike((_, old, new): &Pair<'_>) -> bool {
     new.is_none_or(|new| old.dead == new.dead && old.died_at == new.died_at)
+}
+
+fn only_baseline_died((_, old, new): &Pair<'_>) -> bool {
+    old.dead > 0 && new.is_some_and(|new| new.dead == 0)
 }
 
 /// The bounds that a verdict rests on, with the sign such that higher is better. Amounts are

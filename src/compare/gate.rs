@@ -14,7 +14,7 @@ use super::{
     BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
     NewDeath,
 };
-use crate::stats::gate::{Bounds, Target, Verdict};
+use crate::stats::gate::{Target, Verdict};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
@@ -248,8 +248,13 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
         let point = metric.paired.by_session.point_estimate;
         let moved = || (bounds.moved(low - point), bounds.moved(high - point));
         let (worst, best) = metric.worst.unwrap_or_else(moved);
-        let turns = |it: &Bounds| it.verdict(family, margin, noise) != verdict;
-        if [worst, best].iter().any(turns) {
+        let at_ends = [worst, best].map(|it| it.verdict(family, margin, noise));
+        let is_held = |it: &Verdict| matches!(it, Verdict::Improved | Verdict::NonInferior);
+        if is_held(&verdict) && at_ends.iter().all(is_held) {
+            // Whether it is better may be open: that it is no worse is not.
+            return gated(at_ends[0].max(verdict), None, None);
+        }
+        if at_ends.iter().any(|it| *it != verdict) {
             let unscored = metric.paired.unscored;
             return unclear(format!(
                 "{unscored} pairs were not scored, and could turn the verdict"

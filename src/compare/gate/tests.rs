@@ -230,6 +230,11 @@ fn a_session_that_died_earlier_has_saved_nothing() {
     };
     let comparison = Comparison::of(&both, &both, settings);
     assert_eq!(comparison.metric("tokens").unwrap().missing_sessions, 0);
+    // One that dies no more is not compared, and is no gap.
+    let comparison = Comparison::of(&both, &sample(), settings);
+    let tokens = comparison.metric("tokens").unwrap();
+    assert_eq!(tokens.missing_sessions, 0);
+    assert_eq!(tokens.paired.by_session.n.sessions, 19);
 }
 
 #[test]
