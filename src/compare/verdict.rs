@@ -77,6 +77,8 @@ pub(crate) struct Candidate {
 pub struct FullHistory {
     /// How many they are.
     pub sessions: usize,
+    /// All sessions in which the strategy has a bill.
+    pub of: usize,
     /// Cost that the strategy saves in them, the mean over them as a share: below 0 it is dearer than doing nothing.
     pub saved: f64,
 }
@@ -328,9 +330,10 @@ impl Contender {
             && self.axes.iter().all(is_kept)
     }
 
-    /// Whether it costs more than doing nothing, where nothing need be done.
+    /// Whether it costs more than doing nothing, where nothing need be done in most sessions.
     fn is_dearer(&self) -> bool {
-        self.full_history.is_some_and(|it| it.saved < 0.0)
+        self.full_history
+            .is_some_and(|it| it.saved < 0.0 && it.sessions * 2 > it.of)
     }
 
     /// The sessions after which each axis that is not shown to be no worse would be, and the best of them

@@ -32,12 +32,16 @@ impl Axis {
 impl FullHistory {
     /// The bill of a strategy beside that of full history, in the sessions that `fits` names.
     pub(crate) fn beside(strategy: &Sample, fits: &BTreeSet<&str>) -> Option<Self> {
-        let sessions = strategy.sessions.iter();
-        let fitting = sessions.filter(|(id, _)| fits.contains(id.as_str()));
-        let saved = fitting.filter_map(|(_, it)| mean(it.metrics.get(Axis::Cost.metric())?));
-        let saved: Vec<f64> = saved.collect();
+        let billed = strategy.sessions.iter().filter_map(|(id, session)| {
+            let saved = mean(session.metrics.get(Axis::Cost.metric())?)?;
+            Some((id.as_str(), saved))
+        });
+        let billed: Vec<(&str, f64)> = billed.collect();
+        let fitting = billed.iter().filter(|(id, _)| fits.contains(id));
+        let saved: Vec<f64> = fitting.map(|(_, saved)| *saved).collect();
         Some(Self {
             sessions: saved.len(),
+            of: billed.len(),
             saved: mean(&saved)?,
         })
     }

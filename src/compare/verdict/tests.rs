@@ -80,6 +80,7 @@ fn nothing_that_costs_more_than_full_history_is_recommended_where_that_fits() {
     let beside_full = |saved: f64| Candidate {
         full_history: Some(FullHistory {
             sessions: 12,
+            of: 12,
             saved,
         }),
         ..winner("codex", saved)
@@ -102,6 +103,17 @@ fn nothing_that_costs_more_than_full_history_is_recommended_where_that_fits() {
     let said = says(12, vec![beside_full(-0.03), cheaper]);
     assert!(said[0].starts_with("use: masking saves 2 %"), "{said:?}");
     assert_eq!(said.len(), 1);
+    // Where it fits in few sessions only, something has to be done.
+    let in_few = FullHistory {
+        sessions: 6,
+        of: 12,
+        saved: -0.01,
+    };
+    let needed = Candidate {
+        full_history: Some(in_few),
+        ..winner("codex", 0.4)
+    };
+    assert!(says(12, vec![needed])[0].starts_with("use: codex"));
 }
 
 #[test]

@@ -135,7 +135,10 @@ impl Verdict {
     fn dearer_than_full(&self, one: &Contender, full: FullHistory) -> String {
         let better = one.axes.iter().filter(|axis| axis.is_better);
         let better: Vec<String> = better.map(in_words).collect();
-        let sessions = many(full.sessions, "session", "sessions");
+        let sessions = match full.of - full.sessions {
+            0 => many(full.of, "session", "sessions"),
+            _ => format!("{} of {} sessions", full.sessions, full.of),
+        };
         let more = match points(-full.saved).as_str() {
             "0" => "less than 1".to_owned(),
             points => points.to_owned(),
