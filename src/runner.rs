@@ -65,6 +65,7 @@ pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
 pub use models::{Access, RunModels};
+pub use programs::Unfinished;
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;

@@ -204,7 +204,8 @@ fn explained(error: MergeError) -> anyhow::Error {
             format!("`{command}` removes it and goes on")
         }
         MergeError::TwoCells { folders, .. } => format!(
-            "leave out one of them: `{}` was run twice, with models or programs that answer differently",
+            "leave out one of them: `{}` was run twice, with models or programs that answer differently; if it holds \
+             what was merged before a part was run again, merge into a new folder",
             folders[1].display()
         ),
         MergeError::StrayCell { folder, .. } => {

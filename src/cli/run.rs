@@ -18,10 +18,11 @@ use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
 use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
 use crate::metric::unscored::UnscoredItems;
+use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
-use crate::runner::{self, Outcome, Plan, Progress, Workers};
+use crate::runner::{self, Outcome, Plan, Progress, Unfinished, Workers};
 use crate::scenario::GateSetting;
 use crate::units::many;
 
@@ -46,7 +47,7 @@ pub(super) struct Args {
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compute every cell again, even those that an earlier run finished
+    /// Compute every cell again, even those that an earlier run finished; an interrupted run goes on without it
     #[arg(long)]
     fresh: bool,
     /// Largest share of cells that may fail, and of answers that may have no score, without an
@@ -130,6 +131,23 @@ impl AgainstBaseline {
 
     fn is_there(&self, name: &str) -> bool {
         comparison::baseline_path(name, &self.options.baselines).exists()
+    }
+
+    /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
+    fn prepare_files(&self) -> anyhow::Result<()> {
+        let names = [
+            &self.baseline,
+            &self.baseline_lenient,
+            &self.gate_options.anchor,
+        ];
+        let is_compared = self.gate || names.iter().any(|name| name.is_some());
+        let files = &self.files.comparison_output;
+        if !is_compared && !files.is_empty() {
+            let problem = "`--comparison-output` has no comparison to write";
+            let hint = "name what to compare with: `--baseline NAME`, or `--gate`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+        comparison::prepare(files)
     }
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
@@ -229,7 +247,7 @@ fn share(typed: &str) -> Result<f64, String> {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    comparison::prepare(&args.gate.files.comparison_output)?;
+    args.gate.prepare_files()?;
     let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
     args.output.check()?;
@@ -254,10 +272,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
     }
-    let again = if args.fresh {
-        journal.done().clone()
-    } else {
-        plan.stale(&journal)
+    let again = match (args.fresh, cassette.map(|it| it.mode())) {
+        (true, _) => journal.done().clone(),
+        // A program that was edited may ask for answers that are not recorded.
+        (false, Some(ReplayMode::Strict)) => BTreeSet::new(),
+        (false, _) => plan.stale(&journal, Unfinished::GoesOn),
     };
     let kept = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
@@ -334,9 +353,10 @@ fn replay(
     let shown = folder.display().to_string();
     if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
         say(&format!(
-            "interrupted: {} of {} cells are kept in `{shown}`; the same command goes on",
+            "interrupted: {} of {} cells are kept in `{shown}`; the same command{} goes on",
             summary.planned - outcome.outstanding,
-            summary.planned
+            summary.planned,
+            if args.fresh { " without `--fresh`" } else { "" }
         ));
         return Ok(Exit::Interrupted);
     }
@@ -432,8 +452,9 @@ fn run_cells(
     while batch::is_answered(plan, &outcome, &folder, &STOP)? {
         let before = outcome;
         outcome = pass(journal, before.already_done + before.done_now)?;
-        outcome.already_done = before.already_done;
-        outcome.done_now += before.done_now;
+        let done = outcome.already_done + outcome.done_now;
+        outcome.already_done = before.already_done.min(done);
+        outcome.done_now = done - outcome.already_done;
     }
     Ok(outcome)
 }

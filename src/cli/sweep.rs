@@ -21,7 +21,7 @@ use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::display::many;
 use crate::report::{Kind, sweep};
-use crate::runner::{self, Plan, Workers};
+use crate::runner::{self, Plan, Unfinished, Workers};
 use crate::scenario::{ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
@@ -517,7 +517,7 @@ impl SweepRun<'_> {
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
             self.args.part.keep(&mut plan);
             let mut journal = self.args.part.open(&plan, &folder)?;
-            let again = plan.stale(&journal);
+            let again = plan.stale(&journal, Unfinished::Replayed);
             journal.forget(&again, plan.manifest())?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.

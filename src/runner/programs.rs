@@ -9,17 +9,27 @@ use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay
 use crate::strategy::StrategySpec;
 use crate::window::Window;
 
+/// What becomes of the cells of programs in a run that is not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// They stand, so that the same command goes on.
+    GoesOn,
+    /// They are computed again.
+    Replayed,
+}
+
 impl Plan {
-    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed, and in a
-    /// finished run those of programs, whose files may have changed; with them the controls that follow them. An
-    /// unfinished run goes on with what it has.
-    pub fn stale(&self, journal: &Journal) -> BTreeSet<CellKey> {
+    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed and,
+    /// if the run is finished or `unfinished` says so, those of programs, whose files may have changed; with them
+    /// the controls that follow them.
+    pub fn stale(&self, journal: &Journal, unfinished: Unfinished) -> BTreeSet<CellKey> {
         let done = journal.done();
         let mut cells = self.cells();
         let is_finished = cells.iter().all(|key| done.contains(key));
+        let replays = is_finished || unfinished == Unfinished::Replayed;
         cells.retain(|key| done.contains(key));
         let is_stale = |key: &&CellKey| {
-            journal.failed().contains(*key) || (is_finished && self.is_of_program(&key.strategy))
+            journal.failed().contains(*key) || (replays && self.is_of_program(&key.strategy))
         };
         let mut stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
         cells.retain(|key| {
