@@ -329,8 +329,8 @@ pub enum CallFailure {
     NotKept(String),
     /// The server reads only a part of large prompts, and answers all the same.
     #[error(
-        "{proof}, and answered without the rest: give it a larger context window (`num_ctx` of Ollama, `-c` of \
-         llama.cpp, `--max-model-len` of vLLM) and start it again"
+        "{proof}, and answered without the rest: start the server with a larger context window (`num_ctx` of \
+         Ollama, `-c` of llama.cpp, `--max-model-len` of vLLM)"
     )]
     CutPrompt {
         /// The server, and the sizes that it reported.

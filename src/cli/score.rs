@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 
 use super::{CliError, Exit, models, read_run, report, say, stop_with};
 use crate::bill::Scale;
-use crate::model::{Model, ModelKind, Request};
+use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::known_answer;
 use crate::probe::judge::{self, Judge};
 use crate::probe::{OTHER_ORDER, Unscored, Verdict};
@@ -20,7 +21,7 @@ use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, Pro
 use crate::replay::{Fitness, RequestBill};
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
-use crate::units::Usage;
+use crate::units::{Usage, many};
 
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
@@ -29,8 +30,8 @@ use crate::units::Usage;
                   added last, or the panel, is the run's. Verdicts it gave before are not asked \
                   for again. It first grades answers with a known verdict: a judge that misses too \
                   many of them is unfit and is not asked further, and the exit code is 102. If a judge \
-                  cannot be reached, no verdict is added, the exit code is 5, and the same command \
-                  continues."
+                  cannot be reached, no verdict is added; if it fails at single answers, these are \
+                  left out. The exit code is 5 then, and the same command continues."
 )]
 pub(super) struct Args {
     /// Folder of the run
@@ -106,6 +107,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         judges,
         unfit: Vec::new(),
         counts: &counts,
+        left_out: AtomicUsize::new(0),
+        in_a_row: AtomicUsize::new(0),
     };
     let given = panel.qualify().and_then(|mut given| {
         given.extend(threads.install(|| panel.grade_all(&gradings))?);
@@ -122,7 +125,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
     report::print_as(&made, args.json)?;
-    args.output.write(&made)
+    let exit = args.output.write(&made)?;
+    match panel.left_out.into_inner() {
+        0 => Ok(exit),
+        count => {
+            let verdicts = many(count, "verdict is", "verdicts are");
+            say(&format!(
+                "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
+            ));
+            Ok(if exit == Exit::Done {
+                Exit::Outstanding
+            } else {
+                exit
+            })
+        }
+    }
 }
 
 /// Reads calibrations, each of which must be of one of the judges.
@@ -243,9 +260,15 @@ fn is_met(given: &GivenVerdict) -> bool {
     }
 }
 
+/// After so many requests in a row that a judge gave no answer to, no other is made, as in a run.
+const IN_A_ROW: usize = 3;
+
 /// The judges who grade together.
 struct Panel<'a> {
     judges: &'a [Arc<dyn Model>],
+    /// Verdicts that a judge was asked for and did not give.
+    left_out: AtomicUsize,
+    in_a_row: AtomicUsize,
     /// The names of those who are asked no more.
     unfit: Vec<String>,
     counts: &'a CountedTexts,
@@ -286,7 +309,9 @@ impl Panel<'_> {
             let judges = self.judges.iter();
             judges.map(move |judge| self.grade(one, &**judge))
         };
-        gradings.par_iter().flat_map_iter(verdicts).collect()
+        let all = gradings.par_iter().flat_map_iter(verdicts);
+        let given: Vec<Option<GivenVerdict>> = all.collect::<Result<_, CliError>>()?;
+        Ok(given.into_iter().flatten().collect())
     }
 
     /// A verdict of this judge, as one of the panel.
@@ -300,16 +325,34 @@ impl Panel<'_> {
         }
     }
 
-    fn grade(&self, grading: &Grading, judge: &dyn Model) -> Result<GivenVerdict, CliError> {
+    /// A verdict; `None` where the judge gave no answer to this one. It ends the command if it fails several times in a
+    /// row, or in a way that any later request meets too.
+    fn grade(
+        &self,
+        grading: &Grading,
+        judge: &dyn Model,
+    ) -> Result<Option<GivenVerdict>, CliError> {
         let about = self.by(judge, grading.about.clone());
         if self.unfit.contains(&about.judge) {
-            return Ok(about);
+            return Ok(Some(about));
         }
         let answered = judge.answer(&grading.request, 0, self.counts);
+        if matches!(
+            answered.answer,
+            Err(CallFailure::Server(_)
+                | CallFailure::Timeout
+                | CallFailure::Cut
+                | CallFailure::Unreadable)
+        ) && self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 < IN_A_ROW
+        {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
         models::heard(judge, &answered.answer)?;
+        self.in_a_row.store(0, Ordering::Relaxed);
         let booked = RequestBill::new(&grading.request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
-        Ok(GivenVerdict {
+        Ok(Some(GivenVerdict {
             verdict: match judge::read(&reply) {
                 Ok(word) => judge::graded(word, grading.is_never_said),
                 Err(reason) => Verdict::Unscored { reason },
@@ -318,7 +361,7 @@ impl Panel<'_> {
             key: booked.kept.map(|kept| kept.key),
             lost: booked.lost,
             ..about
-        })
+        }))
     }
 
     /// Says how many verdicts a judge gave, and whether it is fit.

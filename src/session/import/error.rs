@@ -187,7 +187,7 @@ impl ImportError {
             Self::TooLarge(..) => "split the file: one conversation per file",
             Self::LongText(..) => "shorten the text; no model reads one of this length",
             Self::Nesting(..) => {
-                "take what is nested so deep out of the file: nothing else in it could be read"
+                "remove the value that is nested too deep: nothing else in the file could be read"
             }
             Self::Utf8 { .. } => "the file is damaged at that byte: make it again",
             Self::Version(..) => "update Proctor",
