@@ -64,8 +64,6 @@ mod score;
 mod sessions;
 mod strategies;
 mod sweep;
-#[cfg(feature = "http")]
-mod tasks;
 mod template;
 mod validate;
 mod view;
@@ -102,9 +100,6 @@ enum Command {
     Record(record::Args),
     /// Stand in front of a model's API, and compact what running agents send
     Live(Box<live::Args>),
-    /// Run tasks for agents under strategies, and count those that are solved
-    #[cfg(feature = "http")]
-    Tasks(Box<tasks::Args>),
     /// List the sessions that agents left on this machine, the newest first
     Sessions(sessions::Args),
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
@@ -196,8 +191,6 @@ fn dispatch(command: Command) -> Exit {
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
-        #[cfg(feature = "http")]
-        Command::Tasks(args) => tasks::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),

@@ -36,20 +36,6 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "tasks",
-        &[
-            ("proctor tasks --list", "the built-in tasks"),
-            (
-                "proctor tasks --strategies none,codex -o report.html",
-                "all of them by the scripted model, under two strategies",
-            ),
-            (
-                "proctor tasks mine.toml --model NAME --upstream URL --container python:3",
-                "a task of your own by a real model, in containers",
-            ),
-        ],
-    ),
-    (
         "sessions",
         &[
             ("proctor sessions", "what there is to replay"),

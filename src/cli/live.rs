@@ -77,7 +77,7 @@ pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::{EVENTS, Loop, Passed, run};
+pub(super) use with_http::run;
 
 #[cfg(feature = "http")]
 mod with_http {
@@ -104,7 +104,7 @@ mod with_http {
     use crate::units::Timestamp;
 
     /// The file of the log.
-    pub(crate) const EVENTS: &str = "events.jsonl";
+    const EVENTS: &str = "events.jsonl";
 
     /// Set by the first Ctrl-C.
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -188,10 +188,10 @@ mod with_http {
     }
 
     /// Strategies in front of an API, with the log that is kept of them.
-    pub(crate) struct Loop {
+    struct Loop {
         scenario: Scenario,
         /// The strategies.
-        pub(crate) front: Arc<Front>,
+        front: Arc<Front>,
         folder: PathBuf,
         path: PathBuf,
         log: File,
@@ -201,7 +201,7 @@ mod with_http {
 
     impl Loop {
         /// Opens the log in the folder, and reads what it holds.
-        pub(crate) fn open(
+        fn open(
             scenario: Scenario,
             models: &RunModels,
             timeout: Duration,
@@ -273,7 +273,7 @@ mod with_http {
         }
 
         /// Writes what happens from now on.
-        pub(crate) fn keep(&self, is_empty: bool) -> anyhow::Result<()> {
+        fn keep(&self, is_empty: bool) -> anyhow::Result<()> {
             self.log.set_len(self.whole)?;
             self.front
                 .live
@@ -320,7 +320,7 @@ mod with_http {
         }
 
         /// Writes the run, and prints its report.
-        pub(crate) fn end(
+        fn end(
             &self,
             outcomes: &[TaskOutcome],
             (is_json, printed, output): (bool, &Printed, &Output),
@@ -347,7 +347,7 @@ mod with_http {
     }
 
     /// Reads how tasks ended.
-    pub(crate) fn outcomes(path: &Path) -> anyhow::Result<Vec<TaskOutcome>> {
+    fn outcomes(path: &Path) -> anyhow::Result<Vec<TaskOutcome>> {
         let text = crate::cli::read_text("outcomes ", path)?;
         let lines = (1..)
             .zip(text.lines())
@@ -371,13 +371,13 @@ mod with_http {
 
     /// Counts what was passed on.
     #[derive(Debug, Default)]
-    pub(crate) struct Passed {
+    struct Passed {
         answered: usize,
         failed: usize,
     }
 
     impl Passed {
-        pub(crate) fn say(&self) {
+        fn say(&self) {
             say(&format!(
                 "{} requests were answered, {} failed",
                 self.answered, self.failed

@@ -18,8 +18,6 @@ mod process;
 pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
-#[cfg(feature = "http")]
-pub(crate) use process::kill_group;
 pub use protocol::{PROTOCOL, schema};
 
 /// How the programs of a run are started: filled in by whoever reads the environment.

@@ -362,11 +362,6 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         &["run", "--window", "fit:0"],
         &["flag `--window fit:0`: `window.fraction` must be above 0, not `0`"],
     );
-    refuses(
-        &[],
-        &["tasks", "calendar", "--strategies", "nope"],
-        &["flag `--strategies nope`: unknown strategy `nope`"],
-    );
     // A strategy that somebody chose is refused; one of the defaults is left out.
     let small = ["--window", "12k", "--sample", "1"];
     let chosen = [&["run", "--strategy", "claude-code"], &small[..]].concat();

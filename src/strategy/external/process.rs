@@ -301,7 +301,7 @@ fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
 
 /// Ends everything that the program started and left.
 #[cfg(unix)]
-pub(crate) fn kill_group(child: &Child) {
+fn kill_group(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
@@ -310,7 +310,7 @@ pub(crate) fn kill_group(child: &Child) {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn kill_group(_: &Child) {}
+fn kill_group(_: &Child) {}
 
 #[cfg(target_os = "linux")]
 fn limit_memory(child: &Child, bytes: u64) {
