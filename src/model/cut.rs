@@ -31,10 +31,12 @@ const DIFFERENT_PERCENT: u64 = 110;
 /// prompt that was read whole, fewer tokens of difference suffice.
 const FAR_PERCENT: u64 = 80;
 
-/// So many tokens of difference: what two questions of the same length may differ by is less.
-const DIFFERENT_TOKENS: Tokens = Tokens(32);
+/// So many tokens of difference: two questions about one context differ by fewer, and a server that estimates may not
+/// count the question.
+const DIFFERENT_TOKENS: Tokens = Tokens(100);
 
-/// So many sizes: that a few prompts of nearly one size have one number, the largest of all, may be chance.
+/// So many sizes, with no other as large for which it reported less: that a few prompts of nearly one size have one
+/// number, the largest of all, may be chance where a server estimates its numbers.
 const DIFFERENT_SIZES: usize = 5;
 
 const VOCABULARY: &str = "o200k";
@@ -87,6 +89,8 @@ pub(super) struct ReadSizes {
     largest: Tokens,
     /// The sizes of the prompts, as counted here, for which it reported that.
     sent: BTreeSet<Tokens>,
+    /// The largest prompt, as counted here, for which it reported less.
+    below: Tokens,
 }
 
 impl ReadSizes {
@@ -107,7 +111,10 @@ impl ReadSizes {
         let most = self.earlier.max(self.largest + read);
         if read > self.largest {
             self.largest = read;
-            self.sent.clear();
+            let before = std::mem::take(&mut self.sent);
+            self.below = self.below.max(before.last().copied().unwrap_or_default());
+        } else if read < self.largest {
+            self.below = self.below.max(sent);
         }
         if is_cut(sent, read, most) {
             return Some(format!("read {read} of about {sent} tokens of a prompt"));
@@ -120,7 +127,8 @@ impl ReadSizes {
         let differ = most.0 * 100 > least.0 * DIFFERENT_PERCENT && read < most;
         let is_far = read.0 * 100 < least.0 * FAR_PERCENT
             && most - least >= DIFFERENT_TOKENS
-            && self.sent.len() >= DIFFERENT_SIZES;
+            && self.sent.len() >= DIFFERENT_SIZES
+            && self.below < least;
         (differ || is_far).then(|| {
             format!("read {read} tokens of a prompt of about {least} and of one of about {most}")
         })
@@ -175,9 +183,15 @@ mod tests {
         let near = |sizes: &[u64]| -> Vec<(u64, u64)> {
             sizes.iter().map(|sent| (*sent, 12_000)).collect()
         };
-        check(&near(&[18_900, 18_910, 18_920, 18_931, 18_932]), true);
-        check(&near(&[18_900, 18_910, 18_920, 18_930, 18_931]), false);
-        check(&near(&[18_900, 18_940, 18_940, 18_900]), false);
+        check(&near(&[18_900, 18_910, 18_920, 18_960, 19_000]), true);
+        check(&near(&[18_900, 18_910, 18_920, 18_960, 18_999]), false);
+        check(&near(&[18_900, 19_000, 19_000, 18_900]), false);
+        // A server that estimates has other numbers for prompts as large.
+        let estimated = [
+            &[(18_905, 11_998)],
+            &near(&[18_900, 18_910, 18_920, 18_960, 19_000])[..],
+        ];
+        check(&estimated.concat(), false);
         check(&[(9_000, 8_192), (9_000, 9_300), (12_000, 8_192)], false);
         check(&[(9_000, 12_100), (11_000, 12_100)], false);
         // Small prompts and small numbers prove nothing.
