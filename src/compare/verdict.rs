@@ -155,7 +155,7 @@ pub enum Obstacle {
     FewSessions,
     /// No strategy is shown to beat its control.
     NotShown,
-    /// Those that beat their controls cost more than full history where it fits the window.
+    /// Strategies beat their controls, but cost more than full history where it fits the window.
     Dearer,
 }
 

@@ -31,12 +31,12 @@ const DIFFERENT_PERCENT: u64 = 110;
 /// prompt that was read whole, fewer tokens of difference suffice.
 const FAR_PERCENT: u64 = 80;
 
-/// So many tokens of difference: two questions about one context differ by fewer, and a server that estimates may not
-/// count the question.
+/// Prompts of nearly one size must be this many tokens apart: two questions about one context differ by fewer, and a
+/// server that estimates may not count the question.
 const DIFFERENT_TOKENS: Tokens = Tokens(100);
 
-/// So many sizes, with no other as large for which it reported less: that a few prompts of nearly one size have one
-/// number, the largest of all, may be chance where a server estimates its numbers.
+/// Prompts of nearly one size must have this many sizes: by chance, a server that estimates its numbers may report its
+/// largest one for a few of them.
 const DIFFERENT_SIZES: usize = 5;
 
 const VOCABULARY: &str = "o200k";

@@ -9,7 +9,7 @@ use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay
 use crate::strategy::StrategySpec;
 use crate::window::Window;
 
-/// What becomes of the cells of programs in a run that is not finished.
+/// The treatment of finished cells of programs in a run that is not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
     /// They stand, so that the same command goes on.

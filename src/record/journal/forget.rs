@@ -12,7 +12,7 @@ use super::{
 };
 use crate::record::{CellKey, End, Manifest};
 
-/// What a line of the journal says of its cell.
+/// The name and the end of a cell, read from its line of the journal.
 #[derive(Debug, Deserialize)]
 pub(super) struct FinishedCell {
     session: String,
