@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use proctor::model::offline::Offline;
-use proctor::probe::Probe;
 use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::settings::{Place, SettingError};
@@ -25,7 +24,7 @@ fn prepared(tokens: u64) -> Option<(PreparedSession, Models)> {
     };
     let counts = Arc::new(CountedTexts::new(Arc::new(O200k)));
     let made = generate(&recipe, &counts).ok()?;
-    let probes = Probe::planted(&made.truth);
+    let probes = made.truth.facts.clone();
     let offline = Arc::new(Offline::new(counts.clone()));
     let models = Models {
         summariser: offline.clone(),

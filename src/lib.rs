@@ -91,14 +91,11 @@
 //! # }
 //! ```
 
-pub mod units;
 #[doc(hidden)]
-pub mod files;
-#[doc(hidden)]
-pub mod script;
+pub use proctor_sessions::{files, script};
+pub use proctor_sessions::{tokens, units};
 pub mod settings;
 pub mod window;
-pub mod tokens;
 pub mod session;
 #[doc(hidden)]
 pub mod patterns;

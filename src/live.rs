@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::model::overflow;
-use crate::session::import::keys::without_keys;
-use crate::session::import::request::{self, Request};
+use crate::session::redact::without_keys;
+use crate::session::wire::request::{BodyReader, Request};
 use crate::session::wire::stream::Api;
 use crate::units::{ContentHash, Timestamp, Tokens};
 
@@ -79,6 +79,7 @@ pub struct Sent {
 pub struct Live {
     settings: Vec<Arc<Setting>>,
     timeout: Duration,
+    reader: BodyReader,
     table: Mutex<Table>,
 }
 
@@ -108,11 +109,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Live {
-    /// Strategies that an agent waits for at most so long at each call.
-    pub fn new(settings: Vec<Setting>, timeout: Duration) -> Self {
+    /// Strategies that an agent waits for at most so long at each call; `reader` reads its requests.
+    pub fn new(settings: Vec<Setting>, timeout: Duration, reader: BodyReader) -> Self {
         Self {
             settings: settings.into_iter().map(Arc::new).collect(),
             timeout,
+            reader,
             table: Mutex::default(),
         }
     }
@@ -240,7 +242,7 @@ impl Live {
     fn take(&self, cell: &CellName, api: Api, body: &str, at: Timestamp, source: Source) -> Sent {
         // The places in it are those in the body that is sent.
         let kept = without_keys(body);
-        let mut request = match request::read(api, &kept) {
+        let mut request = match (self.reader.request)(api, &kept) {
             Ok(request) => request,
             Err(why) => {
                 self.pass(&why.to_string());
@@ -358,7 +360,7 @@ impl Live {
 
     fn shorten(&self, ticket: Ticket, api: Api, body: &str, patience: Patience) -> Option<String> {
         let kept = without_keys(body);
-        let request = request::read(api, &kept).ok()?;
+        let request = (self.reader.request)(api, &kept).ok()?;
         let conversation = lock(&self.table)
             .conversations
             .get(ticket.conversation)?
@@ -396,7 +398,7 @@ impl Live {
         };
         let mut conversation = lock(conversation);
         let api = conversation.api;
-        let answer = response.and_then(|response| request::answer(api, response));
+        let answer = response.and_then(|response| (self.reader.answer)(api, response));
         let is_last = ticket.call + 1 == conversation.inputs.len();
         let (Some(input), Some(mut answer)) = (conversation.inputs.get_mut(ticket.call), answer)
         else {

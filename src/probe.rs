@@ -26,7 +26,8 @@ mod selection;
 pub mod survival;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
-pub use kind::ProbeKind;
+pub(crate) use kind::Specified;
+pub use kind::{FactExt, ProbeExt, ProbeKind};
 pub use selection::Selection;
 
 /// Whether a word is one of a list, which are parted by spaces.

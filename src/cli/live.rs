@@ -101,6 +101,7 @@ mod with_http {
     use crate::runner::RunModels;
     use crate::runner::live_run::{self, LiveRunError, TaskOutcome};
     use crate::scenario::Scenario;
+    use crate::session::import::request::READER;
     use crate::units::Timestamp;
 
     /// The file of the log.
@@ -242,7 +243,7 @@ mod with_http {
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
             })?;
             let whole = bytes.len() as u64;
-            let live = Live::new(settings, timeout);
+            let live = Live::new(settings, timeout, READER);
             let front = Arc::new(Front {
                 live,
                 strategies,

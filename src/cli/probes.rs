@@ -14,6 +14,7 @@ use super::{
     write_new,
 };
 use crate::model::{CallFailure, Request};
+use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
@@ -157,7 +158,7 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
         }
         None => print(&json)?,
     }
-    let probes = Probe::planted(&truth);
+    let probes = truth.facts.clone();
     let kinds: BTreeSet<&str> = probes.iter().map(|probe| probe.kind().name()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     let dropped = match dropped {
@@ -213,7 +214,7 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
     let before = session.messages().len();
     facts.retain(|fact| {
         let truth = GroundTruth::new(session.id(), vec![fact.clone()]);
-        let probes = Probe::planted(&truth);
+        let probes = truth.facts.clone();
         let rules = Rules::new(&probes);
         let is_right = |probe: &Probe, question: &Request| {
             let said = ask(question);
@@ -267,7 +268,7 @@ fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTrut
 fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<UnsoundProbe>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let session = Arc::new(session.clone());
-    let prepared = PreparedSession::new(session, counts, Probe::planted(truth))?;
+    let prepared = PreparedSession::new(session, counts, truth.facts.clone())?;
     Ok(unsound(&prepared))
 }
 
@@ -316,7 +317,7 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
         }));
         mistakes.sort();
     }
-    let probes = Probe::planted(&file.truth);
+    let probes = file.truth.facts.clone();
     let items = probe::items(session, &probes).len();
     let listed = mistakes.iter();
     let listed =
@@ -340,7 +341,7 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
 
 fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let file = read(&args.file)?;
-    let probes = Probe::planted(&file.truth);
+    let probes = file.truth.facts.clone();
     let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
     let never_said: Vec<bool> = never_said.collect();
     let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {

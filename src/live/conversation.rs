@@ -9,8 +9,8 @@ use super::{lock, results};
 use crate::bill::Scale;
 use crate::context::Entry;
 use crate::context::validity::{self, Level};
-use crate::session::import::Look;
-use crate::session::import::request::{Request, Turn};
+use crate::session::wire::Look;
+use crate::session::wire::request::{Request, Turn};
 use crate::session::wire::stream::Api;
 use crate::session::wire::{
     RuleSet, anthropic_json, openai::openai_json, responses::responses_json,

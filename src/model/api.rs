@@ -11,8 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{CallFailure, Request, Response, Task};
-use crate::session::export;
-use crate::session::wire::Provider;
+use crate::session::wire::{self, Provider};
 use crate::session::{ContentBlock, Message, ToolSchema};
 use crate::units::Tokens;
 
@@ -138,7 +137,7 @@ impl Dialect {
 fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> {
     let mut sent = Vec::with_capacity(messages.len());
     for message in messages {
-        let message = export::for_provider(message, provider);
+        let message = wire::for_provider(message, provider);
         let plain = |block: &ContentBlock| match block {
             ContentBlock::Text(text) => !text.is_empty(),
             ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) | ContentBlock::Image(_) => true,
@@ -177,7 +176,7 @@ fn definitions(request: &Request, provider: Provider) -> Vec<String> {
     if !tools.is_empty() {
         let defined = tools.iter();
         return defined
-            .map(|tool| export::definition(tool, provider))
+            .map(|tool| wire::definition(tool, provider))
             .collect();
     }
     let messages = request.messages.iter();

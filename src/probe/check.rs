@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ProbeKind;
 use super::kind::{Answers, Part, Reference, Search, Spec};
+use crate::probe::Specified as _;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::units::is_valid_id;

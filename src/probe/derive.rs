@@ -13,6 +13,7 @@ use regex::Captures;
 
 use super::kind::Part;
 use super::{Pattern, ProbeKind};
+use crate::probe::{ProbeExt as _, Specified as _};
 use crate::session::ground_truth::{
     ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact, Revision,
 };

@@ -15,6 +15,7 @@ use super::kind::{Search, Spec, Wording};
 use super::survival::canonical_path;
 use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::model::AnswerFormat;
+use crate::probe::Specified as _;
 use crate::script::is_unspaced;
 
 pub(super) mod abstention;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
+use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
 use crate::units::{ContentHash, Tokens};

@@ -8,7 +8,7 @@
 use super::grade::{Answer, Score};
 use super::{LEAST_EVENTS, Probe};
 use crate::model::AnswerFormat;
-use crate::session::ground_truth::{Fact, GroundTruth, KeyValue, Revision, TouchedFile};
+use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -35,7 +35,12 @@ mod two_step;
 mod unanswerable;
 mod update;
 
-/// Makes [`ProbeKind`] and [`Fact::spec`] of the kinds: the variant of both, its name in files, and the
+/// A fact with the specification of its kind.
+pub(crate) trait Specified {
+    fn spec(&self) -> Spec<'_>;
+}
+
+/// Makes [`ProbeKind`] and [`Specified::spec`] of the kinds: the variant of both, its name in files, and the
 /// fields of the fact that the kind's file takes.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $file:ident($($field:ident),*);)*) => {
@@ -61,8 +66,8 @@ macro_rules! kinds {
             }
         }
 
-        impl Fact {
-            pub(crate) fn spec(&self) -> Spec<'_> {
+        impl Specified for Fact {
+            fn spec(&self) -> Spec<'_> {
                 match self {
                     $(Self::$kind { $($field,)* .. } => $file::spec($($field),*),)*
                 }
@@ -410,72 +415,93 @@ impl ProbeKind {
     }
 }
 
-impl Fact {
+/// What a fact says as a probe asks for it.
+pub trait FactExt {
     /// The kind of probe that asks for it.
-    pub fn kind(&self) -> ProbeKind {
-        self.spec().kind
-    }
+    fn kind(&self) -> ProbeKind;
 
     /// The texts that answer before the message of this index: of a list what is on it then, of a
     /// revised value all versions so far, oldest first.
-    pub fn current(&self, before: usize) -> Vec<&str> {
-        self.spec().current(before)
-    }
+    fn current(&self, before: usize) -> Vec<&str>;
 
     /// Whether the newest of several values answers.
-    pub(crate) fn is_revised(&self) -> bool {
-        self.spec().answers == Answers::Newest
-    }
+    fn is_revised(&self) -> bool;
 
     /// The files that an answer may list or leave out before the message of this index. Empty for
     /// other kinds.
-    pub fn optional_before(&self, message: usize) -> Vec<&str> {
-        self.spec().optional(message)
-    }
+    fn optional_before(&self, message: usize) -> Vec<&str>;
 
     /// The answer as it is before the message of this index, in words for a judge or a reader of
     /// reports.
-    pub fn in_words(&self, before: usize) -> String {
+    fn in_words(&self, before: usize) -> String;
+}
+
+impl FactExt for Fact {
+    fn kind(&self) -> ProbeKind {
+        self.spec().kind
+    }
+
+    fn current(&self, before: usize) -> Vec<&str> {
+        self.spec().current(before)
+    }
+
+    fn is_revised(&self) -> bool {
+        self.spec().answers == Answers::Newest
+    }
+
+    fn optional_before(&self, message: usize) -> Vec<&str> {
+        self.spec().optional(message)
+    }
+
+    fn in_words(&self, before: usize) -> String {
         self.spec().in_words(before)
     }
 }
 
-impl Probe {
-    /// The probes of a session: its facts.
-    pub fn planted(truth: &GroundTruth) -> Vec<Self> {
-        truth.facts.clone()
-    }
-
+/// A planted fact as the probe that asks for it.
+pub trait ProbeExt {
     /// The kind of the fact that is asked for.
-    pub fn kind(&self) -> ProbeKind {
-        self.fact.kind()
-    }
+    fn kind(&self) -> ProbeKind;
 
     /// The questions that are put to a reader, each in a prompt of its own: one, or two. Two ask the
     /// same in both orders, or of a protected and a free object, or of an instruction taken back and
     /// one in force. Their answers are kept with [`OTHER_ORDER`](super::OTHER_ORDER) between them, and
     /// count as right only if both are.
-    pub fn questions(&self) -> Vec<String> {
-        self.fact.spec().questions(&self.question)
-    }
+    fn questions(&self) -> Vec<String>;
 
     /// The form in which the answer is wanted.
-    pub fn answer_format(&self) -> AnswerFormat {
-        self.fact.spec().format
-    }
+    fn answer_format(&self) -> AnswerFormat;
 
     /// The messages that hold the answer as it was before the message of this index. Of a key that
     /// was revised only the newest value answers.
-    pub fn evidence_before(&self, message: usize) -> Vec<usize> {
-        let evidence = self.evidence.clone();
-        self.fact.spec().evidence_before(evidence, message)
-    }
+    fn evidence_before(&self, message: usize) -> Vec<usize>;
 
     /// Whether the full history before the message of this index holds the answer.
     ///
     /// An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
     /// come; a revised value needs a newest version that does more than end the one before it.
-    pub(super) fn is_answerable(&self, message: usize) -> bool {
+    fn is_answerable(&self, message: usize) -> bool;
+}
+
+impl ProbeExt for Probe {
+    fn kind(&self) -> ProbeKind {
+        self.fact.kind()
+    }
+
+    fn questions(&self) -> Vec<String> {
+        self.fact.spec().questions(&self.question)
+    }
+
+    fn answer_format(&self) -> AnswerFormat {
+        self.fact.spec().format
+    }
+
+    fn evidence_before(&self, message: usize) -> Vec<usize> {
+        let evidence = self.evidence.clone();
+        self.fact.spec().evidence_before(evidence, message)
+    }
+
+    fn is_answerable(&self, message: usize) -> bool {
         let spec = self.fact.spec();
         spec.is_answerable(&self.question, &self.evidence, message)
     }

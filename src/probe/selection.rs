@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::{Item, Probe, ProbeKind};
+use crate::probe::ProbeExt as _;
 use crate::session::Session;
 use crate::units::ContentHash;
 

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use super::kind::{Answers, Part, Search};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
+use crate::probe::Specified as _;
 
 mod order;
 mod rule_parts;

@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, watch};
 use super::relay::{Front, HEADERS, Relayed};
 use super::{Exchange, LOOK, Log, ProxyError, is_named};
 use crate::live::CellName;
-use crate::session::import::keys::value_without_keys;
+use crate::session::redact::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
 

@@ -8,6 +8,7 @@ use super::observe::CallView;
 use super::{Fitness, PreparedSession, Unanswered, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
+use crate::probe::ProbeExt as _;
 use crate::probe::judge::{self, Judge, Judging};
 use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};

@@ -10,6 +10,7 @@ use super::dependencies::Dependencies;
 use super::models;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_arm};
 use crate::model::Request;
+use crate::probe::FactExt as _;
 use crate::probe::judge::{self, Judge, known_answer};
 use crate::probe::{Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};

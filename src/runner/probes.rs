@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Plan, PlanError};
+use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
 use crate::session::Session;
@@ -69,7 +70,7 @@ impl Facts {
             if let Some(mistake) = file.mistakes(session).into_iter().next() {
                 return Err(wrong(&name, mistake));
             }
-            *probes = Probe::planted(&file.truth);
+            *probes = file.truth.facts.clone();
         }
         Ok(())
     }

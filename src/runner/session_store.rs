@@ -413,7 +413,7 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
                 .into_iter()
                 .map(|recording| {
                     let counts = counts(recording.session.model())?;
-                    let probes = recording.truth.as_ref().map(Probe::planted);
+                    let probes = recording.truth.as_ref().map(|truth| truth.facts.clone());
                     let probes = probes.unwrap_or_default();
                     Ok(LoadedSession::new(recording.session, counts, probes))
                 })
@@ -422,7 +422,7 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
         SessionSource::Synthetic(recipe) => {
             let counts = counts(None)?;
             let made = synthetic::generate(recipe, &counts)?;
-            let probes = Probe::planted(&made.truth);
+            let probes = made.truth.facts.clone();
             Ok(vec![LoadedSession::new(made.session, counts, probes)])
         }
     }

@@ -119,6 +119,9 @@ fn it_counts_what_is_recorded_and_judged_and_fails_where_nothing_is_judged_or_me
             "FAILED: codex: 1 recorded, and none of them is judged",
         ],
     );
-    let pi = std::fs::read_to_string(root().join("tests/fixtures/agents/pi.own.jsonl")).unwrap();
+    let pi = std::fs::read_to_string(
+        root().join("crates/proctor-formats/tests/fixtures/agents/pi.own.jsonl"),
+    )
+    .unwrap();
     check(&pi, true, &["2 recorded, no preset"]);
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support;
+use crate::goldens;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -245,7 +245,7 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
          -->{after}",
         shown.join("\n").trim_end_matches("\n>")
     );
-    support::golden("docs/ci.md", &made);
+    goldens::golden("docs/ci.md", &made);
 }
 
 /// Somebody's own repository, their own function in Python, and a change that breaks it.

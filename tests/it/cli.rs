@@ -643,7 +643,7 @@ fn generated_sessions_are_read_back_and_replayed() {
 #[test]
 fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long() {
     let folder = tempfile::tempdir().unwrap();
-    let fixture = |name: &str| format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let fixture = |name: &str| format!("{}/{name}", crate::FIXTURES);
     let (encrypted, readable) = (fixture("codex/rollout.jsonl"), fixture("pi/tree.jsonl"));
     // The report as JSON, and the marks of a row.
     let run = |sessions: &[&str], more: &[&str]| {

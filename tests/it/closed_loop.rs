@@ -9,6 +9,7 @@ use proctor::model::offline::Offline;
 use proctor::record::{End, Sizes};
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{self, Models, NoClock, PreparedSession, Repetitions, Replayed};
+use proctor::session::import::request::READER;
 use proctor::session::wire::anthropic_json;
 use proctor::session::wire::stream::Api;
 use proctor::session::{ContentBlock, JsonText, Message, Role, ToolClass, ToolResult, ToolUse};
@@ -49,7 +50,7 @@ fn front(log: Option<&Bytes>) -> (Live, Arc<CountedTexts>) {
         summariser: Arc::new(Offline::new(counts.clone())),
         counts: counts.clone(),
     });
-    let live = Live::new(settings.into(), Duration::from_mins(1));
+    let live = Live::new(settings.into(), Duration::from_mins(1), READER);
     if let Some(log) = log {
         live.keep(Log::new(log.clone()), true);
     }

@@ -10,7 +10,7 @@ use proctor::scenario::Scenario;
 use proctor::settings::Table;
 use serde_json::{Value, json};
 
-use crate::support::golden;
+use crate::goldens::golden;
 
 /// One row per key: the key, lines without it, lines with it, and the conditions that then differ, which
 /// `PROCTOR_BLESS=1` writes.

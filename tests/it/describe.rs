@@ -46,7 +46,7 @@ fn all_families_are_described_in_tables_of_eighty_columns() {
 fn recordings_stand_beside_families() {
     let found = rows(&[
         "debugging",
-        "tests/fixtures/claude-code",
+        "crates/proctor-formats/tests/fixtures/claude-code",
         "scenarios/recorded/walk-through.session.jsonl",
         "--rounds",
         "30",
@@ -77,7 +77,7 @@ fn families_stand_beside_what_was_recorded() {
     // Whoever brings recordings sees these instead.
     let own = text(&run(&[
         "ci-agent",
-        "tests/fixtures/claude-code",
+        "crates/proctor-formats/tests/fixtures/claude-code",
         "--rounds",
         "5",
     ]));

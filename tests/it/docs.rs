@@ -5,7 +5,8 @@ use std::process::Command;
 
 use proctor::strategy::stage::STAGES;
 
-use crate::support::{self, sampled};
+use crate::goldens;
+use crate::goldens::sampled;
 
 /// A page of `docs`.
 fn page(name: &str) -> PathBuf {
@@ -76,27 +77,27 @@ fn the_commands_of_the_guides_run() {
 #[test]
 fn the_reference_of_metrics_is_what_the_code_writes() {
     let written = proctor::metric::reference::reference();
-    support::golden("docs/metrics.md", &written);
+    goldens::golden("docs/metrics.md", &written);
 }
 
 #[test]
 fn the_reference_of_strategies_is_what_presets_and_code_say() {
     let written = proctor::strategy::reference::reference().unwrap();
-    support::golden("docs/strategies.md", &written);
+    goldens::golden("docs/strategies.md", &written);
     for kind in STAGES {
         let written = proctor::strategy::reference::page(kind);
         assert!(
             !written.contains("|  |\n"),
             "a knob says nothing: {written}"
         );
-        support::golden(&format!("docs/stages/{}.md", kind.name), &written);
+        goldens::golden(&format!("docs/stages/{}.md", kind.name), &written);
     }
 }
 
 #[test]
 fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
     let schema = proctor::strategy::external::schema();
-    support::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
+    goldens::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
 }
 
 #[test]

@@ -20,8 +20,9 @@ use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
+use crate::goldens::sampled;
 use crate::shared;
-use crate::support::{cell, models, prepared, reading_session, refusal, sampled, strategy};
+use crate::support::{cell, models, prepared, reading_session, refusal, strategy};
 use crate::walk::{Walk, said_in};
 
 /// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.

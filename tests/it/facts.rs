@@ -10,6 +10,7 @@ use std::sync::Arc;
 use proctor::metric::retention::Retention;
 use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
+use proctor::probe::ProbeExt as _;
 use proctor::probe::derive::derive;
 use proctor::probe::survival::{Survival, WrittenBy, content_word_recall};
 use proctor::probe::{Fact, Probe, ProbeKind};
@@ -176,7 +177,7 @@ pub(crate) fn touched(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
 
 fn prepared(session: &Session, truth: &GroundTruth) -> PreparedSession {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    PreparedSession::new(Arc::new(session.clone()), counts, Probe::planted(truth)).unwrap()
+    PreparedSession::new(Arc::new(session.clone()), counts, truth.facts.clone()).unwrap()
 }
 
 /// What is proposed of real recordings holds, but for a few that the replay finds out.
@@ -219,7 +220,7 @@ fn shared_recordings_hold_facts_of_many_kinds() {
                 "{}",
                 path.display()
             );
-            for probe in Probe::planted(&truth) {
+            for probe in truth.facts.clone() {
                 *kinds.entry(probe.kind().name()).or_default() += 1;
             }
         }
@@ -245,7 +246,7 @@ fn offline(prepared: &PreparedSession) -> Models {
 fn made(recipe: &Recipe) -> PreparedSession {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let made = generate(recipe, &counts).unwrap();
-    let probes = Probe::planted(&made.truth);
+    let probes = made.truth.facts.clone();
     PreparedSession::new(Arc::new(made.session), counts, probes).unwrap()
 }
 

@@ -7,8 +7,8 @@ use proctor::metric::CellSummary;
 use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
+use proctor::probe::Fact;
 use proctor::probe::judge::known_answer;
-use proctor::probe::{Fact, Probe};
 use proctor::record::CellRecord;
 use proctor::report::Report;
 use proctor::runner::{Access, Outcome, Plan};
@@ -17,7 +17,8 @@ use proctor::session::synthetic::generate;
 use proctor::settings::Table;
 use proctor::tokens::{CountedTexts, counter};
 
-use crate::support::{golden, run_in};
+use crate::goldens::golden;
+use crate::support::run_in;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
@@ -52,7 +53,7 @@ fn script() -> String {
         };
         let counts = CountedTexts::new(counter("o200k").unwrap());
         let made = generate(recipe, &counts).unwrap();
-        for probe in Probe::planted(&made.truth) {
+        for probe in made.truth.facts.clone() {
             for (holds, text) in known(&probe.fact) {
                 let asked = probe.question.trim();
                 rule(

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use proctor::model::scripted::response;
 use proctor::model::{Purpose, Request};
+use proctor::probe::ProbeExt as _;
 use proctor::probe::grade::Rules;
 use proctor::probe::judge::Judge;
 use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
@@ -17,7 +18,7 @@ use proctor::session::ground_truth::{
 };
 use proctor::step::{Answer, Caller, drive};
 
-use crate::support::golden;
+use crate::goldens::golden;
 
 const ANSWERS: &str = include_str!("grader_suite.tsv");
 

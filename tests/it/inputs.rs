@@ -7,9 +7,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
+    Path::new(crate::FIXTURES).join(name)
 }
 
 fn proctor(folder: &Path, arguments: &[&str]) -> Output {

@@ -23,8 +23,9 @@ use proctor::window::Window;
 use proptest::prop_assert;
 use proptest::test_runner::TestCaseResult;
 
+use crate::goldens::sampled;
 use crate::shared;
-use crate::support::{cell, models, prepared, said, sampled, session, typed};
+use crate::support::{cell, models, prepared, said, session, typed};
 
 mod police;
 mod sessions;

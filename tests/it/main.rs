@@ -26,6 +26,7 @@ mod docs;
 mod external;
 mod facts;
 mod faults;
+mod goldens;
 mod graded;
 mod grader_suite;
 mod health;
@@ -80,3 +81,9 @@ mod trusted;
 mod validity;
 mod walk;
 mod words;
+
+/// Small files of every format.
+const FIXTURES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/crates/proctor-formats/tests/fixtures"
+);

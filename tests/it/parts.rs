@@ -294,11 +294,7 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
     let all = path.join("all");
     fs::create_dir_all(all.join("rec")).unwrap();
     // A main session and its sub-agents in files of their own, and a recording beside what was written from it.
-    let fixture = |name: &str| {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/fixtures")
-            .join(name)
-    };
+    let fixture = |name: &str| Path::new(crate::FIXTURES).join(name);
     fs::copy(
         fixture("claude-code/side-chains.jsonl"),
         path.join("s.jsonl"),

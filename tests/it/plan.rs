@@ -14,7 +14,8 @@ use proctor::strategy::preset::PRESETS;
 use proctor::units::{Tokens, Usage};
 use serde_json::Value;
 
-use crate::support::{run_in, sampled, scenario};
+use crate::goldens::sampled;
+use crate::support::{run_in, scenario};
 
 /// What a plan and a run of the same scenario say of each cell that is in both.
 fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {

@@ -188,7 +188,7 @@ fn made(family: &str, seed: u64, rounds: u32) -> (Generated, Arc<CountedTexts>) 
 
 fn prepared(family: &str, seed: u64, probes: impl Fn(Vec<Probe>) -> Vec<Probe>) -> PreparedSession {
     let (generated, counts) = made(family, seed, 64);
-    let probes = probes(Probe::planted(&generated.truth));
+    let probes = probes(generated.truth.facts.clone());
     PreparedSession::new(Arc::new(generated.session), counts, probes).unwrap()
 }
 

@@ -17,8 +17,9 @@ use proctor::units::Tokens;
 use proctor::window::Window;
 use rayon::prelude::*;
 
+use crate::goldens::sampled;
 use crate::shared;
-use crate::support::{cell, sampled, strategy};
+use crate::support::{cell, strategy};
 
 /// Files beside the recordings that hold no conversation which a model was sent.
 const UNREAD: &[&str] = &[

@@ -10,7 +10,6 @@ use proctor::metric::support::Support;
 use proctor::metric::survival::Survival;
 use proctor::metric::tokens::peak_prompt;
 use proctor::model::offline::Offline;
-use proctor::probe::Probe;
 use proctor::probe::derive::derive;
 use proctor::record::{CellRecord, End};
 use proctor::replay::verify::unsound;
@@ -23,8 +22,9 @@ use proctor::window::Window;
 use rayon::prelude::*;
 
 use crate::facts::touched;
+use crate::goldens::golden;
 use crate::shared;
-use crate::support::{cell, golden, strategy};
+use crate::support::{cell, strategy};
 
 const PAGE: &str = "docs/recordings.md";
 
@@ -429,12 +429,12 @@ fn compared(file: &str, session: &Session) -> String {
     let session = Arc::new(session.clone());
     let with = |probes| PreparedSession::new(session.clone(), counts.clone(), probes).unwrap();
     let mut truth = derive(&session, &touched).truth;
-    let odd: BTreeSet<String> = unsound(&with(Probe::planted(&truth)))
+    let odd: BTreeSet<String> = unsound(&with(truth.facts.clone()))
         .into_iter()
         .map(|it| it.probe)
         .collect();
     truth.facts.retain(|fact| !odd.contains(&fact.id));
-    let prepared = with(Probe::planted(&truth));
+    let prepared = with(truth.facts.clone());
     let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;
     let at = session.compactions()[0].at;
     let call = session.calls().iter().filter(|it| **it < at).count();

@@ -9,7 +9,8 @@ use proctor::model::price::{Rates, RelativePrice};
 use proctor::record::journal::Run;
 use proctor::runner::Plan;
 
-use crate::support::{EVERY_PART, run_plan, sampled, scenario};
+use crate::goldens::sampled;
+use crate::support::{EVERY_PART, run_plan, scenario};
 
 /// A price file of the agent's model and of two others, in dollars per million tokens.
 fn price_file(input: f64, read: f64, small: f64) -> String {

@@ -9,7 +9,8 @@ use proctor::model::ModelKind;
 use proctor::record::CellRecord;
 use proctor::runner::Plan;
 
-use crate::support::{golden, run_plan, scenario};
+use crate::goldens::golden;
+use crate::support::{run_plan, scenario};
 
 /// One strategy of a scenario, over all its sessions.
 struct Row {

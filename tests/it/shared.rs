@@ -5,10 +5,17 @@ use std::path::{Path, PathBuf};
 /// The folder `name` of the shared data, or `None` (with a line that says `skipped`) where it is
 /// missing. Under `PROCTOR_SHARED_REQUIRED=1` a missing folder is a failure.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("PROCTOR_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared")),
-        PathBuf::from,
-    );
+    // Beside the repository, of which a crate is a folder.
+    let beside = |folder: &Path| Some(folder.join("shared")).filter(|shared| shared.is_dir());
+    let root = std::env::var_os("PROCTOR_SHARED")
+        .map(PathBuf::from)
+        .or_else(|| {
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .ancestors()
+                .skip(1)
+                .find_map(beside)
+        })
+        .unwrap_or_default();
     let folder = root.join(name);
     if folder.is_dir() {
         return Some(folder);

@@ -14,7 +14,8 @@ use proctor::record::{Arm, CellRecord};
 use proctor::runner::Plan;
 use proctor::session::synthetic::FAMILIES;
 
-use crate::support::{EVERY_PART, golden, run_plan, scenario};
+use crate::goldens::golden;
+use crate::support::{EVERY_PART, run_plan, scenario};
 
 /// Tokens of each session, by `chars/4`: above the window of the presets that keep 20,000 free for a
 /// summary.

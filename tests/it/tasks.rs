@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::sampled;
+use crate::goldens::sampled;
 
 /// A file of `examples/tasks/`.
 fn file(name: &str) -> PathBuf {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::work::counted;
 use super::*;
-use crate::probe::{Probe, ask_points, items};
+use crate::probe::FactExt as _;
+use crate::probe::{ask_points, items};
 use crate::session::ground_truth::{Revision, RuleForm, TouchedFile};
 use crate::session::{
     ContentBlock, JsonText, Message, Role, SessionParts, Tag, ToolClass, ToolResult,
@@ -253,7 +254,7 @@ fn the_last_request_is_the_last_one() {
     ];
     assert_eq!(asked, expected);
     // Nothing is asked while the newest is none that can be asked for.
-    let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
+    let probes = facts.clone();
     for item in items(&session, &probes) {
         let before = session.calls()[item.call];
         let mut parts = probes[0].fact.spec().parts;
@@ -278,7 +279,7 @@ fn an_order_is_asked_of_files_that_the_question_names() {
     let windows: Vec<(&str, &str)> = windows.iter().map(|it| (&**it, "text")).collect();
     let (_, same) = facts_of("order", rounds(ToolClass::Read, &windows));
     assert_eq!(same.len(), 4);
-    let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
+    let probes = facts.clone();
     for (fact, probe) in facts.iter().zip(&probes) {
         let Fact::Order { events, .. } = &fact.fact else {
             panic!("no order");
@@ -355,7 +356,7 @@ fn a_file_is_on_another_list_once_it_is_changed() {
         (ArtifactVerb::Modified, vec![file("a.rs", 5, None)]),
     ];
     assert_eq!(lists, expected);
-    let probes = Probe::planted(&GroundTruth::new("small", facts));
+    let probes = facts;
     assert_eq!(probes[0].fact.current(5), ["a.rs", "b.rs"]);
     assert_eq!(probes[0].fact.current(6), ["b.rs"]);
     assert_eq!(probes[0].evidence_before(5), [1, 3]);

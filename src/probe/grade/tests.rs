@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::probe::Fact;
+use crate::probe::ProbeExt as _;
 use crate::session::ground_truth::{
     ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{NEVER_SAID, form_in_words, neutralised};
 use crate::probe::kind::{Answers, Spec};
+use crate::probe::{FactExt as _, ProbeExt as _, Specified as _};
 use crate::probe::{OTHER_ORDER, Probe};
 
 /// The most values of other items that are shown.

@@ -8,6 +8,7 @@ use super::prelude::*;
 use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
 use crate::model::offline::bm25::search::Snippets;
+use crate::probe::ProbeExt as _;
 use crate::probe::recovery::Recovery;
 use crate::record::{RecoveredItem, RecoveryRecord};
 

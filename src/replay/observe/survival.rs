@@ -11,6 +11,7 @@ use crate::model::AnswerFormat;
 use crate::patterns::PatternsError;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::context::{Edit, Entry, Origin};
-use crate::session::{ContentBlock, JsonText, Message, Role, Tag, import, wire};
+use crate::session::{ContentBlock, JsonText, Message, Role, Tag, wire};
 use crate::tokens::CountedTexts;
 
 /// The list of messages that a program was sent last.
@@ -320,7 +320,8 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
         }
     };
     let content = keys.get("content").unwrap_or(&Value::Null);
-    let (blocks, unknown) = import::blocks_of(role, content).map_err(|error| error.to_string())?;
+    let (blocks, unknown) =
+        wire::content::blocks_of(role, content).map_err(|error| error.to_string())?;
     if blocks.is_empty() {
         return Err("a message has no content".to_owned());
     }

@@ -4,7 +4,7 @@
 
 use super::prelude::*;
 use crate::model::scripted;
-use crate::session::{JsonText, import};
+use crate::session::{JsonText, tool_names};
 use crate::settings::{SettingError, Table};
 use crate::step::{Answer, Caller, drive};
 use crate::strategy::knob::Knobs;
@@ -28,7 +28,7 @@ pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
         ContentBlock::ToolUse(Box::new(ToolUse {
             id: (*id).into(),
             name: (*name).into(),
-            class: import::tool_names::class_of(name),
+            class: tool_names::class_of(name),
             input: JsonText::parse(input).unwrap(),
         }))
     };

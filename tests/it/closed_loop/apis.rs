@@ -3,6 +3,7 @@
 use super::*;
 use proctor::live::{NotItsLog, Skip};
 use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
+use proctor::session::import::request::READER;
 
 /// An agent's items for a number of tool calls, each with a long result.
 fn items(api: Api, calls: usize) -> Vec<Value> {
@@ -259,7 +260,7 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
             summariser: Arc::new(Slow(Duration::from_secs(2))),
             counts,
         };
-        Live::new(vec![setting], Duration::from_millis(patience))
+        Live::new(vec![setting], Duration::from_millis(patience), READER)
     };
     let live = make(200);
     live.keep(Log::new(log.clone()), true);
@@ -386,7 +387,7 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
         summariser: Arc::new(Offline::new(counts.clone())),
         counts,
     };
-    let other = Live::new(vec![other], Duration::from_secs(1));
+    let other = Live::new(vec![other], Duration::from_secs(1), READER);
     assert_eq!(other.restore(&events), Err(NotItsLog::Settings));
     // Without the first request, those that follow are other calls.
     let torn: Vec<Event> = events

@@ -2,7 +2,6 @@
 //! the agents' own files.
 
 use std::fmt::Write as _;
-use std::process::Command;
 use std::sync::Arc;
 
 use proctor::bill::{Bill, Sizes};
@@ -13,18 +12,9 @@ use proctor::tokens::{CountedTexts, counter};
 use proctor::units::Tokens;
 use serde_json::{Value, json};
 
+use super::outline::{calls_before_compactions, unpacked};
 use super::{fixture, outline, read, round_trip};
-use crate::shared;
 use crate::support::run;
-
-/// The text of a file that was packed with gzip; none where the shared data is missing.
-pub(super) fn unpacked(folder: &str, name: &str) -> Option<String> {
-    let path = shared::folder(folder)?.join(name);
-    let unpacked = Command::new("gzip").arg("-dc").arg(path).output();
-    let unpacked = unpacked.expect("gzip runs");
-    assert!(unpacked.status.success(), "{folder}/{name}");
-    Some(String::from_utf8(unpacked.stdout).expect("text"))
-}
 
 /// A request and its answer, as one line of a log of the responses API.
 fn exchange(
@@ -68,16 +58,6 @@ fn log_of_codex(text: &str) -> String {
         log.push_str(&exchange(id, &line["body"], &line["tokens"], &answer, call));
     }
     log
-}
-
-/// How many calls were made before each compaction.
-pub(super) fn calls_before_compactions(session: &Session) -> Vec<usize> {
-    let calls = |at: usize| session.calls().iter().filter(|call| **call < at).count();
-    session
-        .compactions()
-        .iter()
-        .map(|one| calls(one.at))
-        .collect()
 }
 
 /// Short runs of `scripts/real-agents`: an agent's own file says what its requests say. Qwen Code

@@ -4,6 +4,7 @@ use proctor::live::{Live, Setting};
 use proctor::model::offline::Offline;
 use proctor::proxy::Front;
 use proctor::record::Sizes;
+use proctor::session::import::request::READER;
 use proctor::settings::Place;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
@@ -28,7 +29,7 @@ fn through_front(
         counts: counts.clone(),
     });
     let front = Arc::new(Front {
-        live: Live::new(settings.collect(), Duration::from_mins(1)),
+        live: Live::new(settings.collect(), Duration::from_mins(1), READER),
         strategies: names.iter().map(|name| (*name).to_owned()).collect(),
         waits: Mutex::default(),
     });

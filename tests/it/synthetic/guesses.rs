@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proctor::model::AnswerFormat;
 use proctor::probe::grade::Rules;
 use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Verdict, items};
+use proctor::probe::{FactExt as _, ProbeExt as _};
 use proctor::session::ground_truth::RuleForm;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -104,7 +105,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
     for family in FAMILIES.iter() {
         for seed in 1..=2 {
             let made = made(family.name, seed);
-            let probes = Probe::planted(&made.truth);
+            let probes = made.truth.facts.clone();
             let rules = Rules::new(&probes);
             for item in items(&made.session, &probes) {
                 let probe = &probes[item.probe];
@@ -219,7 +220,7 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
     let mut kinds = BTreeSet::new();
     for family in FAMILIES.iter() {
         let made = made(family.name, 2);
-        let probes = Probe::planted(&made.truth);
+        let probes = made.truth.facts.clone();
         let rules = Rules::new(&probes);
         for item in items(&made.session, &probes) {
             let probe = &probes[item.probe];

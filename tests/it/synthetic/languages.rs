@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use proctor::metric::survival::Survival;
 use proctor::model::offline::Offline;
-use proctor::probe::{Probe, ProbeKind};
+use proctor::probe::ProbeExt as _;
+use proctor::probe::ProbeKind;
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Language, Length, Recipe, SyntheticError, generate};
 use proctor::session::{ContentBlock, Message};
@@ -29,7 +30,7 @@ fn recipe(family: &str, seed: u64, language: Language) -> Recipe {
 fn twin(family: &str, seed: u64, language: Language) -> PreparedSession {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let made = generate(&recipe(family, seed, language), &counts).unwrap();
-    let probes = Probe::planted(&made.truth);
+    let probes = made.truth.facts.clone();
     PreparedSession::new(Arc::new(made.session), counts, probes).unwrap()
 }
 

@@ -1,0 +1,238 @@
+//! Anthropic's messages API: requests, logs of them, and bare lists of messages.
+//!
+//! Beside `messages` are `system` (a text or a list of texts), `tools` and `model` as in a request,
+//! and in a log perhaps `response` or `usage`. Blocks of tools that the provider runs itself, and
+//! documents, are kept as they are. What the provider compacts itself is an event.
+//!
+//! The client goes on sending the whole history. A `compaction` block in a message of the model's
+//! represents everything before it (beta `compact-2026-01-12`); `context_management` of a response
+//! says how many of the oldest tool results the model did not see (beta
+//! `context-management-2025-06-27`).
+
+use super::api_detection::api_of;
+use super::conversations::{self, Conversation, Shape};
+use super::kept_context::{self, Edits};
+use super::prelude::*;
+use proctor_sessions::wire::stream::Api;
+
+const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::Messages);
+
+pub(super) const IMPORTER: Importer = Importer::new("anthropic", detect, import);
+
+fn detect(head: &Head) -> bool {
+    api_of(head) == Some(Api::Messages)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, read)
+}
+
+pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
+    let (mut around, messages) = (conversation.around, conversation.messages);
+    around.header(assembler);
+    let system = around.take_blocks("system", Speaker::User, assembler);
+    assembler.header.system = system_text(&system, assembler);
+    let asked = ContextEdits::of(&mut around);
+    let time = around.take_time("timestamp", assembler);
+    let response = around.take_object("response");
+    // Counters beside messages without a response are those of the last message.
+    let mut usage = response.is_none().then(|| around.take("usage")).flatten();
+    let last = messages.len().saturating_sub(1);
+    for (at, raw) in messages.into_iter().enumerate() {
+        let usage = if at == last { &mut usage } else { &mut None };
+        message(raw, &asked, usage, assembler);
+    }
+    if usage.is_some() {
+        assembler.skip("usage without a response");
+    }
+    if let Some(response) = response {
+        assistant(response, time, &asked, None, assembler);
+    }
+    around.count_left("key", assembler);
+}
+
+fn message(
+    raw: &RawValue,
+    asked: &ContextEdits,
+    usage: &mut Option<&RawValue>,
+    assembler: &mut Assembler,
+) {
+    let Some(mut object) = Object::read(raw) else {
+        return keep_unread("malformed", raw, assembler);
+    };
+    let role = object.take_text("role");
+    match role.as_deref() {
+        Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
+        Some(role @ ("user" | "system")) => {
+            let blocks = object.take_blocks("content", Speaker::User, assembler);
+            let tags = if role == "system" {
+                assembler.warn(LATE_SYSTEM);
+                Some(Tag::Meta)
+            } else {
+                speaker_of(&blocks)
+            };
+            let timestamp = object.take_time("timestamp", assembler);
+            object.count_left("message key", assembler);
+            assembler.hear(None, blocks, timestamp, tags);
+        }
+        Some(role) => keep_unread(role, raw, assembler),
+        None => keep_unread("without role", raw, assembler),
+    }
+}
+
+/// A message of the model's: of a request, or a whole response.
+fn assistant(
+    mut object: Object<'_>,
+    time: Option<Timestamp>,
+    asked: &ContextEdits,
+    billed: Option<&RawValue>,
+    assembler: &mut Assembler,
+) {
+    let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
+    let own = object.take("usage").or(billed);
+    let is_compacted = summed_up(&mut blocks, own, assembler);
+    let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));
+    applied(&mut object, asked, usage.as_ref(), assembler);
+    let timestamp = object.take_time("timestamp", assembler).or(time);
+    let (id, model) = (object.take_text("id"), object.take_text("model"));
+    let record = AssistantRecord::of(blocks, timestamp).by(id, model, usage);
+    for known in ["role", "type"] {
+        object.take(known);
+    }
+    object.count_left("message key", assembler);
+    // A response that paused there says nothing else.
+    if !(is_compacted && record.blocks.is_empty()) {
+        assembler.assistant(None, record);
+    }
+}
+
+/// The text in the place of a cleared result. The API does not say what it shows the model: this is
+/// the text of its vendor's own product.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// The edits that a request asks the API to make in its context.
+#[derive(Debug, Default)]
+struct ContextEdits {
+    /// Tools whose results are never cleared.
+    excluded: BTreeSet<Arc<str>>,
+}
+
+impl ContextEdits {
+    /// Reads the key `context_management` of a request.
+    fn of(around: &mut Object<'_>) -> Self {
+        let edits = around.inner("context_management").items("edits");
+        let excluded = edits.into_iter().filter_map(Object::read);
+        let excluded = excluded.flat_map(|mut edit| edit.items("exclude_tools"));
+        Self {
+            excluded: excluded.filter_map(content::text).collect(),
+        }
+    }
+}
+
+/// Takes the compaction blocks out of a message that the model is about to add, and keeps the
+/// last one as an event. Returns whether one was there.
+fn summed_up(
+    blocks: &mut Vec<ContentBlock>,
+    usage: Option<&RawValue>,
+    assembler: &mut Assembler,
+) -> bool {
+    let mut found = None;
+    blocks.retain(|block| match block {
+        ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction" => {
+            found = Some(opaque.json.value());
+            false
+        }
+        _ => true,
+    });
+    let Some(block) = found else {
+        return false;
+    };
+    let Some(after) = left(&block) else {
+        assembler.skip("compaction that failed");
+        return true;
+    };
+    let before = usage.and_then(|raw| summed_tokens(&value(raw)));
+    assembler.compacts(Some("compaction".into()), before, after);
+    true
+}
+
+/// The context that a compaction block leaves; `None` if the compaction failed.
+fn left(block: &Value) -> Option<CompactedTo> {
+    let texts: Vec<&str> = match &block["content"] {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(|it| it["text"].as_str()).collect(),
+        _ => Vec::new(),
+    };
+    let text = texts.join("\n");
+    if text.is_empty() {
+        let is_encrypted = block["encrypted_content"].is_string();
+        return is_encrypted.then_some(CompactedTo::Encrypted);
+    }
+    Some(CompactedTo::Replaced(vec![Recorded::summary(text)]))
+}
+
+/// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
+/// `iterations` show it.
+fn summed_tokens(usage: &Value) -> Option<Tokens> {
+    let mut iterations = usage["iterations"].as_array()?.iter();
+    let own = iterations.rfind(|it| it["type"] == "compaction")?;
+    let one = usage_in(own, CachedTokens::Apart, &mut Source::default());
+    Some(Tokens(one.prompt().0))
+}
+
+/// Reads the edits that the provider applied to the response's own request.
+fn applied(
+    response: &mut Object<'_>,
+    asked: &ContextEdits,
+    usage: Option<&Usage>,
+    assembler: &mut Assembler,
+) {
+    let mut applied = response.inner("context_management");
+    for edit in applied.items("applied_edits") {
+        let edit = value(edit);
+        let kind = edit["type"].as_str().unwrap_or("untyped");
+        match edit["cleared_tool_uses"].as_u64() {
+            Some(0) => {}
+            Some(results) if kind.starts_with("clear_tool_uses") => {
+                let freed = edit["cleared_input_tokens"].as_u64().unwrap_or_default();
+                let before = usage.map(|usage| Tokens(usage.prompt().0.saturating_add(freed)));
+                clear(kind, results, before, asked, assembler);
+            }
+            _ => assembler.skip(&format!("edit {kind}")),
+        }
+    }
+}
+
+/// The oldest results of this number were cleared before the call that comes next.
+fn clear(
+    kind: &str,
+    results: u64,
+    before: Option<Tokens>,
+    asked: &ContextEdits,
+    assembler: &mut Assembler,
+) {
+    let at = assembler.flush();
+    let results = usize::try_from(results).unwrap_or(usize::MAX);
+    let mut edits = Edits::new();
+    let answered = assembler.answered();
+    let oldest = answered.filter(|(name, _)| !asked.excluded.contains(*name));
+    let mut cleared = 0;
+    for (_, (message, block)) in oldest.take(results) {
+        let edits = edits.entry(message).or_default();
+        edits.insert(block, CLEARED.into());
+        cleared += 1;
+    }
+    let context = kept_context::context(assembler.compactions(), at);
+    let after = match context {
+        Some(context) if cleared == results => {
+            let edited = kept_context::joined(kept_context::edited(&context, &edits));
+            // The history is sent whole each time, and cleared again each time.
+            if edited == kept_context::joined(context) {
+                return;
+            }
+            CompactedTo::Replaced(edited)
+        }
+        _ => CompactedTo::Missing,
+    };
+    assembler.compacts(Some(kind.into()), before, after);
+}

@@ -1,0 +1,428 @@
+//! Makes messages out of records: the rules that hold for every product.
+//!
+//! Products write one record per block, per tool result or per keystroke; a model sees one
+//! message per API call and one answer to it. The [`Assembler`] of a conversation
+//! - merges the parts of one API call into one assistant message, whatever lies between them;
+//! - merges everything a user and the tools say before the next call into one user message, tool
+//!   results first;
+//! - keeps tool results that answer nothing, and tags their message;
+//! - drops what was recorded twice, and counts it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{ImportError, checked, missing_prompt};
+use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proctor_sessions::{
+    CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
+    Role, Session, SessionParts, Source, Tag, ToolSchema, count,
+};
+
+/// How orphans are counted.
+pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
+
+/// One record of the model's.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AssistantRecord {
+    /// The call it came from; records that share it become one message.
+    pub(super) call: Option<ApiCallId>,
+    /// The model, unless the product wrote the record itself.
+    pub(super) model: Option<Arc<str>>,
+    /// Its blocks of the message.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// The usage that the provider reports with this record; the largest of each counter is kept.
+    pub(super) usage: Option<Usage>,
+    /// When it was received.
+    pub(super) timestamp: Option<Timestamp>,
+    /// Added to the message's.
+    pub(super) tags: Vec<Tag>,
+}
+
+/// One record of the user's or of a tool's.
+#[derive(Debug, Default)]
+pub(super) struct UserRecord {
+    /// Its blocks of the message.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// When it was sent.
+    pub(super) timestamp: Option<Timestamp>,
+    /// Added to the message's.
+    pub(super) tags: Vec<Tag>,
+}
+
+/// A message that may still grow; it always has content.
+#[derive(Debug, Default)]
+struct Draft {
+    call: Option<ApiCallId>,
+    model: Option<Arc<str>>,
+    assistant: bool,
+    blocks: Vec<ContentBlock>,
+    usage: Option<Usage>,
+    timestamp: Option<Timestamp>,
+    tags: BTreeSet<Tag>,
+    /// The blocks that the product wrote; the others may have any author.
+    injected: BTreeSet<usize>,
+}
+
+/// One conversation, growing record by record in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    drafts: Vec<Draft>,
+    calls: BTreeMap<ApiCallId, usize>,
+    /// Tool uses by message, so that a call of a million of them is still read in no time.
+    uses: BTreeSet<(usize, Arc<str>)>,
+    models: BTreeMap<Arc<str>, u64>,
+    results: Vec<ContentBlock>,
+    pending: Draft,
+    pending_records: Vec<Arc<str>>,
+    placed: BTreeMap<Arc<str>, usize>,
+    /// Where each tool use was first answered: message and block.
+    answers: BTreeMap<Arc<str>, (usize, usize)>,
+    compactions: Vec<RecordedCompaction>,
+    always: Vec<Tag>,
+    /// The recording's facts beside its messages.
+    pub(super) header: Header,
+    /// The parts that could not be used.
+    pub(super) source: Source,
+}
+
+/// The facts of a recording beside its messages.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    /// The system prompt.
+    pub(super) system: Option<Arc<str>>,
+    /// The tools the agent was given.
+    pub(super) tools: Vec<ToolSchema>,
+    /// The model; without it, that of most calls.
+    pub(super) model: Option<Arc<str>>,
+    /// The model's context window.
+    pub(super) context_window: Option<Tokens>,
+}
+
+impl Assembler {
+    /// A conversation whose messages all carry `tags`.
+    pub(super) fn new(tags: impl Into<Vec<Tag>>) -> Self {
+        Self {
+            always: tags.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing was said yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.drafts.is_empty() && self.pending.blocks.is_empty() && self.results.is_empty()
+    }
+
+    /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
+    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: AssistantRecord) {
+        let known = part.call.as_ref().and_then(|call| self.calls.get(call));
+        let at = match known {
+            Some(at) => *at,
+            None if part.blocks.is_empty() => {
+                self.skip("assistant record without content");
+                return;
+            }
+            None => {
+                self.flush();
+                let at = self.drafts.len();
+                if let Some(call) = &part.call {
+                    self.calls.insert(call.clone(), at);
+                }
+                if let Some(model) = &part.model {
+                    *self.models.entry(model.clone()).or_default() += 1;
+                }
+                self.drafts.push(Draft {
+                    call: part.call,
+                    model: part.model,
+                    assistant: true,
+                    timestamp: part.timestamp,
+                    ..Draft::default()
+                });
+                at
+            }
+        };
+        let mut repeated = 0;
+        let draft = &mut self.drafts[at];
+        for block in part.blocks {
+            if let Some(tool_use) = block.as_use()
+                && !self.uses.insert((at, tool_use.id.clone()))
+            {
+                repeated += 1;
+            } else {
+                draft.blocks.push(block);
+            }
+        }
+        draft.usage = match (draft.usage, part.usage) {
+            (Some(earlier), Some(later)) => Some(earlier.max(later)),
+            (earlier, later) => earlier.or(later),
+        };
+        draft.tags.extend(part.tags);
+        if let Some(record) = record {
+            self.placed.insert(record.clone(), at);
+        }
+        for _ in 0..repeated {
+            self.warn("a tool use was recorded twice; the second is left out");
+        }
+    }
+
+    /// Adds a record of the user's or a tool's. `record` names it.
+    pub(super) fn user(&mut self, record: Option<&Arc<str>>, part: UserRecord) {
+        if part.blocks.is_empty() {
+            self.skip("user record without content");
+            return;
+        }
+        let is_typed = part.tags.contains(&Tag::TypedUser);
+        for block in part.blocks {
+            if matches!(block, ContentBlock::ToolResult(_)) {
+                self.results.push(block);
+                continue;
+            }
+            if !is_typed && !part.tags.is_empty() {
+                self.pending.injected.insert(self.pending.blocks.len());
+            }
+            self.pending.blocks.push(block);
+        }
+        // A message is sent when its last part is there.
+        self.pending.timestamp = part.timestamp.or(self.pending.timestamp);
+        self.pending.tags.extend(part.tags);
+        self.pending_records.extend(record.cloned());
+    }
+
+    /// Ends the user message that is being collected. Returns the number of messages so far.
+    pub(super) fn flush(&mut self) -> usize {
+        let mut draft = std::mem::take(&mut self.pending);
+        let said = std::mem::take(&mut draft.blocks);
+        draft.blocks = std::mem::take(&mut self.results);
+        let results = draft.blocks.len();
+        draft.injected = draft.injected.into_iter().map(|at| at + results).collect();
+        draft.blocks.extend(said);
+        let records = std::mem::take(&mut self.pending_records);
+        if !draft.blocks.is_empty() {
+            let at = self.drafts.len();
+            for record in records {
+                self.placed.insert(record, at);
+            }
+            for (place, block) in draft.blocks.iter().enumerate() {
+                if let ContentBlock::ToolResult(result) = block {
+                    let id = result.tool_use_id.clone();
+                    self.answers.entry(id).or_insert((at, place));
+                }
+            }
+            self.drafts.push(draft);
+        }
+        self.drafts.len()
+    }
+
+    /// The index of the message that a record became part of; none while it is collected.
+    pub(super) fn message_of(&self, record: &str) -> Option<usize> {
+        self.placed.get(record).copied()
+    }
+
+    /// Who speaks in a message, and its blocks; none while it is collected.
+    pub(super) fn said(&self, message: usize) -> Option<(Role, &[ContentBlock])> {
+        let draft = self.drafts.get(message)?;
+        Some((draft.role(), &draft.blocks))
+    }
+
+    /// The message and block of the first result for a tool use; none while it is collected.
+    pub(super) fn answer(&self, tool_use: &str) -> Option<(usize, usize)> {
+        self.answers.get(tool_use).copied()
+    }
+
+    /// The tool uses that were answered so far, in order: the tool's name, and message and block of
+    /// the first result.
+    pub(super) fn answered(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
+        let blocks = self.drafts.iter().flat_map(|draft| &draft.blocks);
+        let uses = blocks.filter_map(ContentBlock::as_use);
+        uses.filter_map(|it| Some((&*it.name, self.answer(&it.id)?)))
+    }
+
+    /// Whether records of that call were added.
+    pub(super) fn knows(&self, call: Option<&ApiCallId>) -> bool {
+        call.is_some_and(|call| self.calls.contains_key(call))
+    }
+
+    /// Adds a compaction that happened before message `at`, and returns its index.
+    pub(super) fn compaction(&mut self, compaction: RecordedCompaction) -> usize {
+        self.compactions.push(compaction);
+        self.compactions.len() - 1
+    }
+
+    /// The compactions so far.
+    pub(super) fn compactions(&self) -> &[RecordedCompaction] {
+        &self.compactions
+    }
+
+    /// A compaction that may still have to be completed.
+    pub(super) fn compaction_mut(&mut self, index: usize) -> Option<&mut RecordedCompaction> {
+        self.compactions.get_mut(index)
+    }
+
+    /// Adds a piece to the context after a compaction.
+    pub(super) fn compacted_to(&mut self, index: usize, piece: Recorded) {
+        let Some(compaction) = self.compactions.get_mut(index) else {
+            return;
+        };
+        match &mut compaction.after {
+            CompactedTo::Replaced(pieces) => pieces.push(piece),
+            CompactedTo::Encrypted | CompactedTo::Missing => {
+                compaction.after = CompactedTo::Replaced(vec![piece]);
+            }
+        }
+    }
+
+    /// Counts something that had to be mended or cannot be trusted.
+    pub(super) fn warn(&mut self, what: &str) {
+        count(&mut self.source.warnings, what);
+    }
+
+    /// Counts something that does not belong to the conversation.
+    pub(super) fn skip(&mut self, what: &str) {
+        count(&mut self.source.skipped, what);
+    }
+
+    /// The session, or none if nothing was said.
+    pub(super) fn finish(
+        mut self,
+        id: String,
+        path: &Path,
+    ) -> Result<Option<Session>, ImportError> {
+        if self.flush() == 0 {
+            return Ok(None);
+        }
+        self.pair();
+        // The model of most calls; of several, the first by name.
+        let most = self.models.values().copied().max();
+        let mut models = self.models.into_iter();
+        let model = models.find(|(_, calls)| Some(*calls) == most);
+        let model = self.header.model.or(model.map(|(model, _)| model));
+        let always = self.always;
+        let messages = self.drafts.into_iter().map(|draft| {
+            let role = draft.role();
+            let is_typed = draft.tags.contains(&Tag::TypedUser);
+            let mut message = Message::new(role, draft.blocks)
+                .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
+            let injected = draft.injected.into_iter().filter(|_| is_typed);
+            let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
+            message.details = MessageDetails::from(Details {
+                timestamp: draft.timestamp,
+                api_call: draft.call,
+                usage: draft.usage,
+                injected: injected.collect(),
+                model: own_model,
+                ..Details::default()
+            });
+            Arc::new(message)
+        });
+        let mut parts = SessionParts {
+            id,
+            messages: messages.collect(),
+            compactions: self.compactions,
+            model: model.as_deref().map(str::to_owned),
+            system: self.header.system,
+            tools: self.header.tools,
+            context_window: self.header.context_window,
+            source: self.source,
+            resumed: None,
+        };
+        parts.source.missing = missing_prompt::missing(&parts);
+        checked(parts, path).map(Some)
+    }
+
+    /// Pairs results with earlier uses: tags orphans, drops repetitions, counts second answers.
+    ///
+    /// A second answer that differs from the first stays where it was recorded: a provider would
+    /// refuse it, but an importer cannot decide which of the two the agent saw. One that says the
+    /// same is dropped, unless its message would then be empty.
+    fn pair(&mut self) {
+        let mut asked: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut answered: BTreeMap<Arc<str>, ContentBlock> = BTreeMap::new();
+        let mut dropped: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let source = &mut self.source;
+        for (at, draft) in self.drafts.iter_mut().enumerate() {
+            let mut repeated: Vec<usize> = Vec::new();
+            for (place, block) in draft.blocks.iter().enumerate() {
+                if let ContentBlock::ToolUse(tool_use) = block
+                    && !asked.insert(tool_use.id.clone())
+                {
+                    source.warn("an id stands for several tool uses");
+                    // An id that is used again is answered again.
+                    answered.remove(&tool_use.id);
+                }
+                let ContentBlock::ToolResult(result) = block else {
+                    continue;
+                };
+                let id = &result.tool_use_id;
+                let is_alone = draft.blocks.len() == repeated.len() + 1;
+                match answered.get(id) {
+                    _ if !asked.contains(id) => {
+                        source.warn(ORPHANS);
+                        draft.tags.insert(Tag::Orphan);
+                    }
+                    None => {
+                        answered.insert(id.clone(), block.clone());
+                    }
+                    Some(earlier) if earlier == block && !is_alone => {
+                        source.warn("a tool result was recorded twice; the second is left out");
+                        repeated.push(place);
+                    }
+                    Some(_) => source.warn("a tool use was answered twice; both answers are kept"),
+                }
+            }
+            if !repeated.is_empty() {
+                draft.drop_blocks(&repeated);
+                dropped.insert(at, repeated);
+            }
+        }
+        // Compactions that replace a block behind one that was dropped name its new place.
+        for compaction in &mut self.compactions {
+            let CompactedTo::Replaced(pieces) = &mut compaction.after else {
+                continue;
+            };
+            for piece in pieces {
+                if let Recorded::Edited { message, block, .. } = piece
+                    && let Some(repeated) = dropped.get(message)
+                {
+                    *block = place_without(repeated, *block);
+                }
+            }
+        }
+    }
+}
+
+impl Draft {
+    fn role(&self) -> Role {
+        if self.assistant {
+            Role::Assistant
+        } else {
+            Role::User
+        }
+    }
+
+    /// Drops the blocks at these places.
+    fn drop_blocks(&mut self, places: &[usize]) {
+        let mut place = 0..;
+        self.blocks
+            .retain(|_| place.next().is_some_and(|place| !places.contains(&place)));
+        let injected = std::mem::take(&mut self.injected).into_iter();
+        self.injected = injected.map(|place| place_without(places, place)).collect();
+    }
+}
+
+/// The place of a block when those at `dropped` are gone.
+fn place_without(dropped: &[usize], place: usize) -> usize {
+    place - dropped.iter().filter(|gone| **gone < place).count()
+}
+
+/// Adds the counts of `other` to `source`.
+pub(super) fn add_counts(source: &mut Source, other: Source) {
+    for (to, from) in [
+        (&mut source.skipped, other.skipped),
+        (&mut source.unknown, other.unknown),
+        (&mut source.warnings, other.warnings),
+    ] {
+        for (what, count) in from {
+            *to.entry(what).or_default() += count;
+        }
+    }
+}

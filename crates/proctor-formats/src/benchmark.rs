@@ -1,0 +1,211 @@
+//! Benchmarks of long conversations: sittings on different days, and questions about them with
+//! their answers.
+//!
+//! Such a file becomes a session without tools, and its questions become facts of the session's
+//! ground truth. An answer that one message gives in the same words can be searched for. One that
+//! has to be put together, calculated or counted is an open question, which only a judge can
+//! grade. A question that the conversation does not answer is right to refuse. A question without
+//! an answer, or without the messages that answer it, is counted and left out.
+
+use super::Recording;
+use super::conversations::NO_CONVERSATION;
+use super::prelude::*;
+use proctor_sessions::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
+
+/// One question of a benchmark.
+pub(super) struct Question {
+    /// Its name there.
+    pub(super) id: String,
+    pub(super) words: String,
+    /// The date it is asked on, if known: the answer may have to be calculated from then.
+    pub(super) asked: Option<String>,
+    /// The right answer; none if the conversation does not say.
+    pub(super) answer: Option<String>,
+    /// The records that answer it.
+    pub(super) evidence: Vec<Arc<str>>,
+}
+
+/// One conversation, growing turn by turn.
+#[derive(Default)]
+pub(super) struct Chat {
+    pub(super) assembler: Assembler,
+    pub(super) questions: Vec<Question>,
+    /// How many questions cannot be asked.
+    pub(super) left_out: usize,
+    time: Option<Timestamp>,
+}
+
+/// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
+/// one.
+pub(super) fn recordings(
+    file: SourceFile,
+    what: &str,
+    chats: fn(Object<'_>) -> Vec<Chat>,
+) -> Result<Vec<Recording>, ImportError> {
+    let (file, mut source) = (&file.text(), Source::default());
+    let values = file.values(&mut source)?;
+    let mut recordings: Vec<Recording> = Vec::new();
+    let mut problem = None;
+    for value in &values {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            let found = Object::read(raw).map(chats).unwrap_or_default();
+            if found.is_empty() {
+                problem.get_or_insert_with(|| value.error(what));
+                source.not_understood(NO_CONVERSATION);
+            }
+            for chat in found {
+                recordings.extend(chat.recording(file)?);
+            }
+        }
+    }
+    let Some(first) = recordings.first_mut() else {
+        return Err(problem.unwrap_or_else(|| ImportError::NoConversation(file.path.clone())));
+    };
+    add_counts(&mut first.session.parts_mut().source, source);
+    if recordings.len() > 1 {
+        for (at, recording) in recordings.iter_mut().enumerate() {
+            recording.rename(format!("{}-{}", file.id, at + 1));
+        }
+    }
+    Ok(recordings)
+}
+
+/// A text, or a number in its place.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+impl Chat {
+    /// Begins a sitting. The user names its date, for questions are about it.
+    pub(super) fn sitting(&mut self, date: &str, format: &str) {
+        let time = jiff::civil::DateTime::strptime(format, date).ok();
+        let time = time.and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC).ok());
+        self.time = time.map(|time| Timestamp(time.timestamp().as_millisecond()));
+        if self.time.is_none() {
+            self.assembler.warn("a timestamp cannot be read");
+        }
+        let date = ContentBlock::Text(format!("Date: {date}").into());
+        self.assembler
+            .hear(None, vec![date], self.time, [Tag::Meta]);
+    }
+
+    /// Adds what one of the two says.
+    pub(super) fn turn(&mut self, name: &Arc<str>, role: Role, text: Arc<str>) {
+        let blocks = vec![ContentBlock::Text(text)];
+        let (name, time) = (Some(name), self.time);
+        match role {
+            Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
+            Role::Assistant => {
+                let record = AssistantRecord::of(blocks, time);
+                self.assembler.assistant(name, record);
+            }
+        }
+    }
+
+    /// The session with the facts that its questions ask for; none if nothing was said.
+    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>, ImportError> {
+        self.assembler.flush();
+        let count = self.questions.len();
+        let mut asked = Vec::new();
+        for question in self.questions {
+            let records = question.evidence.iter();
+            let messages = records.filter_map(|name| self.assembler.message_of(name));
+            let mut messages: Vec<usize> = messages.collect();
+            let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
+            // Texts of several people in a row make one message.
+            messages.sort_unstable();
+            messages.dedup();
+            if question.answer.is_none() {
+                asked.push((question, Vec::new()));
+            } else if is_found {
+                asked.push((question, messages));
+            }
+        }
+        let Some(session) = self.assembler.finish(file.id.clone(), &file.path)? else {
+            return Ok(None);
+        };
+        let facts = asked.into_iter();
+        let facts: Vec<PlantedFact> = facts
+            .filter_map(|(question, evidence)| planted(&session, question, evidence))
+            .collect();
+        Ok(Some(Recording {
+            left_out: self.left_out + count - facts.len(),
+            truth: Some(GroundTruth::new(session.id(), facts)),
+            session,
+        }))
+    }
+}
+
+/// The fact that a question asks for, with the messages that say it.
+fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Option<PlantedFact> {
+    let answer = question.answer.as_deref().map(str::trim);
+    let fact = match (answer, &evidence[..]) {
+        (None, _) => Fact::Unanswerable,
+        (Some(""), _) => return None,
+        (Some(answer), evidence) => {
+            let recalled = match evidence {
+                [message] => recall(session, &question.words, answer, *message),
+                _ => None,
+            };
+            recalled.unwrap_or_else(|| Fact::Open {
+                answer: answer.to_owned(),
+            })
+        }
+    };
+    Some(PlantedFact {
+        id: question.id,
+        question: match (&fact, question.asked) {
+            (Fact::Open { .. } | Fact::Unanswerable, Some(date)) => {
+                format!("(The date is {date}.) {}", question.words)
+            }
+            _ => question.words,
+        },
+        fact,
+        evidence,
+        importance: Importance::Normal,
+    })
+}
+
+/// How much around a value may bind it, in bytes to either side.
+const AROUND: usize = 160;
+
+/// The shortest answer that is a value and not a word like any other.
+const SHORTEST: usize = 4;
+
+/// The answer in the words of the message, with the question's words near it.
+fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Option<Fact> {
+    let answer = answer.trim_end_matches('.');
+    if answer.len() < SHORTEST || contains(question, answer).is_some() {
+        return None;
+    }
+    let texts = session.message(message).model_text();
+    texts.iter().find_map(|text| {
+        let at = contains(text, answer)?;
+        let value = text.get(at..at + answer.len())?;
+        let start = text.floor_char_boundary(at.saturating_sub(AROUND));
+        let end = text.ceil_char_boundary((at + answer.len() + AROUND).min(text.len()));
+        let near = [&text[start..at], &text[at + answer.len()..end]].concat();
+        let is_near = |word: &&str| word.len() >= 4 && contains(&near, word).is_some();
+        let words = question.split(|c: char| !c.is_alphanumeric());
+        let key: Vec<&str> = words.filter(is_near).collect();
+        (!key.is_empty()).then(|| Fact::Recall {
+            key: key.join(" "),
+            value: value.to_owned(),
+        })
+    })
+}
+
+/// Where a text holds these words whole, in any case.
+fn contains(text: &str, words: &str) -> Option<usize> {
+    let (lower, words) = (text.to_ascii_lowercase(), words.to_ascii_lowercase());
+    let is_word = |c: char| c.is_alphanumeric();
+    lower.match_indices(&words).map(|(at, _)| at).find(|at| {
+        let end = at + words.len();
+        !lower[..*at].ends_with(is_word) && !lower[end..].starts_with(is_word)
+    })
+}

@@ -1,0 +1,498 @@
+//! Claude Code keeps one JSON object per line, and splits what one API call says over several.
+//!
+//! The file is append-only, and its order is the order of what happened. Records of type `user`
+//! and `assistant` are the conversation, `attachment` records hold text that was slipped into it,
+//! a `system` record of subtype `compact_boundary` and the summary after it are a compaction, and one
+//! of subtype `local_command` is a command's echo or output, which user records held before. All else
+//! is bookkeeping: skipped, and counted by type.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Records of one API call share `message.id` and `requestId`. Usage repeats and grows from one
+//!   to the next, so the largest of each counter is the call's. Many files have only what was
+//!   counted when the answer began: calls that wrote far more than that are counted.
+//! - The summary of a compaction and the attachments right behind it are what the context became,
+//!   and no messages of the history. Where a file *begins* with a compaction, the history before
+//!   it is elsewhere: then the summary is the first message, for it is all that is left, and the
+//!   compaction is recorded as having kept it.
+//! - A new root in the middle is a cleared context, if the bill agrees: see `roots`.
+//! - Old results are cleared without a summary: a `microcompact_boundary` names them, and a
+//!   `content-replacement` says what was read in the place of a result that was too large. Both
+//!   take effect at the next call; the results are whole in the file.
+//! - Records that a resumed session copied have new names: they are recognised by their call or
+//!   their time, and by what they say.
+//! - Records of sub-agents (`isSidechain`) are conversations of their own.
+//! - The stream of `claude -p --output-format stream-json` and of the Agent SDK holds the same
+//!   records without parents, mostly without times, and at first without names; the prompt of `-p`
+//!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
+//!   product wrote are `isSynthetic`; the one behind a boundary is the summary. A file may be one
+//!   list of these records, as anthropics/claude-code-action writes it.
+//! - A failed call leaves a message in the model's place, which is not sent again.
+//! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
+//!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
+//!   parallel tool calls, or prompts that were typed in a row, and stays.
+
+use std::collections::btree_map;
+
+use super::counted::time;
+use super::prelude::*;
+use super::product::with_side_chains;
+use super::usage_check;
+use attachments::{AttachmentUse, attached};
+use chain::{Chain, ClearedContent, ConversationRecord, Entry};
+use proctor_sessions::units::ContentHash;
+use records::{
+    ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, Record, Replacement, is_bookkeeping,
+};
+
+mod attachments;
+mod branches;
+mod chain;
+mod records;
+mod roots;
+
+/// The text that the model reads instead of a cleared result.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// The beginnings of user records that the product wrote, one a line: echoes of commands, their
+/// output, reminders.
+const INJECTED: &str = include_str!("claude_code/injected.txt");
+
+/// How the user record begins that the product writes when the user stops the model.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, import);
+
+fn detect(head: &Head) -> bool {
+    // All else may stand behind a message of megabytes.
+    let mut keys = ["/parentUuid", "/isSidechain"].iter();
+    let records = match head.first() {
+        Some(Value::Array(items)) => items,
+        _ => &head.values,
+    };
+    // A page about the format holds such lines too.
+    head.text.starts_with(['{', '['])
+        && (records.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut recording = Recording::default();
+    for raw in raw_records(file, source)? {
+        if let Some(record) = lenient::record(raw, source) {
+            recording.read(record, raw);
+        }
+    }
+    add_counts(source, std::mem::take(&mut recording.source));
+    roots::confirm(&mut recording.entries);
+    branches::leave_abandoned(
+        &mut recording.entries,
+        &recording.parents,
+        &mut source.warnings,
+    );
+    recording.sessions(file, source)
+}
+
+/// The records: one a line, or the items of a list.
+fn raw_records<'t>(
+    file: &'t SourceText,
+    source: &mut Source,
+) -> Result<Vec<&'t RawValue>, ImportError> {
+    if !file.head().text.starts_with('[') {
+        return file.raw_lines(source);
+    }
+    let mut records = Vec::new();
+    for value in file.values(source)? {
+        let raw = value.parse()?;
+        records.extend(items(raw).unwrap_or_else(|| vec![raw]));
+    }
+    Ok(records)
+}
+
+/// Whether a record looks like one of Claude Code's.
+fn is_record(record: &Value) -> bool {
+    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    // Other products' streams have neither sub-agents nor the names of answers.
+    let is_streamed = has("session_id")
+        && (record.get("parent_tool_use_id").is_some() || record.pointer("/message/id").is_some());
+    match record.get("type").and_then(Value::as_str) {
+        Some("user" | "assistant" | "system" | "attachment") => {
+            is_streamed || has("uuid") && (has("sessionId") || has("message"))
+        }
+        Some(kind) => {
+            (kind == "content-replacement" || is_bookkeeping(kind))
+                && (is_streamed || has("sessionId") || has("messageId") || has("leafUuid"))
+        }
+        None => false,
+    }
+}
+
+/// The request and the name of a call.
+type NamedCall = (Option<Arc<str>>, Arc<str>);
+
+/// Everything one file says, before it is put together.
+#[derive(Default)]
+struct Recording {
+    entries: Vec<Entry>,
+    /// Every record with a name, those without content included, and its parent.
+    parents: Parents,
+    /// A record without a parent that no entry has followed yet.
+    root: Option<Arc<str>>,
+    /// Side chains, by the names of their agents and records.
+    chains: BTreeMap<Arc<str>, usize>,
+    /// The number of side chains; chain 0 is the main conversation.
+    side_chains: usize,
+    /// Calls by message id: by which request, if it is known, and under which name.
+    calls: BTreeMap<Arc<str>, NamedCall>,
+    /// The hash of each text with its call or its time, and the record that holds it.
+    said: BTreeMap<ContentHash, Option<Arc<str>>>,
+    source: Source,
+}
+
+impl Recording {
+    fn read(&mut self, record: Record<'_>, raw: &RawValue) {
+        let kind = record.r#type.clone();
+        let kind = kind.unwrap_or_else(|| "without type".into());
+        let parent = record.parent_uuid.as_ref();
+        let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
+        if let Some(uuid) = &record.uuid {
+            if self.parents.contains_key(uuid) {
+                return self.source.warn("a record stands in the file twice");
+            }
+            self.parents.insert(uuid.clone(), parent.clone());
+        }
+        let repeated = self.repeats(&record, &kind);
+        if let Some(earlier) = &repeated {
+            self.source.warn("a record stands in the file twice");
+            // A record that follows the copy follows the original.
+            if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
+                self.parents.insert(uuid.clone(), Some(earlier.clone()));
+            }
+            if &*kind == "user" {
+                return;
+            }
+        }
+        let chain = self.chain_of(&record);
+        if repeated.is_none() && roots::is_root(&record, &kind) {
+            self.root.clone_from(&record.uuid);
+        }
+        let timestamp = record.timestamp.and_then(time);
+        if timestamp.is_none() && record.timestamp.is_some() {
+            self.source.warn("a timestamp cannot be read");
+        }
+        let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
+        let said = match &*kind {
+            "user" | "assistant" if !has_message => {
+                self.unknown("without a message", raw, timestamp)
+            }
+            "user" => self.user(&record, timestamp, chain > 0),
+            "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
+            "attachment" => self.attachment(&record),
+            "content-replacement" => self.replacements(&record),
+            "system" => match record.subtype.as_deref() {
+                Some("compact_boundary") => {
+                    Some(ConversationRecord::Boundary(self.boundary(&record)))
+                }
+                Some("microcompact_boundary") => {
+                    Some(ConversationRecord::ClearedContent(self.cleared(&record)))
+                }
+                Some("local_command") => Some(self.command(&record, timestamp)),
+                subtype => {
+                    let subtype = subtype.unwrap_or("without subtype");
+                    self.source.skip(&format!("system/{subtype}"));
+                    None
+                }
+            },
+            known if is_bookkeeping(known) => {
+                self.source.skip(known);
+                None
+            }
+            other => self.unknown(other, raw, timestamp),
+        };
+        let Some(said) = said else {
+            return;
+        };
+        let entry = Entry {
+            uuid: record.uuid,
+            parent,
+            chain,
+            session: record.session_id,
+            timestamp,
+            said,
+        };
+        // A new root comes before the first entry below it.
+        if chain == 0
+            && let Some(root) = self.root.take()
+            && roots::begins(&entry, &root, &self.parents)
+        {
+            self.entries.push(Entry {
+                uuid: None,
+                parent: None,
+                chain,
+                session: entry.session.clone(),
+                timestamp,
+                said: ConversationRecord::NewRoot(None),
+            });
+        }
+        self.entries.push(entry);
+    }
+
+    fn unknown(
+        &mut self,
+        kind: &str,
+        raw: &RawValue,
+        timestamp: Option<Timestamp>,
+    ) -> Option<ConversationRecord> {
+        let kept = unknown_record("record", kind, raw, &mut self.source)?;
+        Some(ConversationRecord::User(UserRecord {
+            blocks: vec![kept],
+            timestamp,
+            tags: vec![Tag::Meta],
+        }))
+    }
+
+    /// Whether a record was copied from an earlier one of the file, and from which.
+    #[expect(clippy::option_option, reason = "the earlier record may have no name")]
+    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Option<Arc<str>>> {
+        let message = Object::read(record.message?)?;
+        let content = message.clone().take("content")?;
+        let of = match kind {
+            "assistant" => message.text("id")?,
+            "user" => record.timestamp?.get().into(),
+            _ => return None,
+        };
+        let side = record.agent_id.as_deref().unwrap_or_default();
+        let said = format!("{kind} {of} {side} {}", content.get());
+        match self.said.entry(ContentHash::of(said.as_bytes())) {
+            btree_map::Entry::Occupied(earlier) => Some(earlier.get().clone()),
+            btree_map::Entry::Vacant(new) => {
+                new.insert(record.uuid.clone());
+                None
+            }
+        }
+    }
+
+    /// The name of a call. Some of its records may not say its request.
+    fn call(&mut self, id: Arc<str>, request: Option<&Arc<str>>) -> Arc<str> {
+        if let Some((known, call)) = self.calls.get_mut(&id)
+            && (known.is_none() || request.is_none() || known.as_ref() == request)
+        {
+            *known = known.take().or_else(|| request.cloned());
+            return call.clone();
+        }
+        let call: Arc<str> = match request {
+            Some(request) => format!("{id}/{request}").into(),
+            None => id.clone(),
+        };
+        self.calls.insert(id, (request.cloned(), call.clone()));
+        call
+    }
+
+    /// Old results that are cleared before the next call.
+    fn cleared(&mut self, record: &Record<'_>) -> ClearedContent {
+        let metadata = record.microcompact_metadata;
+        let metadata = metadata.and_then(|raw| lenient::object(raw.get(), &mut self.source));
+        let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
+        let results = metadata.compacted_tool_ids.into_iter();
+        ClearedContent {
+            trigger: "microcompact",
+            pre_tokens: metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens),
+            results: results.map(|id| (id, CLEARED.into())).collect(),
+            attachments: metadata.cleared_attachments,
+        }
+    }
+
+    /// The texts that the model reads in the place of results from the next call on.
+    fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
+        let list = record.replacements?;
+        let list = items(list).unwrap_or_default();
+        let mut results = Vec::with_capacity(list.len());
+        for raw in list {
+            match serde_json::from_str::<Replacement>(raw.get()) {
+                Ok(it) => results.push((it.tool_use_id, it.replacement)),
+                Err(_) => self.source.not_understood("replacement of a result"),
+            }
+        }
+        Some(ConversationRecord::ClearedContent(ClearedContent {
+            trigger: "content-replacement",
+            pre_tokens: None,
+            results,
+            attachments: Vec::new(),
+        }))
+    }
+
+    /// The conversation of a record.
+    ///
+    /// A side chain is recognised by its agent, or by the first record of it that was seen: parents
+    /// are looked up among earlier records only, so that no cycle can be followed.
+    fn chain_of(&mut self, record: &Record<'_>) -> usize {
+        let agent = record.agent_id.as_ref();
+        let agent = agent.or(record.parent_tool_use_id.as_ref());
+        if !record.is_side() {
+            // A replacement in a side chain names its agent alone.
+            let agent = agent.filter(|_| record.replacements.is_some());
+            let known = agent.and_then(|agent| self.chains.get(agent));
+            return known.copied().unwrap_or(0);
+        }
+        let name = agent.or(record.parent_uuid.as_ref());
+        let known = name.and_then(|name| self.chains.get(name));
+        let chain = known.copied().unwrap_or_else(|| {
+            self.side_chains += 1;
+            self.side_chains
+        });
+        let names = [agent, record.uuid.as_ref()].into_iter().flatten();
+        self.chains.extend(names.map(|name| (name.clone(), chain)));
+        chain
+    }
+
+    /// The content of a record; `None` if it holds nothing readable.
+    fn message<'a>(
+        &mut self,
+        record: &Record<'a>,
+        speaker: Speaker,
+    ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
+        let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
+        let blocks = content::blocks(message.content, speaker, &mut self.source);
+        Some((message, blocks))
+    }
+
+    fn user(
+        &mut self,
+        record: &Record<'_>,
+        timestamp: Option<Timestamp>,
+        side: bool,
+    ) -> Option<ConversationRecord> {
+        let (_, blocks) = self.message(record, Speaker::User)?;
+        if blocks.is_empty() {
+            self.source.skip("user without content");
+            return None;
+        }
+        let is_synthetic = record.is_synthetic == Some(true);
+        let is_boundary = |last: &Entry| matches!(last.said, ConversationRecord::Boundary(_));
+        let is_behind_boundary = self.entries.last().is_some_and(is_boundary);
+        if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
+            return Some(ConversationRecord::Summary(blocks));
+        }
+        let is_meta = is_synthetic || record.is_meta == Some(true);
+        let tags = speaker_of(&blocks, is_meta, side);
+        Some(ConversationRecord::User(UserRecord {
+            blocks,
+            timestamp,
+            tags: tags.into_iter().collect(),
+        }))
+    }
+
+    /// The echo of a command or its output, which the model reads with the next prompt.
+    fn command(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> ConversationRecord {
+        ConversationRecord::User(UserRecord {
+            blocks: content::blocks(record.content, Speaker::User, &mut self.source),
+            timestamp,
+            tags: vec![Tag::Meta],
+        })
+    }
+
+    /// A record that was copied may still report more usage of the call, and says nothing.
+    fn assistant(
+        &mut self,
+        record: &Record<'_>,
+        timestamp: Option<Timestamp>,
+        is_copy: bool,
+    ) -> Option<ConversationRecord> {
+        let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
+        if is_copy {
+            blocks.clear();
+        }
+        let is_error = record.is_api_error_message == Some(true);
+        let is_synthetic = message.model.as_deref() == Some("<synthetic>");
+        if is_synthetic && (is_error || record.error.is_some()) {
+            return Some(ConversationRecord::ApiError);
+        }
+        if is_synthetic || is_error {
+            let said = AssistantRecord::of(blocks, timestamp);
+            return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
+        }
+        let request = record.request_id.as_ref();
+        let call = match message.id {
+            Some(id) => Some(self.call(id, request)),
+            None => request.cloned(),
+        };
+        let usage = message.usage.filter(Value::is_object);
+        let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
+        let said = AssistantRecord::of(blocks, timestamp);
+        Some(ConversationRecord::Assistant(said.by(
+            call,
+            message.model,
+            usage,
+        )))
+    }
+
+    fn attachment(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
+        let attachment = record.attachment.map(value).unwrap_or_default();
+        let kind = attachment["type"].as_str().unwrap_or("without type");
+        let name = format!("attachment/{kind}");
+        match attached(kind, &attachment) {
+            AttachmentUse::Seen(blocks, tag) => Some(ConversationRecord::Attachment(blocks, tag)),
+            AttachmentUse::Hidden => {
+                self.source.skip(&name);
+                None
+            }
+            // Most attachments are read by the model.
+            AttachmentUse::Unknown => {
+                self.source.not_understood(&name);
+                let block = content::kept(kind, record.attachment?);
+                Some(ConversationRecord::Attachment(vec![block], Tag::Meta))
+            }
+        }
+    }
+
+    fn boundary(&mut self, record: &Record<'_>) -> CompactMetadata {
+        let metadata = record.compact_metadata.map_or("{}", RawValue::get);
+        serde_json::from_str(metadata).unwrap_or_else(|_| {
+            self.source
+                .warn("what a compaction says about itself cannot be read");
+            CompactMetadata::default()
+        })
+    }
+
+    /// Puts the conversations together, in the order of the file.
+    fn sessions(
+        mut self,
+        file: &SourceText,
+        source: &mut Source,
+    ) -> Result<Vec<Session>, ImportError> {
+        let mut chains = vec![Chain::default()];
+        chains.resize_with(self.side_chains + 1, Chain::side);
+        for entry in std::mem::take(&mut self.entries) {
+            if let Some(chain) = chains.get_mut(entry.chain) {
+                chain.add(entry, &self.parents);
+            }
+        }
+        let chains = chains.into_iter().map(Chain::end);
+        let mut sessions = with_side_chains(chains, source, file)?;
+        sessions.iter_mut().for_each(usage_check::warn);
+        Ok(sessions)
+    }
+}
+
+/// Who wrote a user record without the product's own mark; none for tool results alone.
+fn speaker_of(blocks: &[ContentBlock], is_meta: bool, side: bool) -> Option<Tag> {
+    if is_meta {
+        return Some(Tag::Meta);
+    }
+    // In a side chain, the main agent writes the prompts.
+    let typed = (!side).then_some(Tag::TypedUser);
+    let mut injected = None;
+    for block in blocks {
+        let text = match block {
+            ContentBlock::ToolResult(_) => return None,
+            ContentBlock::Text(text) => text.trim_start(),
+            _ => continue,
+        };
+        if text.starts_with(INTERRUPTED) {
+            injected = Some(Tag::Synthetic);
+        } else if INJECTED.lines().any(|start| text.starts_with(start)) {
+            injected = injected.or(Some(Tag::Meta));
+        } else {
+            return typed;
+        }
+    }
+    injected.or(typed)
+}

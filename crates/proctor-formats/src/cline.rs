@@ -1,0 +1,274 @@
+//! Cline and Roo keep a task's conversation as a list of Anthropic's messages with a few keys
+//! more; newer versions of Cline as an object with `system_prompt` and `messages`.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Where the agent was given no tools, calls are in the model's text and results in the user's,
+//!   which are not typed: see `tags`. A person's typed text is in tags such as `<task>`.
+//! - Cline notes in what it showed the user which messages it left out of the context from then on.
+//! - Roo never deletes: what was summarised names its summary (`condenseParent`), what was cut off
+//!   names its marker (`truncationParent`). Summaries and markers are where they take effect in
+//!   the list, which is not when they were written: see `hidden`.
+//! - The newer versions' input of a call includes the cached tokens. The older ones keep usage, and
+//!   when a compaction happened, in what they showed the user: a file of its own in the task's
+//!   folder.
+
+use super::prelude::*;
+use hidden::HiddenMessages;
+use proctor_sessions::units::to_valid_id;
+use shown::Shown;
+use tags::Calls;
+
+mod hidden;
+mod shown;
+mod tags;
+
+/// The conversation in a task's folder, and what the user was shown.
+const HISTORY: &str = "api_conversation_history.json";
+const SHOWN: &str = "ui_messages.json";
+
+/// How the newer versions name the conversation in a session's folder.
+const MESSAGES: &str = ".messages.json";
+
+/// Tags around what a person typed, where results are text too.
+const TYPED: &[&str] = &[
+    "<task>",
+    "<feedback>",
+    "<answer>",
+    "<user_message>",
+    "<user_feedback>",
+];
+
+pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(FOLDERS);
+
+/// Sessions in folders.
+const FOLDERS: FolderFormat = FolderFormat {
+    detect: |folder| conversation(folder).is_some(),
+    of_file: folder_of,
+    read: import_folder,
+};
+
+fn detect(head: &Head) -> bool {
+    if head.text.starts_with('[') {
+        let has = |key: &&str| head.text.contains(key);
+        let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
+        return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
+    }
+    let is_own = |at: usize| {
+        let has = |key| head.has(&format!("/messages/{at}/{key}"));
+        has("ts") && (has("metrics") || has("modelInfo"))
+    };
+    let mut keys = ["/updated_at", "/agent", "/sessionId"].iter();
+    keys.all(|key| head.has(key)) || is_own(0) || is_own(1)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    task(file, source, None, &Shown::default())
+}
+
+fn folder_of(path: &Path) -> Option<Folder> {
+    let is_history = path.file_name().is_some_and(|name| name == HISTORY);
+    let beside = is_history.then(|| path.parent()).flatten()?;
+    // A path of one part is in the current folder.
+    let beside = if beside.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        beside
+    };
+    Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
+}
+
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
+    let Some(name) = conversation(folder) else {
+        return Err(ImportError::Directory(folder.path().to_owned()));
+    };
+    let shown = if folder.has(SHOWN) {
+        Shown::read(&folder.child(SHOWN))?
+    } else {
+        Shown::default()
+    };
+    let path = folder.child(name);
+    task(
+        &files.read(&path)?,
+        source,
+        folder.path().file_name(),
+        &shown,
+    )
+}
+
+/// The file in a folder that holds a conversation, if the folder is one task.
+fn conversation(folder: &Folder) -> Option<&str> {
+    let mut names = folder.names().iter().map(String::as_str);
+    if folder.has(HISTORY) {
+        return Some(HISTORY);
+    }
+    let own = |name: &&str| {
+        let id = name.strip_suffix(MESSAGES);
+        id.is_some_and(|id| folder.has(&format!("{id}.json")))
+    };
+    let mut found = names.by_ref().filter(own);
+    let name = found.next()?;
+    found.next().is_none().then_some(name)
+}
+
+/// Reads a task; one in a folder has the folder's name.
+fn task(
+    file: &SourceText,
+    source: &mut Source,
+    folder: Option<&std::ffi::OsStr>,
+    shown: &Shown,
+) -> Result<Vec<Session>, ImportError> {
+    let mut assembler = Assembler::default();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        let messages = match Object::read(raw) {
+            Some(mut object) => {
+                assembler.header.system = object.take_text("system_prompt");
+                let messages = object.take_list("messages");
+                messages.ok_or_else(|| value.error("missing key `messages`"))?
+            }
+            None => value.parse()?,
+        };
+        read(&messages, shown, &mut assembler);
+    }
+    let hash = file.id.rsplit('-').next().unwrap_or_default();
+    let id = match folder {
+        Some(name) => format!("{}-{hash}", to_valid_id(&name.to_string_lossy(), 60)),
+        None => file.id.clone(),
+    };
+    assembler.session(id, &file.path)
+}
+
+/// Reads the messages of one task.
+fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
+    let mut hidden = HiddenMessages::of(messages, shown);
+    let usages = shown.usages(&hidden.marks, assembler);
+    let mut calls = Calls::default();
+    for (at, raw) in messages.iter().enumerate() {
+        hidden.take_effect(at, assembler);
+        let Some(mut object) = Object::read(raw) else {
+            keep_unread("malformed", raw, assembler);
+            continue;
+        };
+        if hidden.is_written(at) {
+            hidden.write(at, &mut object, assembler);
+            continue;
+        }
+        let usage = usages.get(&at).copied();
+        message(raw, object, &hidden::name(at), usage, &mut calls, assembler);
+    }
+    hidden.take_effect(messages.len(), assembler);
+}
+
+fn message(
+    raw: &RawValue,
+    mut object: Object<'_>,
+    name: &Arc<str>,
+    shown: Option<Usage>,
+    calls: &mut Calls,
+    assembler: &mut Assembler,
+) {
+    let timestamp = object.take_time("ts", assembler);
+    let Some(role) = object.take_as("role") else {
+        // Proof of reasoning that only the provider can read.
+        if object.take_text("type").as_deref() == Some("reasoning") {
+            return assembler.skip("encrypted reasoning");
+        }
+        return keep_unread("of unknown role", raw, assembler);
+    };
+    let mut blocks = blocks_of(object.take("content"), role, assembler);
+    if role == Role::User {
+        let mut tags = speaker_of(&blocks);
+        calls.answer(&mut blocks);
+        if blocks.iter().any(ContentBlock::is_result) {
+            tags.retain(|tag| *tag != Tag::Meta);
+        }
+        return assembler.hear(Some(name), blocks, timestamp, tags);
+    }
+    calls.call(&mut blocks);
+    let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
+    let own = object.take("metrics").filter(|_| shown.is_none());
+    let usage = shown.or_else(|| usage_of(own?, assembler));
+    let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
+    assembler.assistant(Some(name), record);
+}
+
+/// Who wrote a message of the user's: a person, or the product with what came of a call.
+fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
+    let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
+    let is_typed = texts.any(|text| TYPED.iter().any(|tag| text.contains(tag)));
+    if is_typed {
+        vec![Tag::TypedUser]
+    } else if blocks.iter().any(ContentBlock::is_result) {
+        Vec::new()
+    } else if is_told {
+        vec![Tag::Meta]
+    } else {
+        vec![Tag::TypedUser]
+    }
+}
+
+/// The input includes what was read from the cache and written to it.
+fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let value = value(raw);
+    if value.get("tokens").is_some() {
+        assembler.skip("usage that does not tell what was read from the cache");
+        return None;
+    }
+    unless_zero(usage_in(
+        &value,
+        CachedTokens::Within,
+        &mut assembler.source,
+    ))
+}
+
+/// The blocks of a message's `content`: a text, or a list.
+fn blocks_of(
+    content: Option<&RawValue>,
+    role: Role,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
+    let (speaker, source) = (role.into(), &mut assembler.source);
+    let Some(items) = content.and_then(items) else {
+        return content::blocks(content, speaker, source);
+    };
+    let items = items.into_iter();
+    let mut blocks: Vec<ContentBlock> = items
+        .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
+        .collect();
+    blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
+    blocks
+}
+
+/// A block of a kind of their own; none if it is Anthropic's.
+fn own(raw: &RawValue) -> Option<ContentBlock> {
+    let mut block = Object::read(raw)?;
+    match &*block.take_text("type")? {
+        // A file that was attached: its path, and its content.
+        "file" => {
+            let (path, text) = (block.take_text("path")?, block.take_text("content")?);
+            Some(ContentBlock::Text(format!("{path}\n{text}").into()))
+        }
+
+        "tool_result" => {
+            let id = block.take_text("tool_use_id")?;
+            let content = block.take("content")?;
+            let rows = items(content)?;
+            let is_block = |raw: &&RawValue| {
+                Object::read(raw).is_some_and(|mut it| it.take_text("type").is_some())
+            };
+            // Newer versions answer in rows of their own, which the model is sent as JSON.
+            if rows.is_empty() || rows.iter().any(is_block) {
+                return None;
+            }
+            let content = vec![ContentBlock::Text(content.get().into())];
+            let is_error = block.take_flag("is_error");
+            Some(ContentBlock::tool_result(id, content, is_error))
+        }
+        _ => None,
+    }
+}

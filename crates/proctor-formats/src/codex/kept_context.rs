@@ -1,0 +1,79 @@
+//! Reads the context that a compaction of Codex left, and the authors of its parts.
+
+use super::super::prelude::*;
+use crate::openai_responses::items::{self, Item, item};
+
+/// The beginnings of user messages that the product wrote, one a line.
+const INJECTED: &str = include_str!("injected.txt");
+
+/// How many tokens of what the user typed a compaction keeps, at four bytes a token.
+const TYPED_TOKENS: usize = 20_000;
+
+/// The user's typed texts, the newest first up to the limit, in the order of typing. The message
+/// that does not fit is cut in its middle.
+pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
+    let mut left = TYPED_TOKENS * 4;
+    let mut pieces = Vec::new();
+    for blocks in typed.iter().rev() {
+        if left == 0 {
+            break;
+        }
+        let text = joined_texts(blocks);
+        let kept = if text.len() <= left {
+            text.clone()
+        } else {
+            let head = text.floor_char_boundary(left / 2);
+            let tail = text.ceil_char_boundary(text.len() - left / 2);
+            format!("{}…{}", &text[..head], &text[tail..])
+        };
+        left = left.saturating_sub(text.len());
+        if !kept.is_empty() {
+            let blocks = vec![ContentBlock::Text(kept.into())];
+            pieces.push(Recorded::written(Role::User, blocks, &[Tag::TypedUser]));
+        }
+    }
+    pieces.reverse();
+    pieces
+}
+
+/// The new context. If it holds an encrypted item, that is the summary, and only the provider can
+/// read it.
+pub(super) fn replacement(
+    history: &[&RawValue],
+    summary: Option<&str>,
+    assembler: &mut Assembler,
+) -> CompactedTo {
+    let mut pieces = Vec::new();
+    for raw in history {
+        let (role, blocks, tag) = match item(raw, assembler) {
+            Item::Nothing => continue,
+            Item::Model(blocks) => (Role::Assistant, blocks, None),
+            Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
+            Item::Other(blocks) => {
+                // The summary is in the history too, after the words that introduce it.
+                let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+                let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
+                let tag = if is_summary {
+                    Some(Tag::CompactSummary)
+                } else {
+                    tag_of(&blocks)
+                };
+                (Role::User, blocks, tag)
+            }
+        };
+        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
+        if blocks.iter().any(is_encrypted) {
+            return CompactedTo::Encrypted;
+        }
+        pieces.push(Recorded::written(role, blocks, tag.as_slice()));
+    }
+    CompactedTo::Replaced(pieces)
+}
+
+/// Who wrote a message of the user's role.
+pub(super) fn tag_of(blocks: &[ContentBlock]) -> Option<Tag> {
+    speaker(blocks, |text| {
+        let text = text.trim_start();
+        INJECTED.lines().any(|start| text.starts_with(start))
+    })
+}

@@ -1,0 +1,273 @@
+//! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
+//! file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::ImportError;
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
+use super::conversations::{name, unknown_record};
+use super::kept_context::{self, Edits};
+use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proctor_sessions::wire::content::{self, input};
+use proctor_sessions::wire::object::Object;
+use proctor_sessions::{
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Session, Source,
+    Tag, ToolSchema, count,
+};
+
+/// The texts among the blocks, one a line.
+pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| &**text).collect::<Vec<&str>>().join("\n")
+}
+
+/// The arguments of a call as written; an empty string where there are none.
+pub(super) fn input_or_empty(raw: Option<&RawValue>) -> JsonText {
+    raw.map_or_else(|| JsonText::string(""), JsonText::from)
+}
+
+/// The value that was written; `null` where it cannot be read.
+pub(super) fn value(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// The items of a list; none if the value is something else.
+pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+impl AssistantRecord {
+    /// The model's blocks at a time.
+    pub(super) fn of(blocks: Vec<ContentBlock>, timestamp: Option<Timestamp>) -> Self {
+        Self {
+            blocks,
+            timestamp,
+            ..Self::default()
+        }
+    }
+
+    /// The same, with what is known of the call.
+    pub(super) fn by(
+        self,
+        call: Option<Arc<str>>,
+        model: Option<Arc<str>>,
+        usage: Option<Usage>,
+    ) -> Self {
+        Self {
+            call: call.map(ApiCallId),
+            model,
+            usage,
+            ..self
+        }
+    }
+
+    pub(super) fn tagged(self, tags: impl IntoIterator<Item = Tag>) -> Self {
+        let tags = tags.into_iter().collect();
+        Self { tags, ..self }
+    }
+}
+
+impl Assembler {
+    /// Adds a record of the user's or a tool's, of that name.
+    pub(super) fn hear(
+        &mut self,
+        record: Option<&Arc<str>>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tags: impl IntoIterator<Item = Tag>,
+    ) {
+        let part = UserRecord {
+            blocks,
+            timestamp,
+            tags: tags.into_iter().collect(),
+        };
+        self.user(record, part);
+    }
+
+    /// Adds the result of a tool use.
+    pub(super) fn hear_result(
+        &mut self,
+        id: Arc<str>,
+        content: Vec<ContentBlock>,
+        is_error: bool,
+        time: Option<Timestamp>,
+    ) {
+        let result = ContentBlock::tool_result(id, content, is_error);
+        self.hear(None, vec![result], time, None);
+    }
+
+    /// Adds the results of tool uses, if there are any.
+    pub(super) fn hear_results(&mut self, results: Vec<ContentBlock>, time: Option<Timestamp>) {
+        if !results.is_empty() {
+            self.hear(None, results, time, None);
+        }
+    }
+
+    /// Adds a record of a kind that is not known, if it says something; `what` names it in the count.
+    pub(super) fn hear_unknown(
+        &mut self,
+        what: &str,
+        kind: &str,
+        raw: &RawValue,
+        time: Option<Timestamp>,
+    ) {
+        if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
+            self.hear(None, vec![kept], time, [Tag::Meta]);
+        }
+    }
+
+    /// Counts something that is not understood.
+    pub(super) fn unknown(&mut self, what: &str) {
+        count(&mut self.source.unknown, what);
+    }
+
+    /// A time in the notation of RFC 3339.
+    pub(super) fn time(&mut self, text: Option<&str>) -> Option<Timestamp> {
+        let time = text?.parse::<jiff::Timestamp>().ok();
+        if time.is_none() {
+            self.warn("a timestamp cannot be read");
+        }
+        Some(Timestamp(time?.as_millisecond()))
+    }
+
+    /// Adds a compaction that happened now, and returns its index.
+    pub(super) fn compacts(
+        &mut self,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        after: CompactedTo,
+    ) -> usize {
+        let at = self.flush();
+        self.compaction(RecordedCompaction {
+            at,
+            trigger,
+            pre_tokens,
+            after,
+        })
+    }
+
+    /// Adds a compaction that left a summary, and the messages from `kept` on.
+    pub(super) fn summarizes(
+        &mut self,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        summary: Option<Arc<str>>,
+        kept: Option<usize>,
+    ) -> usize {
+        let at = self.flush();
+        let after = summary.map_or(CompactedTo::Missing, |summary| {
+            let mut pieces = vec![Recorded::summary(summary)];
+            let kept = kept.filter(|first| *first < at);
+            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
+            CompactedTo::Replaced(pieces)
+        });
+        self.compacts(trigger, pre_tokens, after)
+    }
+
+    /// Adds a compaction that replaced the results of tool uses by texts. Returns the number of
+    /// results that are not in the file; without any other there is no compaction.
+    pub(super) fn replaces_results(
+        &mut self,
+        trigger: &str,
+        pre_tokens: Option<Tokens>,
+        results: impl IntoIterator<Item = (Arc<str>, Arc<str>)>,
+    ) -> usize {
+        let at = self.flush();
+        let (mut edits, mut missing) = (Edits::new(), 0);
+        for (tool_use, text) in results {
+            match self.answer(&tool_use) {
+                Some((message, block)) => {
+                    edits.entry(message).or_default().insert(block, text);
+                }
+                None => missing += 1,
+            }
+        }
+        if !edits.is_empty() {
+            let context = kept_context::context(self.compactions(), at);
+            let after = context.map_or(CompactedTo::Missing, |context| {
+                CompactedTo::Replaced(kept_context::edited(&context, &edits))
+            });
+            self.compacts(Some(trigger.into()), pre_tokens, after);
+        }
+        missing
+    }
+
+    /// Adds the tool that a definition describes.
+    pub(super) fn tool(&mut self, name: Option<Arc<str>>, definition: &RawValue) {
+        self.header.tools.push(ToolSchema {
+            name: name.unwrap_or_else(|| "unnamed".into()),
+            definition: JsonText::from(definition),
+        });
+    }
+
+    /// The messages of a conversation that is a part of another.
+    pub(super) fn messages(self) -> Vec<Arc<Message>> {
+        let session = self.finish("part".to_owned(), Path::new("part"));
+        let session = session.ok().flatten();
+        session.map(|it| it.messages().to_vec()).unwrap_or_default()
+    }
+
+    /// The one session of a file.
+    pub(super) fn session(self, id: String, path: &Path) -> Result<Vec<Session>, ImportError> {
+        Ok(Vec::from_iter(self.finish(id, path)?))
+    }
+}
+
+/// The sessions, if there are any; the first one carries the facts of the file as a whole.
+pub(super) fn some(
+    mut sessions: Vec<Session>,
+    file: Source,
+    path: &Path,
+) -> Result<Vec<Session>, ImportError> {
+    let Some(first) = sessions.first_mut() else {
+        return Err(ImportError::NoConversation(path.to_owned()));
+    };
+    add_counts(&mut first.parts_mut().source, file);
+    Ok(sessions)
+}
+
+/// The sessions of a file, named by its id unless they have names of their own.
+pub(super) fn all(
+    sessions: Vec<Session>,
+    file: Source,
+    id: &str,
+    path: &Path,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = some(sessions, file, path)?;
+    if sessions.iter().all(|it| it.id() == id) {
+        name(&mut sessions, id);
+    }
+    Ok(sessions)
+}
+
+/// A block that is kept without being understood, and counted by its kind alone.
+pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    assembler.unknown(kind);
+    content::kept(kind, raw)
+}
+
+/// A call that is one object, with its id and name and with its arguments under these keys.
+pub(super) fn flat_call(raw: &RawValue, name: &str, arguments: &str) -> Option<ContentBlock> {
+    let mut call = Object::read(raw)?;
+    let (id, name) = call.take_text("id").zip(call.take_text(name))?;
+    Some(ContentBlock::tool_use(
+        id,
+        name,
+        input(call.take(arguments)),
+    ))
+}
+
+/// A time, and whether it names no zone: then it is taken for UTC.
+pub(super) fn time_or_local(text: &str) -> Option<(Timestamp, bool)> {
+    let time = |time: jiff::Timestamp| Timestamp(time.as_millisecond());
+    if let Ok(found) = text.parse() {
+        return Some((time(found), false));
+    }
+    let local = text.parse::<jiff::civil::DateTime>().ok()?;
+    let zoned = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some((time(zoned.timestamp()), true))
+}

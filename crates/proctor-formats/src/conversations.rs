@@ -1,0 +1,340 @@
+//! Finds the conversations in logs of API calls and in other files of messages.
+//!
+//! A file holds one or more of: an object with `messages` and the rest of the request or of the
+//! log, a request with its response, a bare list of messages, a list of either, or one message per
+//! line. What the APIs share is read here; an importer reads the messages. Where several requests
+//! were logged with their responses, they are joined to sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::ImportError;
+use super::assemble::Assembler;
+use super::bodies;
+use super::common::{items, value};
+use super::file::{Line, SourceText};
+use super::product::is_one_of;
+use super::requests::{Join, Logged};
+use proctor_sessions::wire::content;
+use proctor_sessions::wire::object::Object;
+use proctor_sessions::wire::stream::Api;
+use proctor_sessions::{ContentBlock, Session, Source, Tag};
+
+/// How a value without a conversation is counted.
+pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
+
+/// One conversation as a file holds it.
+#[derive(Debug, Default)]
+pub(super) struct Conversation<'a> {
+    /// The object that holds the messages, without them.
+    pub(super) around: Object<'a>,
+    /// The messages, not yet read.
+    pub(super) messages: Vec<&'a RawValue>,
+}
+
+/// Where a format keeps its messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// The key of the messages.
+    pub(super) key: &'static str,
+    /// The key that every message has.
+    pub(super) of_message: &'static str,
+    /// The key of the model's answer, where it may be logged without its request.
+    pub(super) answer: Option<&'static str>,
+    /// The API whose calls are logged in this shape.
+    pub(super) api: Option<Api>,
+}
+
+impl Shape {
+    /// Conversations under `key`, whose messages have roles.
+    pub(super) const fn of_messages(key: &'static str) -> Self {
+        Self {
+            key,
+            of_message: "role",
+            answer: None,
+            api: None,
+        }
+    }
+
+    /// The same, of logs of that API.
+    pub(super) const fn of_api(self, api: Api) -> Self {
+        Self {
+            api: Some(api),
+            ..self
+        }
+    }
+
+    fn has_answer(self, object: &Object<'_>) -> bool {
+        self.answer.is_some_and(|key| object.has(key))
+    }
+
+    /// Whether an object holds messages, rather than being one.
+    fn is_conversation(self, object: &Object<'_>) -> bool {
+        let is_response = object.text("object").as_deref() == Some("response");
+        object.contains(self.key) || self.has_answer(object) && is_response
+    }
+}
+
+/// Reads all conversations of a file; `read` reads one.
+pub(super) fn sessions(
+    shape: Shape,
+    file: &SourceText,
+    source: &mut Source,
+    read: impl Fn(Conversation<'_>, &mut Assembler),
+) -> Result<Vec<Session>, ImportError> {
+    let values = file.values(source)?;
+    let mut log = Log {
+        shape,
+        file,
+        read: &read,
+        join: Join::default(),
+        answers: BTreeMap::new(),
+        skipped: 0,
+    };
+    let mut loose: Vec<Box<RawValue>> = Vec::new();
+    let mut problem = None;
+    for value in values {
+        let mut warn = |what: &str| source.warn(what);
+        let api = shape.api;
+        let unwrapped =
+            api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, &mut warn));
+        let text = unwrapped.as_deref().unwrap_or(value.text);
+        let value = Line { text, ..value };
+        let mut found = Vec::new();
+        match find(shape, &value, &mut found) {
+            Ok(Some(message)) => loose.push(message.to_owned()),
+            Ok(None) => {
+                log.add(found)?;
+                log.add_loose(&mut loose)?;
+            }
+            // One odd line is not a reason to refuse the others.
+            Err(error) => {
+                log.add(found)?;
+                source.not_understood(NO_CONVERSATION);
+                problem = problem.or(Some(error));
+            }
+        }
+    }
+    log.add_loose(&mut loose)?;
+    if log.skipped > 0 {
+        let what = "conversation without messages".to_owned();
+        source.skipped.insert(what, log.skipped);
+    }
+    let sessions = log.join.finish(&file.path)?;
+    problem
+        .filter(|_| sessions.is_empty())
+        .map_or(Ok(sessions), Err)
+}
+
+/// Reads a file with one conversation, or with a list of them, as chat products export; `read` reads one, and returns
+/// `None` for any other object.
+pub(super) fn exported(
+    file: &SourceText,
+    source: &mut Source,
+    read: impl Fn(Object<'_>) -> Option<Assembler>,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            let Some(assembler) = read(Object::read(raw).unwrap_or_default()) else {
+                source.not_understood(NO_CONVERSATION);
+                continue;
+            };
+            if assembler.is_empty() {
+                source.skip("conversation without messages");
+            }
+            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+        }
+    }
+    Ok(sessions)
+}
+
+/// The conversations of a file so far.
+struct Log<'f> {
+    shape: Shape,
+    file: &'f SourceText,
+    read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
+    join: Join,
+    /// The last response of each conversation that OpenAI keeps.
+    answers: BTreeMap<Arc<str>, Arc<str>>,
+    /// Conversations without messages.
+    skipped: u64,
+}
+
+impl Log<'_> {
+    fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<(), ImportError> {
+        for conversation in found {
+            let mut assembler = Assembler::default();
+            let around = &conversation.around;
+            let response = around.get("response");
+            let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
+                || self.shape.has_answer(around);
+            let answer = response.and_then(Object::read).unwrap_or_default();
+            // OpenAI keeps such a conversation: a request holds only what is new.
+            let is_kept = self.shape.api == Some(Api::Responses);
+            let named = || conversation_id(around).or_else(|| conversation_id(&answer));
+            let kept = is_kept.then(named).flatten();
+            let last = |id: &Arc<str>| self.answers.get(id).cloned();
+            let follows = around.text("previous_response_id");
+            let follows = follows.or_else(|| kept.as_ref().and_then(last));
+            let answer_id = answer.text("id").or_else(|| around.text("id"));
+            self.answers.extend(kept.zip(answer_id));
+            let cache_key = around.text("prompt_cache_key");
+            (self.read)(conversation, &mut assembler);
+            if assembler.is_empty() {
+                self.skipped += 1;
+            } else if let Some(session) = assembler.finish(self.file.id.clone(), &self.file.path)? {
+                self.join.add(Logged {
+                    session,
+                    is_answered,
+                    follows,
+                    cache_key,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a conversation of which each message was a value of its own.
+    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>) -> Result<(), ImportError> {
+        let loose = std::mem::take(loose);
+        if loose.is_empty() {
+            return Ok(());
+        }
+        self.add(vec![Conversation {
+            around: Object::default(),
+            messages: loose.iter().map(|it| &**it).collect(),
+        }])
+    }
+}
+
+/// The conversation that a request or its response names: its id, or an object with it.
+fn conversation_id(object: &Object<'_>) -> Option<Arc<str>> {
+    let inner = || Object::read(object.get("conversation")?)?.text("id");
+    object.text("conversation").or_else(inner)
+}
+
+/// Names the sessions of a file: by its id, and numbered where there are several.
+pub(super) fn name(sessions: &mut [Session], id: &str) {
+    let is_only = sessions.len() == 1;
+    for (at, session) in sessions.iter_mut().enumerate() {
+        session.parts_mut().id = if is_only {
+            id.to_owned()
+        } else {
+            format!("{id}-{}", at + 1)
+        };
+    }
+}
+
+/// Finds the conversations in one value, or returns it if it is a message.
+fn find<'a>(
+    shape: Shape,
+    line: &Line<'a>,
+    found: &mut Vec<Conversation<'a>>,
+) -> Result<Option<&'a RawValue>, ImportError> {
+    if !line.text.starts_with('[') {
+        let object: Object<'_> = line.parse()?;
+        let is_message = object.has(shape.of_message) || object.has("role");
+        if !shape.is_conversation(&object) && is_message {
+            return line.parse().map(Some);
+        }
+        found.push(conversation(shape, line, object)?);
+        return Ok(None);
+    }
+    let messages: Vec<&RawValue> = line.parse()?;
+    let is_conversation = messages.first().is_some_and(|item| {
+        item.get().starts_with('[')
+            || Object::read(item).is_some_and(|object| shape.is_conversation(&object))
+    });
+    if !is_conversation {
+        let around = Object::default();
+        found.push(Conversation { around, messages });
+        return Ok(None);
+    }
+    for item in messages {
+        found.push(if item.get().starts_with('[') {
+            Conversation {
+                around: Object::default(),
+                messages: line.parse_part(item.get())?,
+            }
+        } else {
+            conversation(shape, line, line.parse_part(item.get())?)?
+        });
+    }
+    Ok(None)
+}
+
+fn conversation<'a>(
+    shape: Shape,
+    line: &Line<'a>,
+    mut around: Object<'a>,
+) -> Result<Conversation<'a>, ImportError> {
+    let may_be_empty = shape.answer.is_some();
+    let messages = match around.remove(shape.key) {
+        // A request of one text.
+        Some(raw) if may_be_empty && raw.get().starts_with('"') => vec![raw],
+        Some(raw) if may_be_empty && raw.get() == "null" => Vec::new(),
+        Some(raw) => line.parse_part(raw.get())?,
+        None if shape.has_answer(&around) => Vec::new(),
+        None => {
+            return Err(line.error(format!(
+                "neither a message with `{}` nor a conversation with `{}`",
+                shape.of_message, shape.key
+            )));
+        }
+    };
+    Ok(Conversation { around, messages })
+}
+
+/// How a message of the system's role is counted that is not in front of all others.
+pub(super) const LATE_SYSTEM: &str =
+    "a system message within the conversation is kept as the user's";
+
+/// Keeps a message that cannot be read as the user's: it was part of the prompt.
+pub(super) fn keep_unread(kind: &str, raw: &RawValue, assembler: &mut Assembler) {
+    assembler.unknown(&format!("message {kind}"));
+    assembler.hear(None, vec![content::kept(kind, raw)], None, [Tag::Meta]);
+}
+
+/// Keys under which records hold words of the user, the model or a tool.
+const SAYS: &str = "attachment content message messages output parts text";
+
+/// A record of a kind that is not known, counted as `record mystery`. It is kept as the user's if it
+/// holds words, under any key. Bookkeeping without words (ids, times, settings) would only make the
+/// prompt longer than it was.
+pub(super) fn unknown_record(
+    what: &str,
+    kind: &str,
+    raw: &RawValue,
+    source: &mut Source,
+) -> Option<ContentBlock> {
+    source.not_understood(&format!("{what} {kind}"));
+    let kind: String = kind.chars().take(80).collect();
+    says_words(&value(raw)).then(|| content::kept(&kind, raw))
+}
+
+/// Whether it holds a text of more than one word: names, ids and times are one.
+fn says_words(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().contains(char::is_whitespace),
+        Value::Array(items) => items.iter().any(says_words),
+        Value::Object(entries) => entries
+            .iter()
+            .any(|(key, value)| is_one_of(SAYS, key) && !value.is_null() || says_words(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
+pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Option<Arc<str>> {
+    let texts = blocks.iter().filter_map(ContentBlock::as_text);
+    let texts: Vec<&str> = texts.map(|text| &**text).collect();
+    for _ in texts.len()..blocks.len() {
+        assembler.warn("a part of the system prompt is no text and is left out");
+    }
+    (!texts.is_empty()).then(|| texts.join("\n").into())
+}

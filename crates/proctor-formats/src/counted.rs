@@ -1,0 +1,116 @@
+//! Values of a record that are read with what cannot be read of them counted.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::assemble::Assembler;
+use super::common::value;
+use super::usage::{CachedTokens, usage};
+use proctor_sessions::ContentBlock;
+use proctor_sessions::units::{Timestamp, Tokens, Usage};
+use proctor_sessions::wire::content::{self, Speaker};
+use proctor_sessions::wire::object::Object;
+
+/// Takes out of an [`Object`] what the conversation counts where it cannot be read.
+pub(super) trait Counted {
+    /// Takes a content out, and reads it.
+    fn take_blocks(
+        &mut self,
+        key: &str,
+        speaker: Speaker,
+        assembler: &mut Assembler,
+    ) -> Vec<ContentBlock>;
+
+    /// Takes the counters of a call out.
+    fn take_usage(
+        &mut self,
+        key: &str,
+        cached: CachedTokens,
+        assembler: &mut Assembler,
+    ) -> Option<Usage>;
+
+    /// Takes a time out; a value that is none is counted.
+    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> Option<Timestamp>;
+
+    /// Puts the model, its window and the tools in the session's header.
+    fn header(&mut self, assembler: &mut Assembler);
+
+    /// Counts the keys that were not taken as not belonging to the conversation.
+    fn count_left(self, what: &str, assembler: &mut Assembler);
+}
+
+impl Counted for Object<'_> {
+    fn take_blocks(
+        &mut self,
+        key: &str,
+        speaker: Speaker,
+        assembler: &mut Assembler,
+    ) -> Vec<ContentBlock> {
+        content::blocks(self.take(key), speaker, &mut assembler.source)
+    }
+
+    fn take_usage(
+        &mut self,
+        key: &str,
+        cached: CachedTokens,
+        assembler: &mut Assembler,
+    ) -> Option<Usage> {
+        usage(self.take(key)?, cached, &mut assembler.source)
+    }
+
+    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> Option<Timestamp> {
+        let time = time(self.take(key)?);
+        if time.is_none() {
+            assembler.warn("a timestamp cannot be read");
+        }
+        time
+    }
+
+    fn header(&mut self, assembler: &mut Assembler) {
+        assembler.header.model = self.take_text("model");
+        assembler.header.context_window = self.take_as("context_window").map(Tokens);
+        for definition in self.items("tools") {
+            let value = value(definition);
+            let names = ["/function/name", "/custom/name", "/name", "/type"];
+            let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
+            if name.is_none() {
+                assembler.warn("a tool has no name");
+            }
+            assembler.tool(name.map(Arc::from), definition);
+        }
+    }
+
+    fn count_left(self, what: &str, assembler: &mut Assembler) {
+        for (key, raw) in self.into_entries() {
+            if raw.get() != "null" {
+                assembler.skip(&format!("{what} `{key}`"));
+            }
+        }
+    }
+}
+
+/// An RFC 3339 time, or seconds or milliseconds since 1970.
+pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
+    // Seconds reach this in the year 5138, milliseconds did in 1973.
+    const SECONDS_BELOW: f64 = 1e11;
+    match serde_json::from_str(raw.get()).ok()? {
+        Value::String(text) => {
+            let time = text.parse::<jiff::Timestamp>().ok()?;
+            Some(Timestamp(time.as_millisecond()))
+        }
+        Value::Number(number) => {
+            let number = number.as_f64()?;
+            let scale = if number.abs() < SECONDS_BELOW {
+                1e3
+            } else {
+                1.0
+            };
+            let milliseconds = (number * scale).round();
+            #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+            (milliseconds.abs() < 1e18).then_some(Timestamp(milliseconds as i64))
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! Crush keeps the sessions of a project in a database (`.crush/crush.db`): messages, whose parts
+//! are JSON.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - The results of a call are a message of the role `tool`.
+//! - A summary is a message of the model's that is marked, or that its session names: the model reads
+//!   it as the user's, and nothing before it.
+//! - What a call cost is not recorded: a session has only totals.
+//! - A session with a parent is a sub-agent's.
+//! - Times are whole seconds: rows of one second are in the order in which they were written.
+//!
+//! Source: charmbracelet/crush, `internal/db/migrations/` at b86336ac32 and
+//! `internal/message/content.go` at 0373c96add.
+
+use sha2::{Digest, Sha256};
+
+use super::file::session_id;
+use super::openai_chat::parts::arguments_in;
+use super::prelude::*;
+use super::sqlite::reading::{Database, Listed};
+use proctor_sessions::wire::object::time as time_of;
+
+/// All sessions, oldest first.
+pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+    let parent = database.column("sessions", "parent_session_id")?;
+    let query = format!("SELECT id, {parent}, NULL FROM sessions ORDER BY created_at, rowid");
+    database.listed(&query, |id, parent, model| Listed {
+        id,
+        is_child: parent.is_some_and(|it| !it.is_empty()),
+        model,
+    })
+}
+
+/// One session, message by message.
+pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+    let mut assembler = database.assembler(one);
+    let named = database.column("sessions", "summary_message_id")?;
+    let query = format!("SELECT {named} FROM sessions WHERE id = ?1");
+    let named = database.rows::<1>(&query, &[&*one.id])?;
+    let named = named.into_iter().flatten().flatten().next();
+    let marked = database.column("messages", "is_summary_message")?;
+    let query = format!(
+        "SELECT id, role, parts, model, created_at, {marked} FROM messages \
+         WHERE session_id = ?1 ORDER BY created_at, rowid"
+    );
+    let mut hasher = Sha256::new();
+    for [id, role, parts, model, created, marked] in database.rows(&query, &[&*one.id])? {
+        let parts = parts.unwrap_or_default();
+        hasher.update(parts.as_bytes());
+        let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(&parts) else {
+            assembler.unknown("row that is not JSON");
+            continue;
+        };
+        let created = created.and_then(|it| RawValue::from_string(it.to_string()).ok());
+        let time = created.and_then(|raw| time_of(&raw));
+        let is_model = role.as_deref() == Some("assistant");
+        let is_summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
+        let mut is_hidden = false;
+        let mut blocks = Vec::new();
+        for raw in parts {
+            blocks.extend(part(raw, is_model, &mut is_hidden, &mut assembler));
+        }
+        if is_summary {
+            let text = joined_texts(&blocks);
+            let text = (!text.is_empty()).then(|| text.into());
+            assembler.summarizes(None, None, text, None);
+        } else if is_model {
+            let model = model.filter(|it| !it.is_empty());
+            let part = AssistantRecord::of(blocks, time).by(id, model, None);
+            assembler.assistant(None, part);
+        } else {
+            let tag = if is_hidden || role.as_deref() == Some("system") {
+                Some(Tag::Meta)
+            } else {
+                speaker_of(&blocks)
+            };
+            assembler.hear(None, blocks, time, tag);
+        }
+    }
+    assembler.finish(session_id(&one.id, hasher), database.path())
+}
+
+/// One part of a message: its type, and its data.
+fn part(
+    raw: &RawValue,
+    is_model: bool,
+    is_hidden: &mut bool,
+    assembler: &mut Assembler,
+) -> Option<ContentBlock> {
+    let mut part = Object::read(raw).unwrap_or_default();
+    let kind = part.take_text("type");
+    let kind = kind.as_deref().unwrap_or("untyped");
+    let mut data = part.inner("data");
+    let read = match kind {
+        "finish" => return None,
+        "text" => {
+            *is_hidden |= data.take_flag("hidden");
+            match data.take_text("text") {
+                Some(text) if text.is_empty() => return None,
+                text => text.map(ContentBlock::Text),
+            }
+        }
+        "reasoning" if is_model => {
+            let signature = data.take_words("signature");
+            let signature = signature.or_else(|| data.take_words("thought_signature"));
+            let text = data.take_text("thinking");
+            text.map(|text| ContentBlock::thinking(text, signature))
+        }
+        "tool_call" if is_model => {
+            let names = data.take_text("id").zip(data.take_text("name"));
+            let input = data.take_text("input").unwrap_or_default();
+            names
+                .map(|(id, name)| ContentBlock::tool_use(id, name, arguments_in(&input, assembler)))
+        }
+        "tool_result" if !is_model => data.take_text("tool_call_id").map(|id| {
+            let mut blocks = Vec::from_iter(data.take_text("content").map(ContentBlock::Text));
+            if data.take_words("data").is_some() {
+                blocks.push(content::kept("media", raw));
+            }
+            ContentBlock::tool_result(id, blocks, data.take_flag("is_error"))
+        }),
+        "image_url" => data.take("url").map(content::image),
+        // A file that the user attached, and a command of the user's with its output.
+        "binary" | "shell_command" => Some(content::kept(kind, raw)),
+        _ => None,
+    };
+    Some(read.unwrap_or_else(|| content::unknown(kind, raw, &mut assembler.source)))
+}

@@ -1,0 +1,197 @@
+//! Why a recording cannot be read, and how to mend it.
+
+use std::io;
+use std::path::PathBuf;
+
+use proctor_sessions::SessionError;
+
+/// Why a file is not read. Every variant names the file; most name the line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// There is no such file.
+    #[error("there is no file `{}`", .0.display())]
+    NotFound(PathBuf),
+    /// The path names a folder.
+    #[error("`{}` is a folder, not a session", .0.display())]
+    Directory(PathBuf),
+    /// A pipe, a socket or a device: it may never end, and cannot be read twice.
+    #[error("`{}` is a pipe or a device, and no file", .0.display())]
+    NoFile(PathBuf),
+    /// The operating system refuses.
+    #[error("cannot read `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    /// The file holds no byte, or only white space.
+    #[error("`{}` is empty", .0.display())]
+    Empty(PathBuf),
+    /// No importer recognises the file.
+    #[error("cannot tell the format of `{}`", .0.display())]
+    UnknownFormat(PathBuf),
+    /// Every format that can be read is JSON.
+    #[error("`{}` is not JSON", .0.display())]
+    NotJson(PathBuf),
+    /// Every format that can be read is UTF-8.
+    #[error("`{}` is in UTF-16", .0.display())]
+    Utf16(PathBuf),
+    /// A database, which takes the feature `sqlite`.
+    #[error("`{}` is an SQLite database, which this build of Proctor cannot read", .0.display())]
+    Database(PathBuf),
+    /// The file is named as a database and is none.
+    #[error("`{}` has the name of an SQLite database but is not one", .0.display())]
+    NoDatabase(PathBuf),
+    /// The database is cut, locked or damaged.
+    #[error("`{}` cannot be read as an SQLite database: {}", .0.display(), .1)]
+    DamagedDatabase(PathBuf, String),
+    /// A line is not JSON.
+    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        column: usize,
+        /// The JSON parser's message.
+        problem: String,
+    },
+    /// A line is JSON of another shape than the format's: an unknown key, a number for a text.
+    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        column: usize,
+        /// The JSON parser's message, or the importer's.
+        problem: String,
+    },
+    /// The file ends within this line.
+    #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
+    TornLine(PathBuf, u64),
+    /// A text, at this place, has more bytes than the limit: it is longer than any message can be.
+    #[error("`{}`: {}: a text is longer than {} bytes", .0.display(), .1, .2)]
+    LongText(PathBuf, String, usize),
+    /// The file has more bytes than the limit.
+    #[error("`{}` is larger than {} bytes", .0.display(), .1)]
+    TooLarge(PathBuf, u64),
+    /// Arrays and objects are nested deeper than any message needs: line and limit.
+    #[error("`{}`: line {}: JSON nested deeper than {} levels", .0.display(), .1, .2)]
+    Nesting(PathBuf, u64, usize),
+    /// A line is not UTF-8.
+    #[error(
+        "`{}`: line {line}: invalid UTF-8 at byte {column} of the line, byte {offset} of the file",
+        path.display()
+    )]
+    Utf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The first bad byte in the line, from 1.
+        column: usize,
+        /// The first bad byte in the file, from 0.
+        offset: usize,
+    },
+    /// The file is of a later version of the native format: its version, and the latest one that
+    /// can be read.
+    #[error(
+        "`{}` is of version {} of the session format; this build reads up to {}",
+        .0.display(), .1, .2
+    )]
+    Version(PathBuf, u64, u64),
+    /// A recording without a single message.
+    #[error("`{}` holds no conversation", .0.display())]
+    NoConversation(PathBuf),
+    /// A file that looks like this format, and holds no answer of a model.
+    #[error("`{}` looks like {}, and holds no answer of a model", .0.display(), .1)]
+    NoAnswer(PathBuf, &'static str),
+    /// A file that looks like this format, of which most is not understood: what, and how often.
+    #[error("`{}` looks like {}, but most of it is not understood: {}", .0.display(), .1, .2)]
+    NotUnderstood(PathBuf, &'static str, String),
+    /// An archive cannot be unpacked.
+    #[error("`{}` is a damaged archive: {}", .0.display(), .1)]
+    Archive(PathBuf, String),
+    /// A recording of something that is not a conversation in texts.
+    #[error("`{}` cannot be replayed: {}", .0.display(), .1)]
+    NoMessages(PathBuf, &'static str),
+    /// The messages do not make a session.
+    #[error("`{}` holds no valid session", .0.display())]
+    Session(PathBuf, #[source] SessionError),
+}
+
+impl ImportError {
+    /// Whether the file is not a recording, or an empty one: found in a folder, it is passed over.
+    pub fn is_no_recording(&self) -> bool {
+        matches!(
+            self,
+            Self::NotJson(_)
+                | Self::Empty(_)
+                | Self::NoConversation(_)
+                | Self::NoMessages(..)
+                | Self::NoAnswer(..)
+                | Self::NotUnderstood(..)
+                | Self::UnknownFormat(_)
+                | Self::Database(_)
+                | Self::NoDatabase(_)
+        )
+    }
+
+    /// How to mend it, where that can be said in general; printed on a line of its own.
+    pub fn hint(&self) -> Option<&'static str> {
+        let hint = match self {
+            Self::Io(..) | Self::Session(..) => return None,
+            Self::NotFound(_) => {
+                "check the path; patterns are expanded by the shell alone, \
+                 and a folder stands for all recordings in it"
+            }
+            Self::NoFile(_) => "write what it gives to a file, and name that",
+            Self::Directory(_) => {
+                "name a session in it; `proctor import --list FOLDER` says which there are"
+            }
+            Self::Empty(_) | Self::NoConversation(_) | Self::NoMessages(..) => {
+                "leave the file out; the product wrote nothing worth replaying"
+            }
+            Self::NoAnswer(..) | Self::NotUnderstood(..) => {
+                "it may be of another product, or of a newer version: `proctor import --format NAME` \
+                 reads it as that all the same"
+            }
+            Self::UnknownFormat(_) => {
+                "`proctor import --format NAME` reads it as that; \
+                 `proctor import --help` lists the formats"
+            }
+            Self::NotJson(_) => {
+                "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"
+            }
+            Self::Database(_) => {
+                "install it with the feature: `cargo install proctor-bench --features sqlite`; \
+                 or have the product export the session"
+            }
+            Self::NoDatabase(_) => {
+                "check what the file is; one that was moved with its log beside it may be cut"
+            }
+            Self::DamagedDatabase(..) => {
+                "copy the database while the product is not running, and try the copy"
+            }
+            Self::Utf16(_) => "convert the file to UTF-8",
+            Self::Json { .. } => {
+                "the line was cut or edited: restore it, or delete it to go on without it"
+            }
+            Self::Shape { .. } => {
+                "compare the line with its neighbours; the format may be newer than this build"
+            }
+            Self::TornLine(..) => {
+                "the file was cut while it was written: make it again, or delete its last line"
+            }
+            Self::Archive(..) => "get the file again; it was cut or changed",
+            Self::TooLarge(..) => "split the file: one conversation per file",
+            Self::LongText(..) => "shorten the text; no model reads one of this length",
+            Self::Nesting(..) => {
+                "remove the value that is nested too deep: nothing else in the file could be read"
+            }
+            Self::Utf8 { .. } => "the file is damaged at that byte: make it again",
+            Self::Version(..) => "update Proctor",
+        };
+        Some(hint)
+    }
+}

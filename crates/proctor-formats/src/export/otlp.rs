@@ -1,0 +1,265 @@
+//! Writes a session as a trace of OpenTelemetry in JSON: one span for each call, with its context.
+//!
+//! Nothing in it is random. The trace has the beginning of the hash of the session's id as its id,
+//! each span that of its place. A span ends when its answer came, and begins when the last message
+//! in front of it did; where the recording has no time, it is that of the span before, or 0.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Counts, Exported};
+use proctor_sessions::units::ContentHash;
+use proctor_sessions::wire::{Provider, definition, for_provider};
+use proctor_sessions::{CompactedTo, ContentBlock, Message, Recorded, Session, Tag};
+
+/// The largest trace that is written, in bytes: no importer reads a larger file.
+const LARGEST: usize = 1 << 30;
+
+/// A trace that no importer would read.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a trace of session `{id}` would be larger than 1 GiB: it holds the whole context of each of \
+     {calls} calls"
+)]
+pub struct TraceTooLarge {
+    id: String,
+    calls: usize,
+}
+
+/// Writes a session as a trace. After a compaction, a span holds what the compaction left.
+pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
+    let mut left_out = Counts::default();
+    let messages = session.messages();
+    let told: Vec<String> = messages.iter().map(|it| chat(it, &mut left_out)).collect();
+    let calls = session.calls();
+    let after = calls.last().map_or(0, |last| last + 1);
+    left_out.add("message after the last call", messages.len() - after);
+    let trace = ContentHash::of(session.id()).hex(32);
+    let mut spans: Vec<String> = Vec::new();
+    let mut compactions = session.compactions().iter().peekable();
+    // The context before message `next`.
+    let (mut context, mut next): (Vec<String>, usize) = (Vec::new(), 0);
+    let (mut size, mut start) = (0, 0);
+    for (place, at) in calls.iter().copied().enumerate() {
+        while let Some(compaction) = compactions.next_if(|it| it.at <= at) {
+            match &compaction.after {
+                CompactedTo::Replaced(pieces) => {
+                    context = replaced(pieces, &told, messages);
+                    next = compaction.at;
+                }
+                CompactedTo::Encrypted | CompactedTo::Missing => left_out.add("compaction", 1),
+            }
+        }
+        context.extend_from_slice(&told[next..at]);
+        next = at;
+        size += context.iter().map(String::len).sum::<usize>();
+        if size > LARGEST {
+            return Err(TraceTooLarge {
+                id: session.id().to_owned(),
+                calls: calls.len(),
+            });
+        }
+        let answer = &messages[at];
+        let mut before = messages[..at].iter().rev();
+        let before = before.find_map(|it| it.details.timestamp);
+        let began = before.or(answer.details.timestamp);
+        start = began.map_or(start, |it| it.0.max(start));
+        let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
+        let mut attributes = call(session, answer, &mut left_out);
+        let asked = format!("[{}]", context.join(","));
+        attributes.push(text("gen_ai.input.messages", &asked));
+        let is_call = answer.tool_uses().next().is_some();
+        let finished = if is_call { "tool_call" } else { "stop" };
+        let answered = told[at].strip_suffix('}').unwrap_or(&told[at]);
+        let answered = format!("[{answered},\"finish_reason\":\"{finished}\"}}]");
+        attributes.push(text("gen_ai.output.messages", &answered));
+        let model = session.model().unwrap_or_default();
+        let span = json!({
+            "traceId": trace,
+            "spanId": ContentHash::of(format!("{trace} {place}")).hex(16),
+            "name": format!("chat {model}").trim_end(),
+            "kind": 3,
+            "startTimeUnixNano": nanoseconds(start),
+            "endTimeUnixNano": nanoseconds(end),
+            "attributes": attributes,
+        });
+        spans.push(span.to_string());
+    }
+    let service = text("service.name", &session.source().format);
+    let json = format!(
+        "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{service}]}},\
+         \"scopeSpans\":[{{\"scope\":{{\"name\":\"proctor\"}},\"spans\":[\n{}\n]}}]}}]}}\n",
+        spans.join(",\n")
+    );
+    Ok(Exported {
+        json,
+        left_out: left_out.0,
+    })
+}
+
+/// The messages that a compaction left.
+fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> Vec<String> {
+    let sent = |message: &Arc<Message>| chat(message, &mut Counts::default());
+    let mut left: Vec<String> = Vec::new();
+    let mut edited: Option<(usize, Arc<Message>)> = None;
+    for piece in pieces {
+        // Blocks of one message that were edited one by one are one message.
+        if let Some((message, _)) = &edited
+            && !matches!(piece, Recorded::Edited { message: at, .. } if at == message)
+        {
+            left.extend(edited.take().map(|(_, it)| sent(&it)));
+        }
+        match piece {
+            Recorded::Kept(range) => left.extend_from_slice(&told[range.clone()]),
+            Recorded::Written(message) => left.push(sent(message)),
+            Recorded::Edited {
+                message,
+                block,
+                text,
+            } => {
+                let own = edited.take().map(|(_, it)| it);
+                let own = own.unwrap_or_else(|| messages[*message].clone());
+                edited = Some((*message, Arc::new(own.with_block_text(*block, text))));
+            }
+        }
+    }
+    left.extend(edited.map(|(_, it)| sent(&it)));
+    left
+}
+
+/// The attributes of a call beside its messages.
+fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value> {
+    let model = session.model().or(answer.details.model.as_deref());
+    let mut attributes = vec![
+        text("gen_ai.operation.name", "chat"),
+        text("gen_ai.provider.name", provider(model.unwrap_or_default())),
+        text("gen_ai.conversation.id", session.id()),
+    ];
+    for (key, value) in [
+        ("gen_ai.request.model", model),
+        ("gen_ai.response.model", answer.details.model.as_deref()),
+        (
+            "gen_ai.response.id",
+            answer.details.api_call.as_ref().map(|it| &*it.0),
+        ),
+    ] {
+        attributes.extend(value.map(|value| text(key, value)));
+    }
+    if let Some(system) = session.system() {
+        let parts = json!([{"type": "text", "content": &**system}]);
+        attributes.push(text("gen_ai.system_instructions", &parts.to_string()));
+    }
+    if !session.tools().is_empty() {
+        let tools = session.tools().iter().map(|tool| {
+            let mut value: Value =
+                serde_json::from_str(&definition(tool, Provider::OpenAi)).unwrap_or_default();
+            if let Value::Object(mut function) = value["function"].take() {
+                function.insert("type".to_owned(), json!("function"));
+                return Value::Object(function);
+            }
+            value
+        });
+        let tools: Value = tools.collect();
+        attributes.push(text("gen_ai.tool.definitions", &tools.to_string()));
+    }
+    if let Some(usage) = answer.details.usage {
+        let for_an_hour = usage.cache_write_1h.0 > 0;
+        left_out.add("lifetime of a cache write", usize::from(for_an_hour));
+        for (key, tokens) in [
+            ("input_tokens", usage.prompt()),
+            ("output_tokens", usage.output),
+            ("cache_read.input_tokens", usage.cache_read),
+            (
+                "cache_creation.input_tokens",
+                usage.cache_write_5m + usage.cache_write_1h,
+            ),
+        ] {
+            let value = json!({"intValue": tokens.0.to_string()});
+            attributes.push(json!({"key": format!("gen_ai.usage.{key}"), "value": value}));
+        }
+    }
+    attributes
+}
+
+/// The provider of a model, by the names that the conventions give.
+fn provider(model: &str) -> &'static str {
+    let known = [
+        ("claude", Provider::Anthropic.name()),
+        ("gemini", "gcp.gemini"),
+        ("gpt", Provider::OpenAi.name()),
+    ];
+    let known = known.iter().find(|(prefix, _)| model.starts_with(prefix));
+    known.map_or("unknown", |(_, name)| name)
+}
+
+fn text(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn nanoseconds(milliseconds: i64) -> String {
+    (i128::from(milliseconds) * 1_000_000).to_string()
+}
+
+/// A message: the results of tools in one of their own, and the rest.
+fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
+    let is_summary = message.has_tag(Tag::CompactSummary);
+    let message = for_provider(message, Provider::Anthropic);
+    let (mut results, mut parts) = (Vec::new(), Vec::new());
+    for block in message.content() {
+        match block {
+            ContentBlock::ToolResult(result) => {
+                left_out.add("failure of a tool", usize::from(result.is_error));
+                let response = match &result.content[..] {
+                    [ContentBlock::Text(text)] => json!(&**text),
+                    blocks => blocks.iter().map(part).collect(),
+                };
+                let id = &*result.tool_use_id;
+                results.push(json!({"type": "tool_call_response", "id": id, "response": response}));
+            }
+            ContentBlock::Text(text) if is_summary => {
+                parts.push(json!({"type": "compaction", "content": &**text}));
+            }
+            block => parts.push(part(block)),
+        }
+    }
+    let messages = [("tool", results), (message.role().name(), parts)];
+    let messages = messages.into_iter().filter(|(_, parts)| !parts.is_empty());
+    let messages = messages.map(|(role, parts)| json!({"role": role, "parts": parts}).to_string());
+    messages.collect::<Vec<_>>().join(",")
+}
+
+fn part(block: &ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => json!({"type": "text", "content": &**text}),
+        ContentBlock::Thinking(thinking) => {
+            let mut part = json!({"type": "reasoning", "content": &*thinking.text});
+            if let Some(signature) = &thinking.signature {
+                part["signature"] = json!(&**signature);
+            }
+            part
+        }
+        ContentBlock::ToolUse(it) => json!({
+            "type": "tool_call",
+            "id": &*it.id,
+            "name": &*it.name,
+            "arguments": it.input.value(),
+        }),
+        ContentBlock::Image(image) => {
+            let source = image.source.value();
+            let media = &source["media_type"];
+            match (source["data"].as_str(), source["url"].as_str()) {
+                (Some(data), _) => json!({
+                    "type": "blob", "modality": "image", "mime_type": media, "content": data,
+                }),
+                (None, Some(uri)) => json!({"type": "uri", "modality": "image", "uri": uri}),
+                (None, None) => json!({"type": "image", "source": source}),
+            }
+        }
+        ContentBlock::Opaque(opaque) => match opaque.json.value() {
+            value @ Value::Object(_) => value,
+            other => json!({"type": &*opaque.kind, "value": other}),
+        },
+        ContentBlock::ToolResult(_) => Value::Null,
+    }
+}

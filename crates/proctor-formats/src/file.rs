@@ -1,0 +1,584 @@
+//! A recording's file: read once, mended where that loses little, and taken apart into lines or
+//! JSON values.
+//!
+//! Recordings are untidy: a byte-order mark, CRLF, blank lines, a last line that was never
+//! finished, two records on one line, half of a surrogate pair where a product cut a string.
+//! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
+//! lines that are nested too deep. The rest is refused with its place in the file.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::ImportError;
+use super::assemble::add_counts;
+use super::head::Head;
+use super::limited_read::limited;
+use left_out::LeftOut;
+use proctor_sessions::Source;
+use proctor_sessions::units::to_valid_id;
+use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
+use proctor_sessions::wire::object::Object;
+
+mod left_out;
+
+/// The largest file that is read, and the most that a folder or an archive may hold.
+pub(super) const MAX_FILE: u64 = 1 << 30;
+
+/// The longest text that is read: room for a hundred large images.
+pub(super) const MAX_TEXT: usize = 256 << 20;
+
+/// How deep JSON may be nested in a recording: `serde_json` parses no deeper value.
+const MAX_NESTING: usize = 127;
+
+/// How much deeper a native file nests JSON that a recording held.
+const NATIVE_WRAPPING: usize = 16;
+
+/// How a line of other JSON is counted.
+pub(super) const NO_RECORD: &str = "record that is no object";
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes of a file, without a byte-order mark.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// Where the file is; only errors and ids use it.
+    pub(crate) path: PathBuf,
+    pub(super) bytes: Vec<u8>,
+    /// The size of the file.
+    pub(super) length: u64,
+    /// The file's stem and 6 hex digits of its content: the id of its main session.
+    pub(super) id: String,
+}
+
+impl SourceFile {
+    /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, ImportError> {
+        let io = |source| ImportError::Io(path.to_owned(), source);
+        let metadata = path.metadata().map_err(io)?;
+        // To open a pipe would wait for somebody who writes to it.
+        if !metadata.is_file() {
+            return Err(ImportError::NoFile(path.to_owned()));
+        }
+        let mut file = File::open(path).map_err(io)?;
+        if metadata.len() > limit {
+            return Err(ImportError::TooLarge(path.to_owned(), limit));
+        }
+        Self::read(path, &mut file, limit)
+    }
+
+    /// Reads all of `input`, which may hold `limit` bytes.
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+        let mut bytes = limited(path, input, limit, MAX_TEXT)?;
+        let length = bytes.len() as u64;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let id = session_id(&stem, Sha256::new().chain_update(&bytes));
+        bytes.drain(..bytes.len() - strip_bom(&bytes).len());
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+            length,
+            id,
+        })
+    }
+
+    /// The text of a file that a product appended to while it ran: flaws are mended and counted.
+    pub(super) fn text(mut self) -> SourceText {
+        let mut source = Source::default();
+        for line in self.bytes.split_mut(|byte| *byte == b'\n') {
+            if std::str::from_utf8(line).is_err() {
+                source.warn("a line is not UTF-8; the bad bytes were replaced");
+            }
+            if mend_surrogates(line) {
+                source.warn("a text was cut within a character; the half was replaced");
+            }
+        }
+        let text = String::from_utf8(self.bytes);
+        SourceText {
+            path: self.path,
+            id: self.id,
+            length: self.length,
+            text: text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into()),
+            is_strict: false,
+            source,
+        }
+    }
+
+    /// The text of a file that Proctor wrote: every flaw is an error.
+    pub(crate) fn strict_text(self) -> Result<SourceText, ImportError> {
+        let skipped = usize::try_from(self.length).unwrap_or(usize::MAX) - self.bytes.len();
+        let text = String::from_utf8(self.bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..at];
+            let start = before.iter().rposition(|byte| *byte == b'\n');
+            ImportError::Utf8 {
+                path: self.path.clone(),
+                line: 1 + memchr::memchr_iter(b'\n', before).count() as u64,
+                column: at - start.map_or(0, |start| start + 1) + 1,
+                offset: skipped + at,
+            }
+        })?;
+        Ok(SourceText {
+            path: self.path,
+            id: self.id,
+            length: self.length,
+            text,
+            is_strict: true,
+            source: Source::default(),
+        })
+    }
+}
+
+/// The text of a file.
+#[derive(Debug)]
+pub(crate) struct SourceText {
+    pub(crate) path: PathBuf,
+    pub(super) length: u64,
+    pub(super) id: String,
+    text: String,
+    /// Whether Proctor wrote the file.
+    is_strict: bool,
+    /// The flaws that were mended.
+    source: Source,
+}
+
+/// One line that is not blank, or a JSON value, which may be on several lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'t> {
+    pub(super) path: &'t Path,
+    /// The number of its first line, from 1; blank lines count.
+    pub(crate) number: u64,
+    pub(crate) text: &'t str,
+}
+
+impl SourceText {
+    /// The lines of the file.
+    pub(crate) fn lines<'t, 's>(&'t self, source: &'s mut Source) -> Lines<'t, 's> {
+        add_counts(source, self.source.clone());
+        Lines {
+            file: self,
+            rest: Some(&self.text),
+            joined: "",
+            number: 0,
+            read: 0,
+            left_out: LeftOut::default(),
+            source,
+        }
+    }
+
+    /// The lines of a recording, each one JSON value.
+    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>, ImportError> {
+        let mut lines = self.lines(source);
+        let mut values = Vec::new();
+        while let Some(line) = lines.next()? {
+            values.push(line.parse()?);
+        }
+        Ok(values)
+    }
+
+    /// The objects among the lines of a recording, as they are read and as they are written.
+    pub(super) fn records(
+        &self,
+        source: &mut Source,
+    ) -> Result<Vec<(Object<'_>, &RawValue)>, ImportError> {
+        let lines = self.raw_lines(source)?.into_iter();
+        let records = lines.filter_map(|raw| {
+            let record = Object::read(raw);
+            if record.is_none() {
+                source.not_understood(NO_RECORD);
+            }
+            Some((record?, raw))
+        });
+        Ok(records.collect())
+    }
+
+    /// The whole text of a file that is no JSON.
+    pub(super) fn plain(&self, source: &mut Source) -> &str {
+        add_counts(source, self.source.clone());
+        &self.text
+    }
+
+    /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
+    /// is one in the middle that cannot be read, where whole values stand on the lines behind it. One that is
+    /// nested too deep is left out where there are others.
+    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
+        if self.text.trim_ascii().is_empty() {
+            return Err(ImportError::Empty(self.path.clone()));
+        }
+        add_counts(source, self.source.clone());
+        let mut values = Vec::new();
+        let (mut number, mut counted) = (1, 0);
+        let mut left_out = LeftOut::default();
+        let mut at = 0;
+        loop {
+            let rest = self.text[at..].trim_ascii_start();
+            let start = self.text.len() - rest.len();
+            number += self.text[counted..start].matches('\n').count() as u64;
+            counted = start;
+            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+            match stream.next().transpose() {
+                Ok(None) => break,
+                Ok(Some(value)) => {
+                    match self.line(number, value.get()) {
+                        Ok(line) => values.push(line),
+                        Err(problem) => left_out.add(number, problem, source),
+                    }
+                    at = start + value.get().len();
+                }
+                Err(error) => match self.object_behind(start) {
+                    Some(next) => {
+                        let problem = self.problem(number, start, &error);
+                        left_out.add(number, problem, source);
+                        at = next;
+                    }
+                    None if error.is_eof() && !values.is_empty() => {
+                        source.warn("the last line was cut and is left out");
+                        break;
+                    }
+                    None if error.is_eof() => {
+                        let line = number + error.line().saturating_sub(1) as u64;
+                        return Err(ImportError::TornLine(self.path.clone(), line));
+                    }
+                    None => return Err(self.problem(number, start, &error)),
+                },
+            }
+        }
+        left_out.unless_most(values.len())?;
+        Ok(values)
+    }
+
+    /// Where the next line begins, behind the one of `at`, that is one JSON object.
+    fn object_behind(&self, at: usize) -> Option<usize> {
+        let rest = &self.text[at..];
+        let mut begin = at + memchr::memchr(b'\n', rest.as_bytes())? + 1;
+        for line in self.text[begin..].split_inclusive('\n') {
+            if line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok() {
+                return Some(begin);
+            }
+            begin += line.len();
+        }
+        None
+    }
+
+    /// The parse error of a value that begins at byte `start`, on line `number`.
+    fn problem(&self, number: u64, start: usize, error: &serde_json::Error) -> ImportError {
+        let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let before = if error.line() <= 1 { start - line } else { 0 };
+        ImportError::Json {
+            path: self.path.clone(),
+            line: number + error.line().saturating_sub(1) as u64,
+            column: before + error.column(),
+            problem: without_place(error),
+        }
+    }
+
+    /// The first values of the text.
+    pub(super) fn head(&self) -> Head {
+        Head::of(self.text.as_bytes())
+    }
+
+    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>, ImportError> {
+        let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
+        if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
+            return Err(ImportError::Nesting(
+                self.path.clone(),
+                number,
+                MAX_NESTING + wrapping,
+            ));
+        }
+        let path = &self.path;
+        Ok(Line { path, number, text })
+    }
+}
+
+/// The lines of a file that are not blank; those of a recording are one JSON value each.
+pub(crate) struct Lines<'t, 's> {
+    file: &'t SourceText,
+    rest: Option<&'t str>,
+    /// The rest of the line behind the last value.
+    joined: &'t str,
+    number: u64,
+    read: usize,
+    left_out: LeftOut,
+    /// The flaws that were mended so far.
+    source: &'s mut Source,
+}
+
+impl<'t> Lines<'t, '_> {
+    /// The next line. One that cannot be read is left out, and counted.
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
+        let file = self.file;
+        loop {
+            let joined = std::mem::take(&mut self.joined);
+            let line = if joined.is_empty() {
+                match self.next_line()? {
+                    Some(line) => line,
+                    None => break,
+                }
+            } else {
+                joined
+            };
+            if file.is_strict {
+                return file.line(self.number, line).map(Some);
+            }
+            let line = self.without_zeros(line);
+            let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    self.joined = line[values.byte_offset()..].trim_ascii();
+                    if !self.joined.is_empty() {
+                        self.source.warn("several records on one line");
+                    }
+                    match file.line(self.number, value.get()) {
+                        Ok(line) => {
+                            self.read += 1;
+                            return Ok(Some(line));
+                        }
+                        Err(problem) => self.left_out.add(self.number, problem, self.source),
+                    }
+                }
+                Some(Err(_)) if self.rest.is_none() => {
+                    self.source.warn("the last line was cut and is left out");
+                    break;
+                }
+                Some(Err(error)) => {
+                    let start = line.as_ptr().addr() - file.text.as_ptr().addr();
+                    let problem = file.problem(self.number, start, &error);
+                    self.left_out.add(self.number, problem, self.source);
+                }
+                None => {}
+            }
+        }
+        std::mem::take(&mut self.left_out).unless_most(self.read)?;
+        Ok(None)
+    }
+
+    /// The next line that is not blank, as it is.
+    fn next_line(&mut self) -> Result<Option<&'t str>, ImportError> {
+        let file = self.file;
+        while let Some(rest) = self.rest {
+            let (line, rest) = match rest.split_once('\n') {
+                Some((line, rest)) => (line, Some(rest)),
+                None => (rest, None),
+            };
+            self.rest = rest;
+            self.number += 1;
+            let line = line
+                .strip_suffix('\r')
+                .filter(|_| rest.is_some())
+                .unwrap_or(line);
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if file.is_strict && rest.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err()
+            {
+                return Err(ImportError::TornLine(file.path.clone(), self.number));
+            }
+            return Ok(Some(line));
+        }
+        Ok(None)
+    }
+
+    /// A line without the zeros it begins with. A crash in the middle of a write leaves a hole in
+    /// the file, and the product goes on behind it. A line of nothing but zeros stays as it is.
+    fn without_zeros(&mut self, line: &'t str) -> &'t str {
+        let text = line.trim_start_matches('\0');
+        if text.is_empty() || text.len() == line.len() {
+            return line;
+        }
+        self.source
+            .warn("a line begins with zeros, which a crash left; they are left out");
+        text
+    }
+}
+
+impl<'t> Line<'t> {
+    /// Parses the line.
+    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
+        self.parse_part(self.text)
+    }
+
+    /// Parses a part of the line; errors name the place in the whole line.
+    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T, ImportError> {
+        serde_json::from_str(part).map_err(|error| {
+            let before = part
+                .as_ptr()
+                .addr()
+                .saturating_sub(self.text.as_ptr().addr());
+            let before = self.text.get(..before).unwrap_or_default();
+            let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
+            let line = self.number + breaks as u64;
+            let column = match error.line() {
+                0 | 1 => before.len() - before.rfind('\n').map_or(0, |at| at + 1) + error.column(),
+                _ => error.column(),
+            };
+            let (path, problem) = (self.path.to_owned(), without_place(&error));
+            match error.classify() {
+                Category::Data => ImportError::Shape {
+                    path,
+                    line,
+                    column,
+                    problem,
+                },
+                Category::Io | Category::Syntax | Category::Eof => ImportError::Json {
+                    path,
+                    line,
+                    column,
+                    problem,
+                },
+            }
+        })
+    }
+
+    /// An error about the version that the line states.
+    pub(crate) fn too_new(&self, found: u64, supported: u64) -> ImportError {
+        ImportError::Version(self.path.to_owned(), found, supported)
+    }
+
+    /// An error at the start of the line.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> ImportError {
+        ImportError::Shape {
+            path: self.path.to_owned(),
+            line: self.number,
+            column: 1,
+            problem: problem.into(),
+        }
+    }
+}
+
+/// The parser's message without the place, which is one in a part of the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    let problem = full.rsplit_once(" at line ").map(|(problem, _)| problem);
+    problem.unwrap_or(&full).to_owned()
+}
+
+/// A name and 6 hex digits of everything that was hashed.
+pub(super) fn session_id(name: &str, hasher: Sha256) -> String {
+    let hash = hasher.finalize();
+    let [a, b, c] = [hash[0], hash[1], hash[2]];
+    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(name, 60))
+}
+
+/// The bytes without a byte-order mark.
+pub(super) fn strip_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: &[u8]) -> SourceFile {
+        SourceFile::read(Path::new("a.jsonl"), &mut &bytes[..], MAX_FILE).expect("small")
+    }
+
+    fn shown(line: &Line<'_>) -> String {
+        format!("{}:{}", line.number, line.text)
+    }
+
+    #[track_caller]
+    fn check(shown: Result<Vec<String>, ImportError>, expected: Result<&[&str], &str>) {
+        match (shown, expected) {
+            (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (shown, expected) => panic!("got {shown:?}, expected {expected:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn lines(bytes: &[u8], is_strict: bool, expected: Result<&[&str], &str>) {
+        let read = || {
+            let file = file(bytes);
+            let text = if is_strict {
+                file.strict_text()?
+            } else {
+                file.text()
+            };
+            let mut source = Source::default();
+            let mut lines = text.lines(&mut source);
+            let mut got = Vec::new();
+            while let Some(line) = lines.next()? {
+                got.push(shown(&line));
+            }
+            Ok(got)
+        };
+        check(read(), expected);
+    }
+
+    #[test]
+    fn lines_are_mended_where_they_can_be_and_placed_where_not() {
+        let (recording, strict) = (false, true);
+        lines(b"{}\n[]\n", strict, Ok(&["1:{}", "2:[]"]));
+        lines(
+            b"\xef\xbb\xbf{}\r\n\r\n \n[]",
+            strict,
+            Ok(&["1:{}", "4:[]"]),
+        );
+        lines(b"", strict, Ok(&[]));
+        lines(b"{}\n{\"a\":", recording, Ok(&["1:{}"]));
+        lines(
+            b"{}[] \n{\"a\":\n7",
+            recording,
+            Ok(&["1:{}", "1:[]", "3:7"]),
+        );
+        lines(b"{]\n7\n{\"a\":\n", recording, Err("line 1, column 2"));
+        lines(b"{}\n{\"a\":", strict, Err("line 2: the file ends within"));
+        lines(
+            b"{}\n\"\xff\"\n",
+            recording,
+            Ok(&["1:{}", "2:\"\u{fffd}\""]),
+        );
+        let place = Err("line 2: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
+        lines(b"{}\n\"\xff\"\n", strict, place);
+        let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
+        lines(b"\xef\xbb\xbf\"\xff\"\n", strict, place);
+        lines(&[b'['; 200], recording, Ok(&[]));
+        lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
+        lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
+        let deep = [[b'['; 128], [b']'; 128]].concat();
+        lines(&deep, recording, Err("nested deeper than 127"));
+        let among = [b"7\n", &deep[..], b"{}\n", &deep[..], b"\n"].concat();
+        lines(&among, recording, Ok(&["1:7", "2:{}"]));
+        let cut = br#""\ud83d\ude00 \\ud83d \uD83D""#;
+        lines(cut, recording, Ok(&[r#"1:"\ud83d\ude00 \\ud83d \ufffd""#]));
+        lines(br#""[[\"[""#, recording, Ok(&[r#"1:"[[\"[""#]));
+    }
+
+    #[test]
+    fn values_are_found_in_every_layout() {
+        let values = |bytes: &[u8], expected: Result<&[&str], &str>| {
+            let text = file(bytes).text();
+            let mut source = Source::default();
+            let read = text.values(&mut source);
+            let read = read.map(|values| {
+                let cut = source
+                    .warnings
+                    .keys()
+                    .filter(|it| it.contains("cut and is left out"));
+                let cut = cut.map(|_| "cut".to_owned());
+                values.iter().map(shown).chain(cut).collect()
+            });
+            check(read, expected);
+        };
+        values(b"\xef\xbb\xbf{}\r\n\n[1]", Ok(&["1:{}", "3:[1]"]));
+        values(b"[\n 1\n]\n{}{}", Ok(&["1:[\n 1\n]", "4:{}", "4:{}"]));
+        values(b"{}\n{\"a\":", Ok(&["1:{}", "cut"]));
+        values(b"{\n\"a\":", Err("line 2: the file ends within"));
+        values(b"{}\n{]\n{}", Ok(&["1:{}", "3:{}"]));
+        values(b"{}\n{]\n[\n{}]\n", Err("line 2, column 2"));
+        values(b"{]\n[}\n{}", Err("line 1, column 2"));
+        values(b" \n", Err("is empty"));
+        values(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
+        let bomb = [[b'['; 128], [b']'; 128]].concat();
+        values(&bomb, Err("line 1: JSON nested deeper than 127"));
+        let among = [b"7\n", &bomb[..], b"{}\n", &bomb[..], b"\n"].concat();
+        values(&among, Ok(&["1:7", "2:{}"]));
+    }
+}

@@ -1,0 +1,167 @@
+//! Gemini's API: requests of `generateContent`, logs of them with their answers, and bare lists of contents.
+//!
+//! Beside `contents` are `systemInstruction` and `tools`; the model is named in the address only, and so read from the
+//! answer (`modelVersion`). Contents of the model that follow each other are one answer: clients keep a streamed one
+//! in pieces. Calls need no ids; they are then paired by order. Google's own tools (Code Assist) put the request
+//! under `request`, beside a model and a project, and the answer under `response`.
+//!
+//! Not read: candidates after the first, and the settings of a request (`generationConfig`, `safetySettings`), which
+//! are counted as keys.
+//!
+//! Source: <https://ai.google.dev/api/generate-content>, read on 2026-11-25.
+
+use super::conversations::{self, Conversation, Shape};
+use super::gemini_content as contents;
+use super::openai_chat::parts::Unnamed;
+use super::prelude::*;
+use proctor_sessions::wire::stream::Api;
+
+const SHAPE: Shape = Shape {
+    of_message: "parts",
+    ..Shape::of_messages("contents").of_api(Api::GenerateContent)
+};
+
+pub(super) const IMPORTER: Importer = Importer::new("gemini", detect, import);
+
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|first| {
+        let bodies = ["", "/request", "/request/request", "/0"];
+        let bodies = bodies.iter().filter_map(|at| first.pointer(at));
+        let mut contents = bodies.map(|body| {
+            let list = body.get("contents").unwrap_or(body);
+            list.get(0).unwrap_or(body)
+        });
+        contents.any(|content| content.pointer("/parts/0").is_some_and(is_part))
+    })
+}
+
+/// Whether it is a part of Gemini's: those of other products name their type.
+fn is_part(part: &Value) -> bool {
+    let has = |key: &&str| part.get(key).is_some();
+    PARTS.iter().any(has) && !["type", "kind"].iter().any(has)
+}
+
+/// The keys that say what a part is.
+const PARTS: [&str; 5] = [
+    "text",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+];
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, read)
+}
+
+fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
+    let mut around = conversation.around;
+    let time = around.take_time("timestamp", assembler);
+    for key in ["systemInstruction", "system_instruction"] {
+        let mut system = around.inner(key);
+        system.take("role");
+        let parts = contents::parts(system.take("parts"), assembler);
+        if let Some(text) = system_text(&parts, assembler) {
+            assembler.header.system = Some(text);
+        }
+    }
+    for raw in around.items("tools") {
+        tools(raw, assembler);
+    }
+    around.header(assembler);
+    let mut unnamed = Unnamed::default();
+    let mut said: Vec<ContentBlock> = Vec::new();
+    for raw in conversation.messages {
+        let Some(mut content) = Object::read(raw) else {
+            keep_unread("malformed", raw, assembler);
+            continue;
+        };
+        let role = content.take_text("role");
+        let speaker = match role.as_deref() {
+            Some("model") => Speaker::Assistant,
+            None | Some("user" | "function") => Speaker::User,
+            Some(role) => {
+                keep_unread(role, raw, assembler);
+                continue;
+            }
+        };
+        let parts = content.items("parts");
+        content.count_left("content key", assembler);
+        let blocks = contents::blocks(speaker, parts, &mut unnamed, assembler);
+        if speaker == Speaker::Assistant {
+            said.extend(blocks);
+            continue;
+        }
+        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+        let tags = speaker_of(&blocks);
+        assembler.hear(None, blocks, None, tags);
+    }
+    let response = around.take_object("response");
+    if response.is_none() || !said.is_empty() {
+        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+    }
+    if let Some(mut response) = response {
+        let mut response = response.take_object("response").unwrap_or(response);
+        let mut candidates = response.items("candidates").into_iter();
+        let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
+        for _ in candidates {
+            assembler.warn("a response has a second candidate, which is left out");
+        }
+        let parts = first.inner("content").items("parts");
+        said = contents::blocks(Speaker::Assistant, parts, &mut unnamed, assembler);
+        let usage = response.take("usageMetadata");
+        let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
+        let model = response.take_text("modelVersion");
+        let known = assembler.header.model.take();
+        assembler.header.model = known.or_else(|| model.clone());
+        let record = AssistantRecord::of(Vec::new(), time);
+        let record = record.by(response.take_text("responseId"), model, usage);
+        if said.is_empty() {
+            assembler.skip("response without a message");
+        }
+        answered(&mut said, record, assembler);
+        response.take("createTime");
+        response.count_left("response key", assembler);
+    }
+    around.count_left("key", assembler);
+}
+
+/// The functions that a tool declares; a tool of the provider's own is named by its key.
+fn tools(raw: &RawValue, assembler: &mut Assembler) {
+    let mut tool = Object::read(raw).unwrap_or_default();
+    for key in ["functionDeclarations", "function_declarations"] {
+        for declared in tool.items(key) {
+            let name = Object::read(declared).and_then(|mut it| it.take_text("name"));
+            if name.is_none() {
+                assembler.warn("a tool has no name");
+            }
+            assembler.tool(name, declared);
+        }
+    }
+    for (key, own) in tool.into_entries() {
+        assembler.tool(Some(key.as_ref().into()), own);
+    }
+}
+
+/// Adds what the model said, if it said anything. Texts that follow each other are one, as a stream brings them in
+/// pieces; empty ones are none.
+fn answered(said: &mut Vec<ContentBlock>, record: AssistantRecord, assembler: &mut Assembler) {
+    let mut blocks: Vec<ContentBlock> = Vec::new();
+    let mut words = String::new();
+    for block in said.drain(..) {
+        if let ContentBlock::Text(text) = &block {
+            words.push_str(text);
+            continue;
+        }
+        if !words.is_empty() {
+            blocks.push(ContentBlock::Text(std::mem::take(&mut words).into()));
+        }
+        blocks.push(block);
+    }
+    if !words.is_empty() {
+        blocks.push(ContentBlock::Text(words.into()));
+    }
+    if !blocks.is_empty() {
+        assembler.assistant(None, AssistantRecord { blocks, ..record });
+    }
+}

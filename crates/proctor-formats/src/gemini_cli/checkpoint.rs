@@ -1,0 +1,65 @@
+//! Checkpoints: what `/chat save` keeps, the contents as Gemini's API has them.
+//!
+//! A file is the list itself, or an object with it as `history`. Calls and answers may have no ids:
+//! they are paired by order.
+
+use super::super::prelude::*;
+use super::speaker_of;
+use crate::gemini_content::blocks;
+use crate::openai_chat::parts::Unnamed;
+
+/// Whether a value is a checkpoint, or the beginning of one.
+pub(super) fn is_checkpoint(value: &Value) -> bool {
+    let list = value.get("history").unwrap_or(value);
+    let is_content = |it: &Value| {
+        it.get("parts").is_some_and(Value::is_array)
+            && matches!(
+                it.get("role").and_then(Value::as_str),
+                Some("user" | "model")
+            )
+    };
+    list.as_array()
+        .and_then(|it| it.first())
+        .is_some_and(is_content)
+}
+
+/// Whether a value of a chat is a checkpoint: a list, or an object with a history.
+pub(super) fn begins(text: &str) -> bool {
+    let text = text.trim_start();
+    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|it| it.has("history"));
+    text.starts_with('[') || text.starts_with("{\"history\"") || is_object() == Some(true)
+}
+
+/// Reads the contents of a checkpoint.
+pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), ImportError> {
+    let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
+        Some(mut object) => {
+            let list = object.take_list("history");
+            object.count_left("key", assembler);
+            list.ok_or_else(|| value.error("missing key `history`"))?
+        }
+        None => value.parse()?,
+    };
+    let mut unnamed = Unnamed::default();
+    for raw in contents {
+        let mut content = Object::read(raw).unwrap_or_default();
+        let Some(role) = content.take_text("role") else {
+            keep_unread("malformed", raw, assembler);
+            continue;
+        };
+        let mut said = |speaker| blocks(speaker, content.items("parts"), &mut unnamed, assembler);
+        match &*role {
+            "model" => {
+                let record = AssistantRecord::of(said(Speaker::Assistant), None);
+                assembler.assistant(None, record);
+            }
+            "user" | "function" => {
+                let said = said(Speaker::User);
+                let tags = speaker_of(&said);
+                assembler.hear(None, said, None, tags);
+            }
+            role => keep_unread(role, raw, assembler),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! goose kept a session as a header and one message per line; newer versions export it as one
+//! object with its `conversation`.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Requests and responses of tools carry their value or their error, with a `status`.
+//! - Texts for the user alone do not belong to the conversation: notices, requests for a
+//!   confirmation, texts whose `audience` is the user.
+//! - A compaction hides earlier messages from the agent (`agentVisible`), and writes messages that
+//!   the user does not see (`userVisible`): a summary, and the agent's texts beside it. Who
+//!   sees what is recorded as it was at the end; messages that the user does not see are taken to
+//!   have been written at their places, and what was hidden by then as hidden with them.
+
+use super::prelude::*;
+use proctor_sessions::tool_names::class_of;
+use proctor_sessions::wire::images;
+use proctor_sessions::{ToolClass, ToolUse};
+
+#[cfg(feature = "sqlite")]
+pub(super) mod database;
+
+pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let has = |key: &str| head.has(key);
+    let mut marks = ["/message_count", "/extension_data", "/conversation"].iter();
+    has("/role") && has("/created") && has("/content")
+        || has("/working_dir") && marks.any(|key| has(key))
+        || has("/description") && has("/message_count") && has("/total_tokens")
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut reading = Reading::default();
+
+    for (at, value) in file.values(source)?.into_iter().enumerate() {
+        let raw: &RawValue = value.parse()?;
+        let Some(mut object) = Object::read(raw) else {
+            keep_unread("malformed", raw, &mut reading.assembler);
+            continue;
+        };
+        let mut keys = ["role", "created", "content"].iter();
+        if keys.all(|key| object.has(key)) {
+            reading.message(raw, None);
+        } else if let Some(messages) = object.take_list("conversation") {
+            reading.header(object);
+            for raw in messages {
+                reading.message(raw, None);
+            }
+        } else if at == 0 || object.has("working_dir") {
+            reading.header(object);
+            reading.assembler.skip("header");
+        } else {
+            let kind = "without a message";
+            reading.assembler.hear_unknown("record", kind, raw, None);
+        }
+    }
+    reading.compacted();
+    reading.assembler.session(file.id.clone(), &file.path)
+}
+
+/// A piece of the context: a message of the session, or one that a compaction wrote.
+enum Piece {
+    Said(Arc<str>),
+    Written(Arc<Message>),
+}
+
+/// One session, growing message by message.
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    /// Everything that was said or written, and whether the agent still sees it at the end.
+    pieces: Vec<(Piece, bool)>,
+    /// Messages that a compaction wrote, until one follows that the user sees too.
+    written: Vec<Arc<Message>>,
+}
+
+impl Reading {
+    /// Reads the keys beside the messages.
+    fn header(&mut self, mut header: Object<'_>) {
+        if let Some(mut config) = header.take_object("model_config") {
+            self.assembler.header.model = config.take_text("model_name");
+        }
+    }
+
+    /// Reads a message, with what its call was billed where that is known.
+    fn message(&mut self, raw: &RawValue, usage: Option<Usage>) {
+        let Some(mut object) = Object::read(raw) else {
+            return keep_unread("malformed", raw, &mut self.assembler);
+        };
+        let Some(role) = object.take_as("role") else {
+            return keep_unread("of unknown role", raw, &mut self.assembler);
+        };
+        let blocks = blocks(object.take("content"), role, &mut self.assembler);
+        let timestamp = object.take_time("created", &mut self.assembler);
+        let id = object.take_text("id");
+        // Without metadata everybody sees a message.
+        let mut metadata = object.inner("metadata");
+        let [to_user, to_agent] =
+            ["userVisible", "agentVisible"].map(|key| !metadata.take_denial(key));
+        if blocks.is_empty() {
+            return self.assembler.skip("message for the user alone");
+        }
+        if !to_user {
+            let tag = match &self.written[..] {
+                [] => Tag::CompactSummary,
+                _ => Tag::Meta,
+            };
+            let message = Arc::new(Message::new(role, blocks).with_tags([tag]));
+            self.written.push(message.clone());
+            return self.pieces.push((Piece::Written(message), to_agent));
+        }
+        self.compacted();
+        let name: Arc<str> = format!("message {}", self.pieces.len()).into();
+        if role == Role::User {
+            let tags = speaker_of(&blocks);
+            self.assembler.hear(Some(&name), blocks, timestamp, tags);
+        } else {
+            let record = AssistantRecord::of(blocks, timestamp).by(id, None, usage);
+            self.assembler.assistant(Some(&name), record);
+        }
+        self.pieces.push((Piece::Said(name), to_agent));
+    }
+
+    /// Ends a compaction whose messages were collected.
+    fn compacted(&mut self) {
+        let written = std::mem::take(&mut self.written).len();
+        if written == 0 {
+            return;
+        }
+        self.assembler.flush();
+        let mut after: Vec<Recorded> = Vec::new();
+        let before = self.pieces.len() - written;
+        for (place, (piece, is_visible)) in self.pieces.iter().enumerate() {
+            match piece {
+                // The model saw the messages of this compaction, even if they are hidden later.
+                Piece::Written(message) if *is_visible || place >= before => {
+                    after.push(Recorded::Written(message.clone()));
+                }
+                Piece::Said(name) if *is_visible => {
+                    if let Some(message) = self.assembler.message_of(name) {
+                        Recorded::keep_once(message, &mut after);
+                    }
+                }
+                Piece::Written(_) | Piece::Said(_) => {}
+            }
+        }
+        let after = CompactedTo::Replaced(after);
+        self.assembler.compacts(None, None, after);
+    }
+}
+
+/// Parts that are shown to the user, or ask something of the user.
+const FOR_THE_USER: &str = "toolConfirmationRequest systemNotification contextLengthExceeded \
+     summarizationRequested conversationCompacted actionRequired";
+
+/// The blocks of a message's `content` that the agent sees.
+fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let Some(raw) = content else {
+        return Vec::new();
+    };
+    let Some(items) = items(raw) else {
+        return vec![unknown("content", raw, assembler)];
+    };
+    let read = items.into_iter().map(|raw| part(raw, role, assembler));
+    read.flatten().collect()
+}
+
+fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let Some(mut part) = Object::read(raw) else {
+        return Some(unknown("malformed", raw, assembler));
+    };
+    let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
+    let read = match (&*kind, role) {
+        ("text", _) => {
+            let text = part.take_text("text")?;
+            if text.is_empty() || is_for_the_user(&mut part) {
+                assembler.skip("text that the model was not shown");
+                return None;
+            }
+            Some(ContentBlock::Text(text))
+        }
+        ("image", _) => images::attached(&mut part),
+        ("thinking", Role::Assistant) => thinking(&mut part, "thinking"),
+        ("reasoning", Role::Assistant) => thinking(&mut part, "text"),
+        ("redactedThinking", _) => Some(content::kept("redacted_thinking", raw)),
+        ("toolRequest" | "frontendToolRequest", Role::Assistant) => request(part, assembler),
+        ("toolResponse", Role::User) => response(part, assembler),
+        (known, _) if is_one_of(FOR_THE_USER, known) => {
+            assembler.skip(&format!("part {known}"));
+            return None;
+        }
+        _ => None,
+    };
+    Some(read.unwrap_or_else(|| unknown(&kind, raw, assembler)))
+}
+
+/// Whether the audience of a part is the user alone.
+fn is_for_the_user(part: &mut Object<'_>) -> bool {
+    let audience = part.inner("annotations").items("audience");
+    !audience.is_empty() && audience.iter().all(|one| one.get() == "\"user\"")
+}
+
+fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
+    let text = part.take_text(key)?;
+    Some(ContentBlock::thinking(text, part.take_text("signature")))
+}
+
+fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let id = part.take_text("id")?;
+    let raw = part.take("toolCall")?;
+    let value = Object::read(raw).and_then(|mut call| call.take_object("value"));
+    let (name, input) = if let Some(mut value) = value {
+        let input = input(value.take("arguments"));
+        (value.take_text("name")?, input)
+    } else {
+        assembler.warn("a tool request could not be read by the product");
+        ("unreadable".into(), JsonText::from(raw))
+    };
+    Some(ContentBlock::ToolUse(Box::new(ToolUse {
+        id,
+        class: class(&name),
+        name,
+        input,
+    })))
+}
+
+/// Extensions that come with the product; the tools of all others are those of MCP servers.
+const BUNDLED: &str = "developer computercontroller memory platform subagent todo";
+
+/// The class of a tool, by its name after that of its extension, as in `developer__shell`.
+fn class(name: &str) -> ToolClass {
+    match name.split_once("__") {
+        Some((extension, tool)) if is_one_of(BUNDLED, extension) => class_of(tool),
+        Some(_) => ToolClass::Mcp,
+        None => class_of(name),
+    }
+}
+
+fn response(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let id = part.take_text("id")?;
+    let mut result = part.take_object("toolResult")?;
+    let mut is_error = result.take_text("status").as_deref() == Some("error");
+    let mut content = Vec::new();
+    if let Some(value) = result.take("value") {
+        // Newer versions say beside the parts whether the tool failed.
+        let parts = match Object::read(value) {
+            Some(mut value) => {
+                is_error |= value.take_flag("isError");
+                value.take_list("content")
+            }
+            None => items(value),
+        };
+        for raw in parts? {
+            content.extend(told(raw, assembler));
+        }
+    } else {
+        content.extend(result.take_text("error").map(ContentBlock::Text));
+    }
+    Some(ContentBlock::tool_result(id, content, is_error))
+}
+
+/// A part of what a tool answered.
+fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let Some(mut part) = Object::read(raw) else {
+        return Some(unknown("malformed", raw, assembler));
+    };
+    if is_for_the_user(&mut part) {
+        assembler.skip("text that the model was not shown");
+        return None;
+    }
+    let kind: Option<Arc<str>> = part.take_text("type");
+    let read = match kind.as_deref() {
+        Some("text") => part.take_text("text").map(ContentBlock::Text),
+        Some("image") => images::attached(&mut part),
+        Some("resource") => {
+            let text = part.inner("resource").take_text("text");
+            text.map(ContentBlock::Text)
+        }
+        _ => None,
+    };
+    let kind = kind.as_deref().unwrap_or("untyped");
+    Some(read.unwrap_or_else(|| unknown(&format!("of a response {kind}"), raw, assembler)))
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    content::unread("part", kind, raw, &mut assembler.source)
+}

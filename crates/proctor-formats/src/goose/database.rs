@@ -1,0 +1,138 @@
+//! goose's database: sessions, their messages, and what each call was billed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::super::ImportError;
+use super::super::assemble::Assembler;
+use super::super::file::session_id;
+use super::super::sqlite::reading::{Database, Listed};
+use super::super::usage::{CachedTokens, usage_in};
+use super::Reading;
+use proctor_sessions::Session;
+use proctor_sessions::units::Usage;
+
+/// A message with the keys that it has in a log.
+#[derive(Serialize)]
+struct Row {
+    id: Option<Arc<str>>,
+    role: Option<Arc<str>>,
+    created: Option<u64>,
+    content: Option<Box<RawValue>>,
+    metadata: Option<Box<RawValue>>,
+}
+
+/// All sessions in the order in which they were begun.
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+    let [kind, config] =
+        ["session_type", "model_config_json"].map(|column| database.column("sessions", column));
+    let query = format!(
+        "SELECT id, {}, {} FROM sessions ORDER BY created_at, id",
+        kind?, config?
+    );
+    database.listed(&query, |id, kind, config| {
+        let config = config.unwrap_or_default();
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
+        Listed {
+            id,
+            is_child: kind.as_deref() == Some("sub_agent"),
+            model: config["model_name"].as_str().map(Arc::from),
+        }
+    })
+}
+
+/// One session, message by message.
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+    let mut reading = Reading {
+        assembler: database.assembler(one),
+        ..Reading::default()
+    };
+    let [id, metadata] =
+        ["message_id", "metadata_json"].map(|column| database.column("messages", column));
+    let query = format!(
+        "SELECT {}, role, created_timestamp, content_json, {} FROM messages \
+         WHERE session_id = ?1 ORDER BY id",
+        id?, metadata?
+    );
+    let json = |text: Option<Arc<str>>| serde_json::from_str(&text?).ok();
+    let mut hasher = Sha256::new();
+    let rows = database.rows(&query, &[&*one.id])?.into_iter();
+    let rows = rows.map(|[id, role, created, content, metadata]| {
+        hasher.update(content.as_deref().unwrap_or_default());
+        Row {
+            id,
+            role,
+            created: number(created),
+            content: json(content),
+            metadata: json(metadata),
+        }
+    });
+    let rows: Vec<Row> = rows.collect();
+    let bills = bills(database, &one.id, &rows, &mut reading.assembler)?;
+    for (at, row) in rows.iter().enumerate() {
+        match serde_json::value::to_raw_value(row) {
+            Ok(raw) if row.content.is_some() => reading.message(&raw, bills.get(&at).copied()),
+            _ => reading.assembler.unknown("row that is not JSON"),
+        }
+    }
+    reading.compacted();
+    let id = session_id(&one.id, hasher);
+    reading.assembler.finish(id, database.path())
+}
+
+/// The bills of calls, by the place of their message.
+///
+/// A call is entered when it is done: its message is the last that was begun before, of those that
+/// no earlier entry has. The input includes the cached tokens.
+fn bills(
+    database: &Database,
+    session: &str,
+    rows: &[Row],
+    assembler: &mut Assembler,
+) -> Result<BTreeMap<usize, Usage>, ImportError> {
+    let mut bills = BTreeMap::new();
+    if !database.has(&["usage_ledger"]) {
+        return Ok(bills);
+    }
+    let [read, written, compaction] = ["cache_read_tokens", "cache_write_tokens", "is_compaction"]
+        .map(|column| database.column("usage_ledger", column));
+    let query = format!(
+        "SELECT created_timestamp, input_tokens, output_tokens, {}, {}, {} FROM usage_ledger \
+         WHERE session_id = ?1 ORDER BY created_timestamp, rowid",
+        read?, written?, compaction?
+    );
+    let is_answer = |(_, row): &(usize, &Row)| row.role.as_deref() == Some("assistant");
+    let mut answers = rows.iter().enumerate().filter(is_answer).peekable();
+    for row in database.rows(&query, &[session])? {
+        let [done, input, output, read, written, compaction] = row.map(number);
+        if compaction > Some(0) {
+            assembler.skip("call that wrote a summary");
+            continue;
+        }
+        let mut its = None;
+        while let Some((at, _)) = answers.next_if(|(_, row)| row.created <= done) {
+            its = Some(at);
+        }
+        let Some(at) = its else {
+            assembler.skip("usage of a call that is not recorded");
+            continue;
+        };
+        let usage =
+            json!({ "input": input, "output": output, "cacheRead": read, "cacheWrite": written });
+        bills.insert(
+            at,
+            usage_in(&usage, CachedTokens::Within, &mut assembler.source),
+        );
+    }
+    Ok(bills)
+}
+
+/// The number in a column; none if it is negative or no number.
+fn number(text: Option<Arc<str>>) -> Option<u64> {
+    text?.parse().ok()
+}

@@ -1,0 +1,216 @@
+//! The beginning of a file, from which its format is detected.
+
+use serde_json::Value;
+
+use super::file::strip_bom;
+use proctor_sessions::wire::json_bytes::mend_surrogates;
+
+/// How much of a file detection sees, long texts and deep values left out.
+pub(super) const HEAD: usize = 64 * 1024;
+
+/// How much of a file is read for that: a system prompt may be long, and stand before everything else.
+pub(super) const READ: usize = 1 << 20;
+
+/// So much of a text is seen.
+const LONG: usize = 8 * 1024;
+
+/// How deep JSON may be nested to be looked at.
+const DEEPEST: usize = 60;
+
+/// No role and no type is longer: a cut text of more bytes is certainly neither.
+const KEYWORD: usize = 40;
+
+/// The first bytes of a file, which may be cut anywhere.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// The text from the first character that is not white space.
+    pub(crate) text: String,
+    /// The JSON values in it; one that was cut is closed.
+    pub(crate) values: Vec<Value>,
+}
+
+impl Head {
+    /// The beginning of a file with these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let head = &bytes[..bytes.len().min(READ)];
+        let text = String::from_utf8_lossy(strip_bom(head));
+        let text = text.trim_start();
+        let text = if text.starts_with(['{', '[']) {
+            shortened(text)
+        } else {
+            text[..text.floor_char_boundary(HEAD)].to_owned()
+        };
+        let values = values(&text);
+        Self { text, values }
+    }
+
+    /// The first record.
+    pub(crate) fn first(&self) -> Option<&Value> {
+        self.values.first()
+    }
+
+    /// The value at a JSON pointer in the first record.
+    pub(super) fn at(&self, pointer: &str) -> Option<&Value> {
+        self.first()?.pointer(pointer)
+    }
+
+    /// Whether there is a value at a JSON pointer in the first record.
+    pub(super) fn has(&self, pointer: &str) -> bool {
+        self.at(pointer).is_some()
+    }
+
+    /// The text at a JSON pointer in the first record.
+    pub(super) fn text_at(&self, pointer: &str) -> Option<&str> {
+        self.at(pointer)?.as_str()
+    }
+
+    /// Whether there is a value at a JSON pointer in the first record, or in the first item of a
+    /// file that is one list.
+    pub(super) fn item_has(&self, pointer: &str) -> bool {
+        self.first_item()
+            .is_some_and(|it| it.pointer(pointer).is_some())
+    }
+
+    /// The first record, or the first item of a file that is one list.
+    pub(super) fn first_item(&self) -> Option<&Value> {
+        match self.first() {
+            Some(Value::Array(items)) => items.first(),
+            first => first,
+        }
+    }
+}
+
+/// The JSON values that a text holds; one that was cut is closed.
+pub(super) fn values(text: &str) -> Vec<Value> {
+    let mut closed = close(text).unwrap_or_default().into_bytes();
+    mend_surrogates(&mut closed);
+    serde_json::Deserializer::from_slice(&closed)
+        .into_iter::<Value>()
+        .map_while(Result::ok)
+        .collect()
+}
+
+/// The beginning of a text of JSON, without the rest of long texts and with `null` for what is nested too deep.
+fn shortened(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    // What is kept begins at `from`; where something is left out, nothing is kept until its end.
+    let (mut from, mut is_left_out) = (0, false);
+    let (mut depth, mut in_string, mut begins) = (0_usize, false, 0);
+    let (mut escaped, mut escape_end) = (false, 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        if !is_left_out && out.len() + (at - from) >= HEAD {
+            let end = text.floor_char_boundary(at);
+            out.push_str(&text[from..end]);
+            return out;
+        }
+        let is_deep = depth > DEEPEST;
+        let is_inside = in_string && !escaped && *byte != b'"' && at >= escape_end;
+        if is_inside && at - begins > LONG && !is_left_out && text.is_char_boundary(at) {
+            out.push_str(&text[from..at]);
+            is_left_out = true;
+        }
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => {
+                escaped = true;
+                escape_end = at
+                    + if bytes.get(at + 1) == Some(&b'u') {
+                        6
+                    } else {
+                        2
+                    };
+            }
+            b'"' if in_string => {
+                in_string = false;
+                if is_left_out && !is_deep {
+                    (from, is_left_out) = (at, false);
+                }
+            }
+            _ if in_string => {}
+            b'"' => (in_string, begins) = (true, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == DEEPEST + 1 {
+                    out.push_str(&text[from..at]);
+                    out.push_str("null");
+                    is_left_out = true;
+                }
+            }
+            b'}' | b']' => {
+                if depth == DEEPEST + 1 {
+                    (from, is_left_out) = (at + 1, false);
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    if !is_left_out {
+        out.push_str(&text[from..]);
+    }
+    out
+}
+
+/// The text up to where its brackets can be closed, and closed; none if it is nested too deep.
+fn close(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut open: Vec<u8> = Vec::new();
+    // Where the text can be closed, and with what.
+    let mut whole = (0, Vec::new());
+    let (mut in_string, mut begins, mut escaped, mut escape_at) = (false, 0, false, 0);
+    let mut key_follows = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => (escaped, escape_at) = (true, at),
+                b'"' => {
+                    in_string = false;
+                    if !key_follows {
+                        whole = (at + 1, open.clone());
+                    }
+                }
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => (in_string, begins) = (true, at),
+            b'{' | b'[' => {
+                open.push(*byte);
+                key_follows = *byte == b'{';
+                whole = (at + 1, open.clone());
+            }
+            b'}' | b']' => {
+                open.pop();
+                key_follows = false;
+                whole = (at + 1, open.clone());
+            }
+            b',' => {
+                key_follows = open.last() == Some(&b'{');
+                whole = (at, open.clone());
+            }
+            b':' => key_follows = false,
+            _ => {}
+        }
+        if open.len() > DEEPEST {
+            return None;
+        }
+    }
+    let mut closed;
+    if in_string && !key_follows && bytes.len() > begins + KEYWORD {
+        // A text is closed before an escape that may have been cut.
+        let recent = escape_at + 6 > bytes.len() && escape_at > whole.0;
+        let end = if recent { escape_at } else { bytes.len() };
+        closed = text.get(..end)?.to_owned();
+        closed.push('"');
+        whole.1 = open;
+    } else {
+        closed = text.get(..whole.0)?.to_owned();
+    }
+    for bracket in whole.1.iter().rev() {
+        closed.push(if *bracket == b'{' { '}' } else { ']' });
+    }
+    Some(closed)
+}

@@ -1,0 +1,83 @@
+//! An `.eval` archive: a zip file of the evaluation's header and its samples.
+//!
+//! An archive may unpack to far more than it is: what is read of it may be as large as a file that
+//! is read whole, whatever its directory says.
+
+use std::io::Cursor;
+
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::super::prelude::*;
+use super::Log;
+use crate::MAX_FILE;
+
+/// Files that say which model ran, by name.
+const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
+
+/// Reads all samples of an archive.
+pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<(), ImportError> {
+    let path = &*file.path;
+    let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
+    let mut archive = archive.map_err(|error| damaged(path, &error))?;
+    let mut names: Vec<String> = Vec::new();
+    for name in archive.file_names() {
+        match name {
+            Ok(name) => names.push(name.into_owned()),
+            Err(_) => log.source.not_understood("name in the archive"),
+        }
+    }
+    // A log that was not finished has only the beginning of its header.
+    let is_there = |header: &&&str| names.iter().any(|name| name == **header);
+    let header = HEADERS.iter().find(is_there);
+    if header.is_none() {
+        log.source.warn("the archive has no header");
+    }
+    names.retain(|name| name.starts_with("samples/") && is_json(name));
+    let mut left = MAX_FILE;
+    for name in header.map(|it| (*it).to_owned()).into_iter().chain(names) {
+        let inside = PathBuf::from(format!("{}: {name}", path.display()));
+        let documents = match member(path, &mut archive, &name, &inside, left) {
+            Err(ImportError::Io(_, source)) => return Err(damaged(path, &source)),
+            documents => documents?,
+        };
+        left = left.saturating_sub(documents.length);
+        log.documents(&documents)?;
+    }
+    Ok(())
+}
+
+/// Reads a file of an archive, which may have at most `left` bytes.
+fn member(
+    path: &Path,
+    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    name: &str,
+    inside: &Path,
+    left: u64,
+) -> Result<SourceText, ImportError> {
+    let damaged = |error: &dyn std::fmt::Display| damaged(path, error);
+    let at = archive.index_for_name(name);
+    let at = at.ok_or_else(|| damaged(&ZipError::FileNotFound))?;
+    let raw = archive.by_index_raw(at).map_err(|error| damaged(&error))?;
+    if raw.size() > left {
+        return Err(ImportError::TooLarge(inside.to_owned(), left));
+    }
+    if raw.compression() == CompressionMethod::ZSTD {
+        let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
+        let mut unpacked = unpacked.map_err(|error| damaged(&error))?;
+        let file = SourceFile::read(inside, &mut unpacked, left)?;
+        return Ok(file.text());
+    }
+    drop(raw);
+    let mut file = archive.by_index(at).map_err(|error| damaged(&error))?;
+    SourceFile::read(inside, &mut file, left).map(SourceFile::text)
+}
+
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
+    ImportError::Archive(path.to_owned(), error.to_string())
+}
+
+fn is_json(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|it| it == "json")
+}

@@ -1,0 +1,90 @@
+//! One message of a sample, or of what a call was sent.
+
+use super::super::prelude::*;
+use crate::kept_context::Shown;
+
+/// A message, as a record of a context.
+#[derive(Debug, Clone)]
+pub(super) struct MessageRecord {
+    /// Its name is the id by which model events know it.
+    pub(super) record: Shown,
+    pub(super) is_system: bool,
+    pub(super) model: Option<Arc<str>>,
+}
+
+/// Reads one message.
+pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
+    let mut message = Object::read(raw).unwrap_or_default();
+    let role = message.take_text("role");
+    let id = message.take_text("id");
+    let mut tags = Vec::new();
+    let blocks = match role.as_deref() {
+        Some("system") => message.take_blocks("content", Speaker::User, assembler),
+        Some("user") => {
+            let is_summary = message.inner("metadata").take_flag("summary");
+            let source = message.take_text("source");
+            tags.push(match source.as_deref() {
+                _ if is_summary => Tag::CompactSummary,
+                Some("input") => Tag::TypedUser,
+                None if assembler.is_empty() => Tag::TypedUser,
+                Some(_) | None => Tag::Meta,
+            });
+            message.take_blocks("content", Speaker::User, assembler)
+        }
+        Some("assistant") => answered(&mut message, assembler),
+        Some("tool") => vec![result(&mut message, assembler)],
+        _ => {
+            tags.push(Tag::Meta);
+            vec![content::unknown("message", raw, &mut assembler.source)]
+        }
+    };
+    MessageRecord {
+        record: Shown {
+            name: id,
+            role: match role.as_deref() {
+                Some("assistant") => Role::Assistant,
+                _ => Role::User,
+            },
+            blocks,
+            tags,
+        },
+        is_system: role.as_deref() == Some("system"),
+        model: message.take_text("model"),
+    }
+}
+
+fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let mut blocks = Vec::new();
+    // Older logs keep what was thought beside the content.
+    if let Some(text) = message.take_words("reasoning") {
+        blocks.push(ContentBlock::thinking(text, None));
+    }
+    blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
+    for raw in message.items("tool_calls") {
+        let call = flat_call(raw, "function", "arguments");
+        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
+        blocks.push(call.unwrap_or_else(unknown));
+    }
+    blocks
+}
+
+/// A result; of a call that failed, the error is the text that the model got.
+fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
+    let error = message.take_object("error");
+    let raw = message.take("content");
+    let is_error = error.is_some();
+    let told = error.and_then(|mut error| error.take_text("message"));
+    let content = match (raw.and_then(content::text), told) {
+        (text, Some(told)) => {
+            // Output up to a limit is kept beside the error, and not shown.
+            if text.is_none_or(|text| !text.is_empty()) {
+                assembler.skip("output of a call that failed");
+            }
+            vec![ContentBlock::Text(told)]
+        }
+        (_, None) => content::blocks(raw, Speaker::Tool, &mut assembler.source),
+    };
+    let id = message.take_text("tool_call_id");
+    let id = id.unwrap_or_else(|| "unnamed".into());
+    ContentBlock::tool_result(id, content, is_error)
+}

@@ -1,0 +1,274 @@
+//! One sample: its messages, what its model events say of them, and its compactions.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use super::super::prelude::*;
+use super::attachments::resolved;
+use super::messages::{MessageRecord, said};
+use super::{MAX_SAMPLE, Texts};
+use crate::kept_context::{Records, Shown};
+use proctor_sessions::ToolSchema;
+
+/// A sample while it is read.
+#[derive(Default)]
+pub(super) struct Sample<'a> {
+    assembler: Assembler,
+    attachments: Texts<'a>,
+    /// Messages of model events, which newer logs keep once.
+    pool: Vec<&'a RawValue>,
+    /// The known calls, by the id of their answers.
+    calls: BTreeMap<Arc<str>, Call>,
+    /// Calls of the oldest logs, whose answers have no ids: distinguished by their texts.
+    nameless: VecDeque<(String, Call)>,
+    records: Records,
+    /// Whether compactions are recorded as events.
+    is_compacted: bool,
+    system: Vec<ContentBlock>,
+}
+
+#[derive(Default)]
+struct Call {
+    usage: Option<Usage>,
+    time: Option<Timestamp>,
+}
+
+impl<'a> Sample<'a> {
+    /// Reads a sample to a session; says whether it held one.
+    pub(super) fn read(
+        mut object: Object<'a>,
+        assembler: Assembler,
+        sessions: &mut Vec<Session>,
+        line: &Line<'_>,
+    ) -> Result<bool, ImportError> {
+        // The oldest logs have events and attachments in a transcript.
+        let mut transcript = object.inner("transcript");
+        let attachments = object.take_object("attachments");
+        let attachments = attachments.or_else(|| transcript.take_object("content"));
+        let attachments = attachments.unwrap_or_default().into_entries();
+        let pool = object.inner("events_data").items("messages");
+        let mut sample = Self {
+            assembler,
+            attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
+            pool,
+            ..Self::default()
+        };
+        let events = object.take_list("events");
+        let events = events.unwrap_or_else(|| transcript.items("events"));
+        let events = events.into_iter().filter_map(Object::read).collect();
+        let messages = object.take("messages").map_or("[]", RawValue::get);
+        let is_read = sample.read_all(events, messages);
+        is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
+        object.count_left("sample key", &mut sample.assembler);
+        for _ in 0..sample.calls.len() + sample.nameless.len() {
+            sample.assembler.skip("call of another agent or a grader");
+        }
+        let system = std::mem::take(&mut sample.system);
+        sample.assembler.header.system = system_text(&system, &mut sample.assembler);
+        let session = sample.assembler.finish("sample".to_owned(), line.path)?;
+        let is_read = session.is_some();
+        sessions.extend(session);
+        Ok(is_read)
+    }
+
+    /// Reads events and messages; none if attachments make them too large.
+    fn read_all(&mut self, events: Vec<Object<'a>>, messages: &str) -> Option<()> {
+        let is = |event: &Object<'_>, kind: &str| event.text("event").as_deref() == Some(kind);
+        for event in events.iter().filter(|event| is(event, "model")) {
+            self.learn(event.clone())?;
+        }
+        self.is_compacted = events.iter().any(|event| is(event, "compaction"));
+        self.history(messages)?;
+        // Each compaction takes effect with the first call after it.
+        let mut open = None;
+        for event in events {
+            if is(&event, "compaction") {
+                open = Some(event);
+            } else if is(&event, "model")
+                && let Some(compaction) = open.take()
+            {
+                self.compacted(compaction, event)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Reads the call of a model event.
+    fn learn(&mut self, mut event: Object<'a>) -> Option<()> {
+        let completed = event.take_time("completed", &mut self.assembler);
+        let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
+        let mut output = event.inner("output");
+        let usage = output.take("usage");
+        let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
+        let call = Call { usage, time };
+        match answer(&mut output) {
+            Some((Some(id), _)) => {
+                self.calls.entry(id).or_insert(call);
+            }
+            Some((None, message)) => {
+                let said = resolved(message.get(), &self.attachments, &mut self.assembler)?;
+                self.nameless.push_back((print_of(&said), call));
+            }
+            None => {}
+        }
+        if self.assembler.header.tools.is_empty() {
+            for raw in event.items("tools") {
+                let text = resolved(raw.get(), &self.attachments, &mut self.assembler)?;
+                let name = Object::read(raw).and_then(|mut tool| tool.take_text("name"));
+                let definition = JsonText::parse(&text);
+                self.assembler.header.tools.push(ToolSchema {
+                    name: name.unwrap_or_else(|| "unnamed".into()),
+                    definition: definition.unwrap_or_else(|_| JsonText::from(raw)),
+                });
+            }
+        }
+        Some(())
+    }
+
+    /// Reads the messages of the sample.
+    fn history(&mut self, messages: &str) -> Option<()> {
+        let text = resolved(messages, &self.attachments, &mut self.assembler)?;
+        let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&text) else {
+            self.assembler.unknown("messages of a sample");
+            return Some(());
+        };
+        for raw in messages {
+            let one = said(raw, &mut self.assembler);
+            // Newer logs have the summary among the messages, too.
+            if self.is_compacted && one.record.tags.contains(&Tag::CompactSummary) {
+                self.assembler.skip("summary of a compaction");
+                continue;
+            }
+            self.say(one, raw);
+        }
+        self.assembler.flush();
+        Some(())
+    }
+
+    fn say(&mut self, one: MessageRecord, raw: &RawValue) {
+        let record = one.record;
+        if one.is_system {
+            if self.assembler.is_empty() {
+                return self.system.extend(record.blocks);
+            }
+            self.assembler.warn(LATE_SYSTEM);
+        }
+        let name = record.name.as_ref();
+        self.records.note(name, &record.blocks);
+        if record.role == Role::User {
+            return self.assembler.hear(name, record.blocks, None, record.tags);
+        }
+        let call = match name {
+            Some(id) => self.calls.remove(id),
+            None if self.nameless.is_empty() => None,
+            None => {
+                let print = print_of(raw.get());
+                let at = self.nameless.iter().position(|(said, _)| *said == print);
+                at.and_then(|at| Some(self.nameless.remove(at)?.1))
+            }
+        };
+        let Call { usage, time } = call.unwrap_or_default();
+        let said = AssistantRecord::of(record.blocks, time)
+            .by(record.name.clone(), one.model, usage)
+            .tagged(record.tags);
+        self.assembler.assistant(name, said);
+    }
+
+    /// Reads a compaction, and the first call after it.
+    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) -> Option<()> {
+        let mut output = call.inner("output");
+        let id = answer(&mut output).and_then(|(id, _)| id);
+        let at = id.and_then(|id| self.assembler.message_of(&id));
+        let Some(at) = at else {
+            self.assembler.skip("compaction of another agent");
+            return Some(());
+        };
+        let sent = self.sent(&mut call)?;
+        let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
+            self.assembler.unknown("input of a call");
+            return Some(());
+        };
+        let sent = sent.into_iter().filter_map(|raw| {
+            let one = said(raw, &mut self.assembler);
+            (!one.is_system).then_some(one.record)
+        });
+        let sent: Vec<Shown> = sent.collect();
+        let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
+        let last = self.assembler.compactions().last();
+        if last.is_some_and(|last| last.at > at) {
+            let what = "a compaction is out of order and is left out";
+            self.assembler.warn(what);
+            return Some(());
+        }
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: event.take_text("type"),
+            pre_tokens: event.take_as("tokens_before").map(Tokens),
+            after,
+        });
+        Some(())
+    }
+
+    /// The input of a call, as JSON with its attachments; none if it is too large.
+    fn sent(&mut self, call: &mut Object<'a>) -> Option<String> {
+        let references: Vec<(usize, usize)> = call.take_as("input_refs").unwrap_or_default();
+        let text = if references.is_empty() {
+            call.take("input").map_or("[]", RawValue::get).to_owned()
+        } else {
+            let ranges = references.into_iter().map(|(first, end)| first..end);
+            let messages = ranges.filter_map(|range| self.pool.get(range)).flatten();
+            let mut length = 0;
+            let texts = messages.map(|raw| {
+                length += raw.get().len();
+                (length <= MAX_SAMPLE).then_some(raw.get())
+            });
+            format!("[{}]", texts.collect::<Option<Vec<&str>>>()?.join(","))
+        };
+        let text = resolved(&text, &self.attachments, &mut self.assembler);
+        text.map(Cow::into_owned)
+    }
+}
+
+/// The message that the model answered, and its id if it has one.
+fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue)> {
+    let choices = output.items("choices");
+    let choice = choices.first().copied().and_then(Object::read);
+    let raw = choice?.take("message")?;
+    let id = Object::read(raw)?.take_text("id");
+    Some((id, raw))
+}
+
+/// The text and the calls of a message, to distinguish it from others.
+fn print_of(message: &str) -> String {
+    let value: Value = serde_json::from_str(message).unwrap_or_default();
+    let calls = value.get("tool_calls").and_then(Value::as_array);
+    let ids = calls.into_iter().flatten().map(|call| &call["id"]);
+    let ids: Vec<&Value> = ids.collect();
+    serde_json::json!([value["content"], ids]).to_string()
+}
+
+/// The counters of a call.
+fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
+    let keys = [
+        "/input_tokens",
+        "/output_tokens",
+        "/input_tokens_cache_read",
+        "/input_tokens_cache_write",
+        "/total_tokens",
+        "/reasoning_tokens",
+    ];
+    let [input, output, read, written, total, thought] =
+        counters(&value(raw), keys, &mut assembler.source);
+    let cached = read.saturating_add(written);
+    // Providers count what was cached within the input or beside it, and what was thought within
+    // the output or beside it; the total shows which.
+    let is = |parts: &[u64]| total == parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
+    let is_beside = !is(&[input, output])
+        && !is(&[input, cached, output])
+        && (is(&[input, output, thought]) || is(&[input, cached, output, thought]));
+    let is_inclusive =
+        cached <= input && (is(&[input, output]) || is_beside && is(&[input, output, thought]));
+    let output = output.saturating_add(if is_beside { thought } else { 0 });
+    let uncached = if is_inclusive { input - cached } else { input };
+    billed(uncached, written, read, output)
+}

@@ -1,0 +1,109 @@
+//! `LangSmith`'s runs: in a list, one per line, under `runs`, or with their children in `child_runs`.
+//!
+//! Each run of a model is a request with its context. The shape is that of the page *Run (span) data
+//! format* of its documentation, and of `langchain-ai/langsmith-sdk`, `python/langsmith/schemas.py`.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Inputs and outputs are what the traced library gave: [`traces`] reads them.
+//! - A thread is a conversation: `thread_id`, `session_id` or `conversation_id` of the metadata. The
+//!   `session_id` of a run itself names the project.
+//! - Runs of chains, tools and prompts repeat what the runs of the model hold, and are skipped.
+//! - The input of a usage includes the cached tokens.
+
+use super::prelude::*;
+use super::traces::{self, Call, Exchange};
+
+pub(super) const IMPORTER: Importer = Importer::new("langsmith", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let is_run = |value: &Value| {
+        let mut marks = ["inputs", "outputs", "trace_id", "dotted_order"].iter();
+        value["run_type"].is_string() && marks.any(|key| value.get(key).is_some())
+    };
+    let first = head.first_item();
+    let inner = first.and_then(|it| it.pointer("/runs/0"));
+    [first, inner].into_iter().flatten().any(is_run)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut calls = Vec::new();
+    let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        let mut open = vec![raw];
+        while let Some(raw) = open.pop() {
+            if let Some(inner) = items(raw) {
+                open.extend(inner.into_iter().rev());
+                continue;
+            }
+            let Some(mut run) = Object::read(raw) else {
+                source.not_understood("value that is no run");
+                continue;
+            };
+            open.extend(
+                ["child_runs", "runs"]
+                    .map(|key| run.take(key))
+                    .into_iter()
+                    .flatten(),
+            );
+            let key = ["id", "inputs", "outputs"].map(|key| run.get(key).map(RawValue::get));
+            let kind = run.take_text("run_type");
+            match kind.as_deref() {
+                Some("llm") if !seen.insert(key) => source.skip("run recorded twice"),
+                Some("llm") => {
+                    let mut metadata = run.clone().inner("extra").inner("metadata");
+                    let names = ["thread_id", "session_id", "conversation_id"];
+                    let start = run.take("start_time").and_then(time);
+                    calls.push(Call::of(metadata.first_text(&names), start, run));
+                }
+                Some(kind) => source.skip(&format!("run of {kind}")),
+                None => {}
+            }
+        }
+    }
+    traces::sessions(calls, file, source, exchange)
+}
+
+/// A time of a run: without a zone, it is in UTC.
+fn time(raw: &RawValue) -> Option<Timestamp> {
+    let text = content::text(raw).and_then(|it| time_or_local(&it));
+    let time = text.map(|(time, _)| time);
+    time.or_else(|| super::counted::time(raw))
+}
+
+fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
+    let mut extra = run.inner("extra");
+    let (mut metadata, mut parameters) =
+        (extra.inner("metadata"), extra.inner("invocation_params"));
+    let mut outputs = run.value("outputs");
+    let mut take = |key: &str| outputs.as_object_mut()?.shift_remove(key);
+    let mut billed = ["usage_metadata", "usage"].iter();
+    let usage = billed.find_map(|key| take(key).filter(Value::is_object));
+    let output = take("llm_output");
+    let usage = usage.or_else(|| output.map(|it| it["token_usage"].clone()));
+    let usage = usage.filter(Value::is_object);
+    let usage = usage.or_else(|| metadata.take("usage_metadata").map(value));
+    let counters = || {
+        let count = |key: &str| run.get(key).map(value);
+        serde_json::json!({
+            "prompt_tokens": count("prompt_tokens"),
+            "completion_tokens": count("completion_tokens"),
+            "input_token_details": count("prompt_token_details"),
+        })
+    };
+    let usage = usage.unwrap_or_else(counters);
+    let usage = usage_in(&usage, CachedTokens::Within, source);
+    let models = parameters.first(&["model", "model_name"]);
+    let model = metadata.take("ls_model_name").or(models);
+    let mut exchange = Exchange {
+        id: run.value("id"),
+        model: model.map(value).unwrap_or_default(),
+        tools: parameters.value("tools"),
+        end: run.take("end_time").and_then(time),
+        usage: unless_zero(usage),
+        ..Exchange::default()
+    };
+    exchange.ask(run.value("inputs"), source);
+    exchange.answer(outputs, source);
+    exchange
+}

@@ -1,0 +1,483 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # How a file is read
+//!
+//! An [`Importer`] turns one file of one format into [`Session`]s. The importers share five ideas: `file` reads a file
+//! and takes it apart into lines or JSON values, `conversations` finds the conversations in API logs, `traces` those in
+//! traces, `assemble` makes messages out of records, and [`tool_names`] classifies tools by their names.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use file::{MAX_FILE, SourceFile, SourceText};
+use head::{HEAD, Head, READ};
+use proctor_sessions::{ContentBlock, Session, SessionParts, Source};
+
+mod aider;
+mod amp;
+mod anthropic;
+mod api_detection;
+mod assemble;
+mod atif;
+mod beam;
+mod benchmark;
+mod bodies;
+mod chatgpt;
+mod claude_ai;
+mod claude_code;
+mod cline;
+mod codex;
+mod codex_exec;
+mod common;
+mod conversations;
+mod counted;
+mod convomem;
+mod copilot_chat;
+mod copilot_cli;
+#[cfg(feature = "sqlite")]
+mod crush;
+mod cursor;
+mod error;
+pub mod export;
+mod factory_droid;
+pub(crate) mod file;
+pub mod file_info;
+mod folders;
+mod forks;
+mod gemini;
+mod gemini_cli;
+mod gemini_content;
+mod goose;
+mod grok_build;
+pub(crate) mod head;
+mod iflow;
+mod inspect;
+mod kept_context;
+mod kimi_cli;
+mod langchain;
+mod langfuse;
+mod langsmith;
+mod lenient;
+mod limited_read;
+mod locomo;
+mod longmemeval;
+mod mini_swe_agent;
+mod missing_prompt;
+pub mod native;
+mod open_call;
+mod openai_chat;
+mod openai_responses;
+mod opencode;
+mod openhands;
+mod otlp;
+mod pi;
+mod prelude;
+mod product;
+mod qwen_code;
+pub mod request;
+mod request_log;
+mod requests;
+mod specstory;
+mod sqlite;
+mod swe_agent;
+mod tau2;
+mod tau_bench;
+mod traces;
+mod truth;
+mod usage;
+mod usage_check;
+
+pub use error::ImportError;
+pub use folders::{Folder, SessionFiles};
+pub use forks::{ForkIndex, SharedPrefix};
+pub use proctor_sessions::tool_names;
+pub use truth::Recording;
+
+/// All formats, in the order in which they are tried.
+pub static IMPORTERS: &[Importer] = &[
+    native::IMPORTER,
+    iflow::IMPORTER,
+    locomo::IMPORTER,
+    longmemeval::IMPORTER,
+    beam::IMPORTER,
+    convomem::IMPORTER,
+    qwen_code::IMPORTER,
+    claude_code::IMPORTER,
+    codex::IMPORTER,
+    codex_exec::IMPORTER,
+    pi::IMPORTER,
+    atif::IMPORTER,
+    otlp::IMPORTER,
+    langfuse::IMPORTER,
+    langsmith::IMPORTER,
+    chatgpt::IMPORTER,
+    claude_ai::IMPORTER,
+    factory_droid::IMPORTER,
+    amp::IMPORTER,
+    kimi_cli::IMPORTER,
+    swe_agent::IMPORTER,
+    mini_swe_agent::IMPORTER,
+    openhands::IMPORTER,
+    opencode::IMPORTER,
+    copilot_cli::IMPORTER,
+    copilot_chat::IMPORTER,
+    cline::IMPORTER,
+    cursor::IMPORTER,
+    specstory::IMPORTER,
+    aider::IMPORTER,
+    goose::IMPORTER,
+    gemini_cli::IMPORTER,
+    gemini::IMPORTER,
+    grok_build::IMPORTER,
+    tau_bench::IMPORTER,
+    langchain::IMPORTER,
+    inspect::IMPORTER,
+    tau2::IMPORTER,
+    openai_responses::IMPORTER,
+    anthropic::IMPORTER,
+    openai_chat::IMPORTER,
+    request_log::IMPORTER,
+];
+
+/// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
+#[derive(Debug)]
+pub struct Importer {
+    format: &'static str,
+    detect: fn(&Head) -> bool,
+    read: Reader,
+    folder: Option<FolderFormat>,
+}
+
+/// Reads all sessions of one file: the main conversation first, then its side chains.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    /// Of the file's text. What the file says as a whole is counted in the source.
+    Text(fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>),
+    /// Of the file as it is, with the questions that it asks about its sessions.
+    File(fn(SourceFile) -> Result<Vec<Recording>, ImportError>),
+}
+
+/// How a product keeps a session in the files of a folder.
+#[derive(Debug)]
+struct FolderFormat {
+    /// Whether a folder is a session.
+    detect: fn(&Folder) -> bool,
+    /// The folder of a session of which this file holds the conversation.
+    of_file: fn(&Path) -> Option<Folder>,
+    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Result<Vec<Session>, ImportError>,
+}
+
+impl Importer {
+    /// A format whose name is used by `--format` and [`Source::format`](proctor_sessions::Source::format).
+    const fn new(
+        format: &'static str,
+        detect: fn(&Head) -> bool,
+        read: fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>,
+    ) -> Self {
+        Self {
+            format,
+            detect,
+            read: Reader::Text(read),
+            folder: None,
+        }
+    }
+
+    /// A format whose files are not texts of one session, or ask about their sessions.
+    pub(crate) const fn of_file(
+        format: &'static str,
+        detect: fn(&Head) -> bool,
+        read: fn(SourceFile) -> Result<Vec<Recording>, ImportError>,
+    ) -> Self {
+        Self {
+            read: Reader::File(read),
+            ..Self::new(format, detect, |_, _| Ok(Vec::new()))
+        }
+    }
+
+    /// The format, which also keeps sessions in folders.
+    const fn with_folders(self, folder: FolderFormat) -> Self {
+        Self {
+            folder: Some(folder),
+            ..self
+        }
+    }
+
+    /// The name of the format.
+    pub fn format(&self) -> &'static str {
+        self.format
+    }
+
+    /// Whether a file with these first bytes, which may be cut anywhere, is of this format.
+    pub fn detect(&self, head: &[u8]) -> bool {
+        (self.detect)(&Head::of(head))
+    }
+
+    /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
+    /// their stem; it is never opened.
+    pub fn import(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Session>, ImportError> {
+        self.import_with_truth(path, input).map(sessions)
+    }
+
+    /// Reads all sessions of one file with the questions that the file asks about them.
+    pub fn import_with_truth(
+        &self,
+        path: &Path,
+        input: &mut dyn Read,
+    ) -> Result<Vec<Recording>, ImportError> {
+        let file = SourceFile::read(path, input, MAX_FILE)?;
+        let read = match self.read {
+            Reader::Text(read) => {
+                let (text, mut source) = (file.text(), Source::default());
+                let sessions = read(&text, &mut source)?;
+                recordings(common::all(sessions, source, &text.id, path)?)
+            }
+            Reader::File(read) => read(file)?,
+        };
+        Ok(self.named(read))
+    }
+
+    /// Reads all sessions of a folder.
+    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>, ImportError>> {
+        let mut source = Source::default();
+        let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
+        let read = read.and_then(|sessions| common::some(sessions, source, folder.path()));
+        Some(read.map(|sessions| self.named(recordings(sessions))))
+    }
+
+    /// Names the format in all sessions that do not.
+    fn named(&self, mut recordings: Vec<Recording>) -> Vec<Recording> {
+        let sources = recordings
+            .iter_mut()
+            .map(|it| &mut it.session.parts_mut().source);
+        for source in sources.filter(|it| it.format.is_empty()) {
+            self.format.clone_into(&mut source.format);
+        }
+        recordings
+    }
+}
+
+/// The importer of that format, or `None` if there is none.
+pub fn importer(format: &str) -> Option<&'static Importer> {
+    IMPORTERS.iter().find(|it| it.format == format)
+}
+
+/// Whether the folder at `path` is a session, rather than a folder of some.
+pub fn is_session_folder(path: &Path) -> bool {
+    Folder::open(path).is_ok_and(|folder| importer_of_folder(&folder).is_some())
+}
+
+fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
+    let is_its = |format: &FolderFormat| (format.detect)(folder);
+    IMPORTERS
+        .iter()
+        .find(|it| it.folder.as_ref().is_some_and(is_its))
+}
+
+/// The importer of a file with these first bytes.
+fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
+    let head = Head::of(head);
+    IMPORTERS.iter().find(|it| (it.detect)(&head))
+}
+
+/// Reads all sessions of the file at `path`, or of a folder that is one, in any format.
+pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+    load_with_truth(path, None).map(sessions)
+}
+
+/// Reads all sessions of the file or folder at `path` by this importer, as the user demands.
+pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>, ImportError> {
+    load_with_truth(path, Some(importer)).map(sessions)
+}
+
+/// Reads all sessions of the file or folder at `path` with what is known about them; without an
+/// importer, in any format.
+pub fn load_with_truth(
+    path: &Path,
+    importer: Option<&'static Importer>,
+) -> Result<Vec<Recording>, ImportError> {
+    let is_named = importer.is_some();
+    let (mut recordings, format) = load_any(path, importer)?;
+    for recording in &mut recordings {
+        truth::add_from_file(path, recording)?;
+    }
+    if !is_named && format != native::IMPORTER.format {
+        is_understood(path, format, &recordings)?;
+    }
+    Ok(recordings)
+}
+
+/// Refuses what was taken for a format, and says next to nothing in it.
+fn is_understood(
+    path: &Path,
+    format: &'static str,
+    recordings: &[Recording],
+) -> Result<(), ImportError> {
+    let sessions = recordings.iter().map(|it| &it.session);
+    let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
+    let (mut read, mut kept) = (0, 0);
+    for session in sessions {
+        answers += session.calls().len();
+        for block in session.messages().iter().flat_map(|it| it.content()) {
+            match block {
+                ContentBlock::Opaque(_) => kept += 1,
+                _ => read += 1,
+            }
+        }
+        for (what, count) in &session.source().unknown {
+            *unknown.entry(what).or_default() += count;
+        }
+    }
+    if answers == 0 {
+        return Err(ImportError::NoAnswer(path.to_owned(), format));
+    }
+    // Unknown records without words are bookkeeping and do not count.
+    if unknown.values().sum::<u64>().min(kept) > read {
+        let what = unknown.iter().take(5).map(|(it, n)| format!("{it} × {n}"));
+        let what = what.collect::<Vec<String>>().join(", ");
+        return Err(ImportError::NotUnderstood(path.to_owned(), format, what));
+    }
+    Ok(())
+}
+
+/// Reads all sessions of the file or folder, and says by which format.
+fn load_any(
+    path: &Path,
+    importer: Option<&'static Importer>,
+) -> Result<(Vec<Recording>, &'static str), ImportError> {
+    if path.is_dir() {
+        let folder = Folder::open(path)?;
+        let importer = importer.or_else(|| importer_of_folder(&folder));
+        let read = importer.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
+        let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        return Ok((read?, format));
+    }
+    let (head, mut input) = open(path)?;
+    if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
+        return Err(ImportError::TooLarge(path.to_owned(), MAX_FILE));
+    }
+    if sqlite::is_database(&head) {
+        // A database holds the sessions that it holds.
+        return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
+    }
+    let Some(importer) = importer.or_else(|| importer_of_file(&head)) else {
+        return Err(unknown_format(path, &head));
+    };
+    let folder = importer.folder.as_ref().and_then(|it| (it.of_file)(path));
+    if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
+        return Ok((read?, importer.format));
+    }
+    let recordings = importer.import_with_truth(path, &mut input)?;
+    Ok((recordings, importer.format))
+}
+
+/// The session of these parts.
+pub(crate) fn checked(parts: SessionParts, path: &Path) -> Result<Session, ImportError> {
+    Session::new(parts).map_err(|source| ImportError::Session(path.to_owned(), source))
+}
+
+fn recordings(sessions: Vec<Session>) -> Vec<Recording> {
+    sessions.into_iter().map(Recording::from).collect()
+}
+
+fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
+    recordings.into_iter().map(|it| it.session).collect()
+}
+
+/// Opens a file and returns its first bytes, and a reader that starts with them again.
+fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => ImportError::NotFound(path.to_owned()),
+        io::ErrorKind::IsADirectory => ImportError::Directory(path.to_owned()),
+        _ => ImportError::Io(path.to_owned(), source),
+    };
+    // Before it is opened: to open a pipe waits for its writer.
+    let metadata = path.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(ImportError::Directory(path.to_owned()));
+    }
+    if !metadata.is_file() {
+        return Err(ImportError::NoFile(path.to_owned()));
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    let mut head = Vec::new();
+    let read = (&mut file).take(READ as u64).read_to_end(&mut head);
+    read.map_err(failed)?;
+    if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < READ {
+        return Err(ImportError::Empty(path.to_owned()));
+    }
+    let again = io::Cursor::new(head.clone());
+    Ok((head, again.chain(BufReader::new(file))))
+}
+
+/// Describes a file that no importer reads, as far as its first bytes show.
+fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
+    let path = path.to_owned();
+    let start = file::strip_bom(head).trim_ascii_start();
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        ImportError::Utf16(path)
+    } else if sqlite::is_named_so(&path) {
+        ImportError::NoDatabase(path)
+    } else if matches!(start.first(), Some(b'{' | b'[')) {
+        ImportError::UnknownFormat(path)
+    } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
+        ImportError::Archive(path, "it names no file of a log".to_owned())
+    } else {
+        ImportError::NotJson(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    /// A format as a newcomer adds one.
+    const DIARY: Importer = Importer::new("diary", detect, import);
+
+    fn detect(head: &Head) -> bool {
+        head.first().is_some_and(|it| it.get("diary").is_some())
+    }
+
+    fn import(text: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+        let mut lines = text.lines(source);
+        let mut assembler = Assembler::default();
+        while let Some(line) = lines.next()? {
+            let Some(mut record) = Object::read(line.parse()?) else {
+                assembler.unknown("record that is no object");
+                continue;
+            };
+            let said = record.take_text("says").into_iter();
+            let blocks = said.map(ContentBlock::Text).collect();
+            if record.take_text("diary").as_deref() == Some("model") {
+                assembler.assistant(None, AssistantRecord::of(blocks, None));
+            } else {
+                assembler.hear(None, blocks, None, [Tag::TypedUser]);
+            }
+            record.count_left("key", &mut assembler);
+        }
+        assembler.session(text.id.clone(), &text.path)
+    }
+
+    #[test]
+    fn a_new_format_is_a_constant_and_two_functions() {
+        let bytes = b"{\"diary\":\"me\",\"says\":\"Rain?\",\"mood\":1}\n7\n{\"diary\":\"model\",\"says\":\"Sun.\"}\n{\"dia";
+        assert!(DIARY.detect(bytes) && importer_of_file(bytes).is_none());
+        let sessions = DIARY.import(Path::new("May.jsonl"), &mut &bytes[..]);
+        let [session] = <[Session; 1]>::try_from(sessions.expect("a diary")).expect("one session");
+        assert_eq!(session.calls(), [1]);
+        let source = session.source();
+        let counts = [&source.skipped, &source.unknown, &source.warnings];
+        let counts: Vec<String> = counts.iter().flat_map(|it| it.keys().cloned()).collect();
+        let expected = [
+            "key `mood`",
+            "record that is no object",
+            "the last line was cut and is left out",
+        ];
+        assert_eq!(counts, expected);
+        let empty = DIARY.import(Path::new("June.jsonl"), &mut &b"{}"[..]);
+        let error = empty.expect_err("nothing is said").to_string();
+        assert_eq!(error, "`June.jsonl` holds no conversation");
+    }
+}

@@ -1,0 +1,39 @@
+//! Finds the parts of every prompt that a recording leaves out: many products write down neither
+//! the system prompt nor the tools that their model got.
+
+use proctor_sessions::units::Tokens;
+use proctor_sessions::{Missing, Role, SessionParts, Tag, ToolSchema};
+
+/// The missing parts of a session's prompts; `None` if nothing is missing.
+///
+/// Its size is what the provider billed for the prompt of the first call that has a bill, less a
+/// quarter of the characters that were recorded of that prompt. A compaction before that call
+/// leaves nothing to compare with.
+pub(super) fn missing(parts: &SessionParts) -> Option<Missing> {
+    let mut messages = parts.messages.iter();
+    let missing = Missing {
+        system_prompt: parts.system.is_none(),
+        // An agent that never used a tool may have had none.
+        tools: parts.tools.is_empty() && messages.any(|it| it.tool_uses().next().is_some()),
+        tokens: size(parts),
+    };
+    (missing.system_prompt || missing.tools).then_some(missing)
+}
+
+fn size(parts: &SessionParts) -> Option<Tokens> {
+    // The first message of the model's that has a bill.
+    let mut messages = parts.messages.iter().enumerate();
+    let (at, billed) = messages.find_map(|(at, message)| {
+        let is_answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
+        let billed = message.details.usage.filter(|_| is_answer)?.prompt();
+        (billed > Tokens::ZERO).then_some((at, billed))
+    })?;
+    if parts.compactions.first().is_some_and(|it| it.at <= at) {
+        return None;
+    }
+    let tools = parts.tools.iter().map(ToolSchema::text);
+    let said = parts.messages[..at].iter().flat_map(|it| it.model_text());
+    let texts = parts.system.iter().chain(tools);
+    let chars = texts.chain(said).map(|it| it.chars().count() as u64);
+    Some(billed - Tokens(chars.sum::<u64>() / 4))
+}

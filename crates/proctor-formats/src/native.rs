@@ -1,0 +1,69 @@
+//! Proctor's own session format: one JSON object per line, `*.session.jsonl`.
+//!
+//! The first line is the header, every other line a message, in order. A compaction that the
+//! recorded product made is a line of its own, before the message it preceded. Writing, reading and
+//! writing again gives the same bytes: JSON that came from elsewhere (tool arguments, tool
+//! definitions, image sources, unknown blocks) is embedded as it was written. Where such JSON holds
+//! a line break, it is a string under the same key with `_text` added. [`schema`] says the same as
+//! a JSON Schema.
+//!
+//! ```
+//! use proctor_formats as import;
+//!
+//! let file = r#"{"format":"proctor-session","version":1,"id":"hello"}
+//! {"role":"user","content":[{"type":"text","text":"Say hello."}],"tags":["typed_user"]}
+//! {"role":"assistant","content":[{"type":"text","text":"Hello."}],"api_call":"call-1"}
+//! "#;
+//! let native = import::importer("native").expect("a known format");
+//! let sessions = native.import("hello.session.jsonl".as_ref(), &mut file.as_bytes())?;
+//! assert_eq!(sessions[0].id(), "hello");
+//! assert_eq!(sessions[0].calls(), [1]);
+//! # Ok::<(), proctor_formats::ImportError>(())
+//! ```
+
+use super::file::SourceFile;
+use super::head::Head;
+use super::{ImportError, Importer, Recording, checked};
+use proctor_sessions::{SessionParts, Source};
+
+mod lines;
+
+pub use lines::write;
+
+/// The value of `format` in the header.
+pub const FORMAT: &str = "proctor-session";
+
+/// The version this build writes, and the latest it reads.
+///
+/// - 1: the first.
+pub const VERSION: u64 = 1;
+
+/// Reads the native format.
+pub(super) const IMPORTER: Importer = Importer::of_file("native", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let first = head.first();
+    first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
+}
+
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+    let file = file.strict_text()?;
+    let mut source = Source::default();
+    let mut lines = file.lines(&mut source);
+    let mut parts: Option<SessionParts> = None;
+    while let Some(line) = lines.next()? {
+        match &mut parts {
+            None => parts = Some(lines::header(&line)?),
+            Some(parts) => lines::entry(&line, parts)?,
+        }
+    }
+    let Some(parts) = parts else {
+        return Err(ImportError::Empty(file.path.clone()));
+    };
+    Ok(vec![checked(parts, &file.path)?.into()])
+}
+
+/// A JSON Schema (draft 2020-12) of one line of a session file.
+pub fn schema() -> serde_json::Value {
+    serde_json::from_str(include_str!("native/session.schema.json")).unwrap_or_default()
+}

@@ -1,0 +1,555 @@
+//! The lines of a session file: what each holds, read and written.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{FORMAT, VERSION};
+use crate::ImportError;
+use crate::file::Line;
+use proctor_sessions::tool_names::class_of;
+use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proctor_sessions::{
+    CompactedTo, ContentBlock, Details, Image, JsonText, Message, MessageDetails, Opaque, Recorded,
+    RecordedCompaction, ResumePoint, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass,
+    ToolResult, ToolSchema, ToolUse,
+};
+
+/// The keys that every version of the header has.
+#[derive(Deserialize)]
+struct Version<'a> {
+    #[serde(borrow)]
+    format: Cow<'a, str>,
+    version: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header<'a> {
+    format: String,
+    version: u64,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<Arc<str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_window: Option<Tokens>,
+    source: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed: Option<ResumePoint>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tool<'a> {
+    name: Arc<str>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "raw",
+        skip_serializing_if = "Option::is_none"
+    )]
+    definition: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definition_text: Option<Arc<str>>,
+}
+
+/// A message or a compaction; the key that distinguishes the two is `compaction`.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_call: Option<ApiCallId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Tag>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    injected: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compact_hint: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compaction: Option<Compaction>,
+}
+
+/// All keys of all blocks: an enum tagged by `type` could not hold raw JSON.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Block<'a> {
+    r#type: BlockType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<ToolClass>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "raw",
+        skip_serializing_if = "Option::is_none"
+    )]
+    input: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_text: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<Arc<str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_error: Option<bool>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "raw",
+        skip_serializing_if = "Option::is_none"
+    )]
+    source: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_text: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<Arc<str>>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "raw",
+        skip_serializing_if = "Option::is_none"
+    )]
+    json: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_text: Option<Arc<str>>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockType {
+    #[default]
+    Text,
+    Thinking,
+    ToolUse,
+    ToolResult,
+    Image,
+    Opaque,
+}
+
+/// An RFC 3339 time, or milliseconds since 1970.
+struct Time(Timestamp);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match jiff::Timestamp::from_millisecond(self.0.0) {
+            Ok(time) => serializer.collect_str(&format_args!("{time:.3}")),
+            Err(_) => serializer.serialize_i64(self.0.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "a time such as `2026-01-31T12:00:00.000Z`";
+        let value = Value::deserialize(deserializer)?;
+        let Some(text) = value.as_str() else {
+            let problem = || D::Error::custom(format_args!("`{value}` is not {EXPECTED}"));
+            return Ok(Self(Timestamp(value.as_i64().ok_or_else(problem)?)));
+        };
+        let time = text.parse::<jiff::Timestamp>();
+        let time = time.map_err(|_| D::Error::invalid_value(Unexpected::Str(text), &EXPECTED))?;
+        Ok(Self(Timestamp(time.as_millisecond())))
+    }
+}
+
+/// A compaction, whose place is that of its line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compaction {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pre_tokens: Option<Tokens>,
+    after: After,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum After {
+    Replaced(Vec<Piece>),
+    Encrypted,
+    Missing,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Piece {
+    Kept(Range<usize>),
+    Edited {
+        message: usize,
+        block: usize,
+        text: Arc<str>,
+    },
+    Written(WrittenMessage),
+}
+
+/// A message inside a line.
+struct WrittenMessage(Arc<Message>);
+
+impl Serialize for WrittenMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Entry::of(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let message = Entry::deserialize(deserializer)?.message();
+        message
+            .map(|it| Self(Arc::new(it)))
+            .map_err(D::Error::custom)
+    }
+}
+
+impl Compaction {
+    fn of(compaction: &RecordedCompaction) -> Self {
+        let after = match &compaction.after {
+            CompactedTo::Replaced(pieces) => {
+                After::Replaced(pieces.iter().map(Piece::of).collect())
+            }
+            CompactedTo::Encrypted => After::Encrypted,
+            CompactedTo::Missing => After::Missing,
+        };
+        Self {
+            trigger: compaction.trigger.clone(),
+            pre_tokens: compaction.pre_tokens,
+            after,
+        }
+    }
+
+    fn read(self, at: usize) -> RecordedCompaction {
+        RecordedCompaction {
+            at,
+            trigger: self.trigger,
+            pre_tokens: self.pre_tokens,
+            after: match self.after {
+                After::Replaced(pieces) => {
+                    CompactedTo::Replaced(pieces.into_iter().map(Piece::read).collect())
+                }
+                After::Encrypted => CompactedTo::Encrypted,
+                After::Missing => CompactedTo::Missing,
+            },
+        }
+    }
+}
+
+impl Piece {
+    fn of(piece: &Recorded) -> Self {
+        match piece.clone() {
+            Recorded::Kept(range) => Self::Kept(range),
+            Recorded::Edited {
+                message,
+                block,
+                text,
+            } => Self::Edited {
+                message,
+                block,
+                text,
+            },
+            Recorded::Written(message) => Self::Written(WrittenMessage(message)),
+        }
+    }
+
+    fn read(self) -> Recorded {
+        match self {
+            Self::Kept(range) => Recorded::Kept(range),
+            Self::Edited {
+                message,
+                block,
+                text,
+            } => Recorded::Edited {
+                message,
+                block,
+                text,
+            },
+            Self::Written(message) => Recorded::Written(message.0),
+        }
+    }
+}
+
+/// Writes `session` line by line.
+pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
+    let tools = session.tools().iter().map(|tool| {
+        let (definition, definition_text) = embed(&tool.definition);
+        Tool {
+            name: tool.name.clone(),
+            definition,
+            definition_text,
+        }
+    });
+    let header = Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        id: session.id().to_owned(),
+        system: session.system().cloned(),
+        tools: tools.collect(),
+        model: session.model().map(str::to_owned),
+        context_window: session.context_window(),
+        source: Some(session.source().clone()),
+        resumed: session.resumed().cloned(),
+    };
+    write_line(out, &header)?;
+    let mut compactions = session.compactions().iter().peekable();
+    for (at, message) in session.messages().iter().enumerate() {
+        while let Some(compaction) = compactions.next_if(|compaction| compaction.at <= at) {
+            write_compaction(compaction, out)?;
+        }
+        write_line(out, &Entry::of(message))?;
+    }
+    compactions.try_for_each(|compaction| write_compaction(compaction, out))
+}
+
+fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
+    let compaction = Some(Compaction::of(compaction));
+    write_line(
+        out,
+        &Entry {
+            compaction,
+            ..Entry::default()
+        },
+    )
+}
+
+/// Serialises `value` as one line.
+fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+/// JSON as JSON where it fits on a line, else as a string.
+fn embed(json: &JsonText) -> (Option<&RawValue>, Option<Arc<str>>) {
+    let is_one_line = !json.as_str().contains(['\n', '\r']);
+    let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok());
+    match raw.flatten() {
+        Some(raw) => (Some(raw), None),
+        None => (None, Some(json.as_str().into())),
+    }
+}
+
+/// Reads the first line.
+pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
+    let start: Version<'_> = line.parse()?;
+    if start.format != FORMAT {
+        return Err(line.error(format!(
+            "the first line must have `\"format\":\"{FORMAT}\"`"
+        )));
+    }
+    if start.version > VERSION {
+        return Err(line.too_new(start.version, VERSION));
+    }
+    let header: Header<'_> = line.parse()?;
+    let tools = header.tools.into_iter().map(|tool| {
+        Ok(ToolSchema {
+            definition: json("definition", tool.definition, tool.definition_text)
+                .map_err(|problem| line.error(format!("tool `{}`: {problem}", tool.name)))?,
+            name: tool.name,
+        })
+    });
+    Ok(SessionParts {
+        id: header.id,
+        system: header.system,
+        tools: tools.collect::<Result<_, ImportError>>()?,
+        model: header.model,
+        context_window: header.context_window,
+        // Written by hand, most likely.
+        source: header.source.unwrap_or_else(|| Source {
+            format: "native".to_owned(),
+            ..Source::default()
+        }),
+        resumed: header.resumed,
+        ..SessionParts::default()
+    })
+}
+
+/// Reads any other line.
+pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), ImportError> {
+    let mut entry: Entry<'_> = line.parse()?;
+    let Some(compaction) = entry.compaction.take() else {
+        let message = entry.message().map_err(|problem| line.error(problem))?;
+        parts.messages.push(Arc::new(message));
+        return Ok(());
+    };
+    if serde_json::to_value(entry).ok() != Some(serde_json::json!({})) {
+        return Err(line.error("a line with `compaction` has no other key"));
+    }
+    let compaction = compaction.read(parts.messages.len());
+    parts.compactions.push(compaction);
+    Ok(())
+}
+
+impl<'a> Entry<'a> {
+    fn of(message: &'a Message) -> Self {
+        Self {
+            role: Some(message.role()),
+            content: Some(message.content().iter().map(Block::of).collect()),
+            timestamp: message.details.timestamp.map(Time),
+            api_call: message.details.api_call.clone(),
+            usage: message.details.usage,
+            tags: message.tags.iter().collect(),
+            injected: message.details.injected.clone(),
+            compact_hint: message.details.compact_hint.clone(),
+            model: message.details.model.clone(),
+            compaction: None,
+        }
+    }
+
+    fn message(self) -> Result<Message, String> {
+        let role = need("role", self.role)?;
+        let content = blocks_of(need("content", self.content)?)?;
+        if self.compaction.is_some() {
+            return Err("unknown key `compaction` in a message".to_owned());
+        }
+        let mut read = Message::new(role, content).with_tags(self.tags);
+        let blocks = read.content().len();
+        let mut injected = self.injected;
+        if let Some(outside) = injected.iter().find(|at| **at >= blocks) {
+            return Err(format!(
+                "`injected` names block {outside}, and the message has {blocks} (counted from 0)"
+            ));
+        }
+        injected.sort_unstable();
+        injected.dedup();
+        read.details = MessageDetails::from(Details {
+            timestamp: self.timestamp.map(|time| time.0),
+            api_call: self.api_call,
+            usage: self.usage,
+            injected,
+            compact_hint: self.compact_hint,
+            model: self.model,
+            hidden_thinking: Tokens::ZERO,
+        });
+        Ok(read)
+    }
+}
+
+fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
+    value.ok_or_else(|| format!("missing key `{key}`"))
+}
+
+fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Vec<ContentBlock>, String> {
+    let blocks = blocks.into_iter().enumerate();
+    blocks
+        .map(|(at, block)| block.read().map_err(|it| format!("block {at}: {it}")))
+        .collect()
+}
+
+impl<'a> Block<'a> {
+    fn of(block: &'a ContentBlock) -> Self {
+        let mut line = Self::default();
+        match block {
+            ContentBlock::Text(text) => line.text = Some(text.clone()),
+            ContentBlock::Thinking(thinking) => {
+                line.r#type = BlockType::Thinking;
+                line.text = Some(thinking.text.clone());
+                line.signature.clone_from(&thinking.signature);
+            }
+            ContentBlock::ToolUse(tool_use) => {
+                line.r#type = BlockType::ToolUse;
+                line.id = Some(tool_use.id.clone());
+                line.name = Some(tool_use.name.clone());
+                line.class = Some(tool_use.class);
+                (line.input, line.input_text) = embed(&tool_use.input);
+            }
+            ContentBlock::ToolResult(result) => {
+                line.r#type = BlockType::ToolResult;
+                line.tool_use_id = Some(result.tool_use_id.clone());
+                line.content = Some(result.content.iter().map(Self::of).collect());
+                line.is_error = result.is_error.then_some(true);
+            }
+            ContentBlock::Image(image) => {
+                line.r#type = BlockType::Image;
+                (line.source, line.source_text) = embed(&image.source);
+            }
+            ContentBlock::Opaque(opaque) => {
+                line.r#type = BlockType::Opaque;
+                line.kind = Some(opaque.kind.clone());
+                (line.json, line.json_text) = embed(&opaque.json);
+            }
+        }
+        line
+    }
+
+    fn read(mut self) -> Result<ContentBlock, String> {
+        let read = match self.r#type {
+            BlockType::Text => ContentBlock::Text(need("text", self.text.take())?),
+            BlockType::Thinking => ContentBlock::Thinking(Box::new(Thinking {
+                text: need("text", self.text.take())?,
+                signature: self.signature.take(),
+            })),
+            BlockType::ToolUse => {
+                let name = need("name", self.name.take())?;
+                ContentBlock::ToolUse(Box::new(ToolUse {
+                    id: need("id", self.id.take())?,
+                    class: self.class.take().unwrap_or_else(|| class_of(&name)),
+                    name,
+                    input: json("input", self.input.take(), self.input_text.take())?,
+                }))
+            }
+            BlockType::ToolResult => ContentBlock::ToolResult(Box::new(ToolResult {
+                tool_use_id: need("tool_use_id", self.tool_use_id.take())?,
+                content: blocks_of(need("content", self.content.take())?)?,
+                is_error: self.is_error.take().unwrap_or_default(),
+            })),
+            BlockType::Image => ContentBlock::Image(Image {
+                source: json("source", self.source.take(), self.source_text.take())?,
+            }),
+            BlockType::Opaque => ContentBlock::Opaque(Box::new(Opaque {
+                kind: need("kind", self.kind.take())?,
+                json: json("json", self.json.take(), self.json_text.take())?,
+            })),
+        };
+        // A key that is left belongs to another type of block.
+        let left = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        match left.as_object().and_then(|keys| keys.keys().nth(1)) {
+            Some(key) => Err(format!(
+                "unknown key `{key}` in a `{}` block",
+                left["type"].as_str().unwrap_or_default()
+            )),
+            None => Ok(read),
+        }
+    }
+}
+
+/// Any JSON that is there: `null` is a value, not an absence.
+fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The JSON under `key`, or in the string under `key` with `_text`.
+fn json(key: &str, raw: Option<&RawValue>, text: Option<Arc<str>>) -> Result<JsonText, String> {
+    match (raw, text) {
+        (Some(raw), None) => Ok(JsonText::from(raw)),
+        (None, Some(text)) => {
+            JsonText::parse(&text).map_err(|error| format!("`{key}_text` is not JSON: {error}"))
+        }
+        (None, None) => Err(format!("missing key `{key}`")),
+        (Some(_), Some(_)) => Err(format!("both `{key}` and `{key}_text`")),
+    }
+}

@@ -1,0 +1,350 @@
+//! OpenAI's chat completions API, and everything that speaks its language: requests, LiteLLM's
+//! completion logs, training rows, bare lists of messages.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Leading `system` and `developer` messages are the system prompt.
+//! - `tool` messages are results, and are in one user message together with what the user says
+//!   before the next call.
+//! - Arguments are JSON in a string, and are kept as written; if they are not JSON, they are
+//!   kept as a JSON string and counted.
+//! - `prompt_tokens` includes what was read from the cache, and is split.
+//! - What providers add in their own words is read too: what was thought, and what was written to
+//!   the cache.
+//! - The older `function_call` names no id: calls and results are paired by order.
+
+use super::api_detection::api_of;
+use super::conversations::{self, Conversation, Shape};
+use super::openai_responses::{self, items};
+use super::prelude::*;
+use actions::Actions;
+use parts::{Unnamed, reasoning, refusal, tool_uses};
+use proctor_sessions::wire::stream::Api;
+
+mod actions;
+pub(super) mod parts;
+
+const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::ChatCompletions);
+
+pub(super) const IMPORTER: Importer = Importer::new("openai-chat", detect, import);
+
+fn detect(head: &Head) -> bool {
+    api_of(head) == Some(Api::ChatCompletions)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+        read(conversation, Dialect::Api, assembler);
+    })
+}
+
+/// Who wrote the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// A program that talks to the API.
+    Api,
+    /// SWE-agent, which runs without a user: only the task is typed.
+    SweAgent,
+    /// mini-swe-agent, which also keeps the API's own answers beside the messages.
+    MiniSweAgent,
+}
+
+/// Reads one conversation.
+pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: &mut Assembler) {
+    let reading = Reading {
+        assembler,
+        dialect,
+        is_told: false,
+        unnamed: Unnamed::default(),
+        actions: Actions::default(),
+        responses: 0,
+        system: Vec::new(),
+    };
+    reading.read(conversation);
+}
+
+/// The model's texts at the top of a log, beside the messages.
+#[derive(Default)]
+struct Call<'a> {
+    id: Option<Arc<str>>,
+    model: Option<Arc<str>>,
+    usage: Option<&'a RawValue>,
+    time: Option<Timestamp>,
+    /// The one action that the product read in the text.
+    action: Option<Arc<str>>,
+}
+
+struct Reading<'r> {
+    assembler: &'r mut Assembler,
+    dialect: Dialect,
+    /// Whether the task was read.
+    is_told: bool,
+    unnamed: Unnamed,
+    actions: Actions,
+    /// Responses of the responses API so far.
+    responses: u64,
+    system: Vec<ContentBlock>,
+}
+
+impl Reading<'_> {
+    fn read(mut self, conversation: Conversation<'_>) {
+        let (mut around, messages) = (conversation.around, conversation.messages);
+        around.header(self.assembler);
+        let time = around.take_time("timestamp", self.assembler);
+        let response = around.take_object("response");
+        // Counters beside messages without a response are those of the last message.
+        let usage = response.is_none().then(|| around.take("usage")).flatten();
+        let last = messages.len().saturating_sub(1);
+        for (at, raw) in messages.into_iter().enumerate() {
+            let call = Call {
+                usage: usage.filter(|_| at == last),
+                ..Call::default()
+            };
+            self.message(raw, call);
+        }
+        if let Some(mut response) = response {
+            self.response(&mut response, time);
+            response.count_left("response key", self.assembler);
+        }
+        let system = std::mem::take(&mut self.system);
+        self.assembler.header.system = system_text(&system, self.assembler);
+        around.count_left("key", self.assembler);
+    }
+
+    /// The first choice of a response; there is one unless several were asked for.
+    fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+        let created = response.take_time("created", self.assembler);
+        let call = Call {
+            id: response.take_text("id"),
+            model: response.take_text("model"),
+            usage: response.take("usage"),
+            time: time.or(created),
+            action: None,
+        };
+        let choices = response.take_list("choices").unwrap_or_default();
+        for _ in choices.iter().skip(1) {
+            self.assembler
+                .warn("a response has a second choice, which is left out");
+        }
+        let first = choices.first().copied().and_then(Object::read);
+        match first.and_then(|mut it| it.take_object("message")) {
+            Some(message) => self.assistant(message, call),
+            None => self.assembler.skip("response without a message"),
+        }
+    }
+
+    fn message(&mut self, raw: &RawValue, call: Call<'_>) {
+        let Some(mut object) = Object::read(raw) else {
+            return keep_unread("malformed", raw, self.assembler);
+        };
+        // Later versions of mini-swe-agent keep items of the responses API, and whole responses.
+        if self.dialect == Dialect::MiniSweAgent && (object.has("type") || object.has("output")) {
+            return self.items(raw, object);
+        }
+        let role = object.take_text("role");
+        let role = role.as_deref();
+        if role != Some("assistant") && call.usage.is_some() {
+            self.assembler.skip("usage without a response");
+        }
+        match role {
+            Some("system" | "developer") if self.assembler.is_empty() => {
+                let blocks = self.content(&mut object, Speaker::User);
+                self.system.extend(blocks);
+                object.count_left("message key", self.assembler);
+            }
+            Some("system" | "developer") => {
+                self.assembler.warn(LATE_SYSTEM);
+                self.user(object, &[Tag::Meta]);
+            }
+            Some("user") => self.user(object, &[]),
+            Some("assistant") => self.assistant(object, call),
+            Some("tool" | "function") => self.tool(object),
+            Some("exit") if self.dialect == Dialect::MiniSweAgent => {
+                self.assembler.skip("exit message");
+            }
+            Some(role) => keep_unread(role, raw, self.assembler),
+            None => keep_unread("without role", raw, self.assembler),
+        }
+    }
+
+    /// An item of the responses API, or a whole response.
+    fn items(&mut self, raw: &RawValue, mut object: Object<'_>) {
+        let extra = self.extra(&mut object);
+        if object.text("object").as_deref() == Some("response") {
+            let mut reading = openai_responses::Reading::after(self.responses, self.assembler);
+            reading.response(&mut object, extra.time);
+            self.responses += 1;
+            return;
+        }
+        let tags = match object.text("role").as_deref() {
+            Some("user") if !std::mem::replace(&mut self.is_told, true) => vec![Tag::TypedUser],
+            Some(_) => vec![Tag::Meta],
+            None => Vec::new(),
+        };
+        let blocks = match items::item(raw, self.assembler) {
+            items::Item::Nothing => return,
+            items::Item::Product(blocks) if self.assembler.is_empty() => {
+                return self.system.extend(blocks);
+            }
+            items::Item::Model(blocks) => {
+                let record = AssistantRecord::of(blocks, extra.time);
+                return self.assembler.assistant(None, record);
+            }
+            items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
+        };
+        self.assembler.hear(None, blocks, extra.time, tags);
+    }
+
+    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+        object.take_blocks("content", speaker, self.assembler)
+    }
+
+    fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
+        let blocks = self.content(&mut object, Speaker::User);
+        let is_demo = object.take_flag("is_demo");
+        let answered = (!is_demo && tags.is_empty()).then(|| self.actions.answered());
+        if let Some(id) = answered.flatten() {
+            // It is what came of an action.
+            let result = ContentBlock::tool_result(id, blocks, false);
+            let extra = self.extra(&mut object);
+            return self.hear(object, extra.time, vec![result], Vec::new());
+        }
+        let tags = match (self.dialect, tags) {
+            (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
+                vec![Tag::Meta]
+            }
+            (_, []) => Vec::from_iter(speaker_of(&blocks)),
+            (_, tags) => tags.to_vec(),
+        };
+        self.is_told |= !is_demo;
+        let extra = self.extra(&mut object);
+        if extra.usage.is_some() {
+            // The product reports an unreadable answer as an error, and no prompt holds it.
+            self.assembler
+                .skip("answer that the product could not read");
+        }
+        self.hear(object, extra.time, blocks, tags);
+    }
+
+    /// Adds a message of the user's or a tool's, of which nothing else is left to be read.
+    fn hear(
+        &mut self,
+        mut object: Object<'_>,
+        time: Option<Timestamp>,
+        blocks: Vec<ContentBlock>,
+        tags: Vec<Tag>,
+    ) {
+        let timestamp = object.take_time("timestamp", self.assembler).or(time);
+        object.count_left("message key", self.assembler);
+        self.assembler.hear(None, blocks, timestamp, tags);
+    }
+
+    /// Tells the action in the model's text as a tool use.
+    fn act(
+        &mut self,
+        object: &mut Object<'_>,
+        known: Option<Arc<str>>,
+        blocks: &mut Vec<ContentBlock>,
+    ) {
+        self.actions.answered();
+        let texts = blocks.iter().enumerate().rev();
+        let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
+        let Some((at, text)) = texts.next() else {
+            return;
+        };
+        let action = match self.dialect {
+            Dialect::Api => None,
+            Dialect::SweAgent => object.take_text("action"),
+            Dialect::MiniSweAgent => known.or_else(|| actions::fenced(text).map(Arc::from)),
+        };
+        let Some(action) = action.filter(|action| !action.trim().is_empty()) else {
+            return;
+        };
+        let (rest, tool_use) = self.actions.act(text, &action);
+        if rest.is_empty() {
+            blocks.remove(at);
+        } else {
+            blocks[at] = ContentBlock::Text(rest.into());
+        }
+        blocks.push(tool_use);
+    }
+
+    fn tool(&mut self, mut object: Object<'_>) {
+        let name = object.take_text("name");
+        let id = object.take_text("tool_call_id");
+        let id = id.or_else(|| self.first_of_ids(&mut object));
+        let id = id.unwrap_or_else(|| {
+            let what = "a tool result does not say what it answers; it was paired by order";
+            self.assembler.warn(what);
+            self.unnamed.answered(name.as_deref())
+        });
+        let content = self.content(&mut object, Speaker::Tool);
+        let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
+        let extra = self.extra(&mut object);
+        self.hear(object, extra.time, vec![result], Vec::new());
+    }
+
+    /// SWE-agent lists the calls that a message answers, though it makes one at a time.
+    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
+        let mut ids = object.take_list("tool_call_ids")?.into_iter();
+        let first = ids.next()?;
+        if ids.next().is_some() {
+            self.assembler
+                .warn("a tool message answers several calls; it was taken for the first one's");
+        }
+        proctor_sessions::wire::content::text(first)
+    }
+
+    /// The facts that mini-swe-agent keeps beside a message: its time, and the API's answer.
+    fn extra<'m>(&mut self, object: &mut Object<'m>) -> Call<'m> {
+        if self.dialect != Dialect::MiniSweAgent {
+            return Call::default();
+        }
+        let mut extra = object.inner("extra");
+        let time = extra.take_time("timestamp", self.assembler);
+        let mut response = extra.inner("response");
+        let action = match &extra.items("actions")[..] {
+            [one] => Object::read(one).and_then(|mut action| action.take_text("command")),
+            _ => None,
+        };
+        Call {
+            id: response.take_text("id"),
+            model: response.take_text("model"),
+            usage: response.take("usage"),
+            time,
+            action,
+        }
+    }
+
+    fn assistant<'m>(&mut self, mut object: Object<'m>, mut call: Call<'m>) {
+        // SWE-agent puts a demonstration in front of the task.
+        let is_demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
+        let extra = self.extra(&mut object);
+        call = Call {
+            id: call.id.or(extra.id),
+            model: call.model.or(extra.model),
+            usage: call.usage.or(extra.usage),
+            time: call.time.or(extra.time),
+            action: extra.action,
+        };
+        let mut blocks = reasoning(&mut object, self.assembler);
+        blocks.extend(self.content(&mut object, Speaker::Assistant));
+        blocks.extend(refusal(&mut object));
+        let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
+        if uses.is_empty() && !is_demo {
+            self.act(&mut object, call.action, &mut blocks);
+        }
+        blocks.extend(uses);
+        let own = object.take("usage").or(call.usage);
+        let usage =
+            own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
+        let own_time = object.take_time("timestamp", self.assembler);
+        // The model was not called for it.
+        let model = call.model.or_else(|| object.take_text("model"));
+        let record = AssistantRecord::of(blocks, own_time.or(call.time))
+            .by(call.id, model, usage)
+            .tagged(is_demo.then_some(Tag::Synthetic));
+        object.take("role");
+        object.count_left("message key", self.assembler);
+        self.assembler.assistant(None, record);
+    }
+}

@@ -1,0 +1,169 @@
+//! OpenAI's responses API: requests, responses, logs of both, and bare lists of items.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - The prompt is `instructions` and leading messages of the system's or the developer's role.
+//! - Items of an input name no call. What the model says belongs to one call until a tool or the
+//!   user has spoken; the items of a response's output are one call.
+//! - A compaction item represents the items before it, and only the provider can read it.
+//! - `input_tokens` includes what was read from the cache, and is split.
+//! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
+
+use super::api_detection::api_of;
+use super::common::{self};
+use super::conversations::{self, Conversation, Shape};
+use super::prelude::*;
+use items::{Item, is_encrypted, item};
+use proctor_sessions::wire::stream::Api;
+
+pub(super) mod items;
+
+const SHAPE: Shape = Shape {
+    key: "input",
+    of_message: "type",
+    answer: Some("output"),
+    api: Some(Api::Responses),
+};
+
+pub(super) const IMPORTER: Importer = Importer::new("openai-responses", detect, import);
+
+fn detect(head: &Head) -> bool {
+    api_of(head) == Some(Api::Responses)
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+        let mut reading = Reading::new(assembler);
+        reading.conversation(conversation);
+    })
+}
+
+/// Reads the items of one conversation.
+pub(super) struct Reading<'r> {
+    assembler: &'r mut Assembler,
+    /// Calls so far, and whether the model may still add to the last one.
+    calls: u64,
+    is_open: bool,
+    system: Vec<ContentBlock>,
+}
+
+impl<'r> Reading<'r> {
+    /// Nothing is read yet.
+    pub(super) fn new(assembler: &'r mut Assembler) -> Self {
+        Self {
+            assembler,
+            calls: 0,
+            is_open: false,
+            system: Vec::new(),
+        }
+    }
+
+    /// Reads on after `calls` responses.
+    pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
+        Self {
+            calls,
+            ..Self::new(assembler)
+        }
+    }
+
+    /// Reads a request, with its response where there is one.
+    pub(super) fn conversation(&mut self, conversation: Conversation<'_>) {
+        let mut around = conversation.around;
+        around.header(self.assembler);
+        if let Some(raw) = around.take("instructions") {
+            self.prompt(raw);
+        }
+        for raw in conversation.messages {
+            self.item(raw, None);
+        }
+        let time = around.take_time("timestamp", self.assembler);
+        around.take("previous_response_id");
+        around.take("conversation");
+        if let Some(mut response) = around.take_object("response") {
+            self.response(&mut response, time);
+            response.count_left("response key", self.assembler);
+        } else if around.has("output") {
+            self.response(&mut around, time);
+        }
+        let system = std::mem::take(&mut self.system);
+        self.assembler.header.system = system_text(&system, self.assembler);
+        around.count_left("key", self.assembler);
+    }
+
+    /// Instructions: a text, or items.
+    fn prompt(&mut self, raw: &RawValue) {
+        if let Some(text) = content::text(raw) {
+            self.system.push(ContentBlock::Text(text));
+            return;
+        }
+        for raw in common::items(raw).unwrap_or_default() {
+            self.item(raw, None);
+        }
+    }
+
+    /// Adds the model's answer.
+    pub(super) fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+        let created = response.take_time("created_at", self.assembler);
+        self.calls += 1;
+        let own = format!("call-{}", self.calls).into();
+        let id = response.take_text("id").or(Some(own));
+        let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
+        let call = AssistantRecord::of(Vec::new(), time.or(created));
+        let call = call.by(id, response.take_text("model"), usage);
+        // The response repeats what it was asked with.
+        for key in "object status tools instructions previous_response_id conversation".split(' ') {
+            response.take(key);
+        }
+        for raw in response.items("output") {
+            self.item(raw, Some(&call));
+        }
+        self.is_open = false;
+    }
+
+    /// One item: of an output, with its call; or of an input.
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&AssistantRecord>) {
+        if let Some(text) = content::text(raw) {
+            return self.heard(vec![ContentBlock::Text(text)], Some(Tag::TypedUser));
+        }
+        let mut object = Object::read(raw).unwrap_or_default();
+        let kind = object.take_text("type");
+        let role = object.take_text("role");
+        if kind.as_deref().is_some_and(is_encrypted) {
+            return self.compacted();
+        }
+        let is_first = self.assembler.is_empty() && call.is_none();
+        let is_prompt = matches!(role.as_deref(), Some("system" | "developer"));
+        match item(raw, self.assembler) {
+            Item::Nothing => {}
+            Item::Model(blocks) => self.said(blocks, call),
+            Item::Product(blocks) if is_first && is_prompt => self.system.extend(blocks),
+            Item::Product(blocks) => self.heard(blocks, Some(Tag::Meta)),
+            Item::Other(blocks) => {
+                let tag = speaker_of(&blocks);
+                self.heard(blocks, tag);
+            }
+        }
+    }
+
+    fn said(&mut self, blocks: Vec<ContentBlock>, call: Option<&AssistantRecord>) {
+        let call = call.cloned().unwrap_or_else(|| {
+            self.calls += u64::from(!self.is_open);
+            self.is_open = true;
+            let id = format!("call-{}", self.calls).into();
+            AssistantRecord::default().by(Some(id), None, None)
+        });
+        let record = AssistantRecord { blocks, ..call };
+        self.assembler.assistant(None, record);
+    }
+
+    fn heard(&mut self, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
+        self.is_open = false;
+        self.assembler.hear(None, blocks, None, tag);
+    }
+
+    /// Compacts the items so far, in a form that only the provider can read.
+    fn compacted(&mut self) {
+        self.is_open = false;
+        self.assembler.skip("compaction item");
+        self.assembler.compacts(None, None, CompactedTo::Encrypted);
+    }
+}

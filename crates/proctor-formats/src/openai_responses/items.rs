@@ -1,0 +1,189 @@
+//! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
+
+use super::super::openai_chat::parts::arguments_in;
+use super::super::prelude::*;
+use proctor_sessions::wire::content::kept;
+
+/// An item's part of the conversation, and its author.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Item {
+    /// Nothing.
+    Nothing,
+    /// The model.
+    Model(Vec<ContentBlock>),
+    /// The user or a tool.
+    Other(Vec<ContentBlock>),
+    /// The product, in a message of the developer's role.
+    Product(Vec<ContentBlock>),
+}
+
+/// Items of the model's that the provider documents and Proctor keeps as they are.
+const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpreter_call file_search_call \
+    mcp_approval_request mcp_call mcp_list_tools program compaction compaction_summary \
+    context_compaction";
+
+/// Whether an item of this type holds what only the provider can read.
+pub(crate) fn is_encrypted(kind: &str) -> bool {
+    matches!(
+        kind,
+        "compaction" | "compaction_summary" | "context_compaction"
+    )
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
+struct Raw<'a> {
+    r#type: Option<Arc<str>>,
+    role: Option<Arc<str>>,
+    call_id: Option<Arc<str>>,
+    id: Option<Arc<str>>,
+    name: Option<Arc<str>>,
+    encrypted_content: Option<Arc<str>>,
+    content: Option<&'a RawValue>,
+    summary: Option<&'a RawValue>,
+    arguments: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+    action: Option<&'a RawValue>,
+    operation: Option<&'a RawValue>,
+    output: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+}
+
+/// Reads one item.
+pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
+    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), &mut assembler.source) else {
+        return Item::Product(vec![unknown("malformed item", raw, assembler)]);
+    };
+    // A message may leave out what it is.
+    let kind = match (&item.r#type, &item.role) {
+        (Some(kind), _) => kind.clone(),
+        (None, Some(_)) => "message".into(),
+        (None, None) => "untyped".into(),
+    };
+    match &*kind {
+        "message" => {
+            let (speaker, said): (_, fn(_) -> _) = match item.role.as_deref() {
+                Some("assistant") => (Speaker::Assistant, Item::Model),
+                Some("user") => (Speaker::User, Item::Other),
+                _ => (Speaker::User, Item::Product),
+            };
+            let blocks = content::blocks(item.content, speaker, &mut assembler.source);
+            if blocks.is_empty() {
+                assembler.skip("message without content");
+                return Item::Nothing;
+            }
+            said(blocks)
+        }
+        "reasoning" => reasoning(&item, assembler),
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
+        | "computer_call" | "shell_call" | "apply_patch_call" => {
+            let block = call(&kind, &item, assembler);
+            Item::Model(vec![
+                block.unwrap_or_else(|| unknown(&kind, raw, assembler)),
+            ])
+        }
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "local_shell_call_output"
+        | "tool_search_output"
+        | "computer_call_output"
+        | "shell_call_output"
+        | "apply_patch_call_output" => {
+            let Some(id) = item.call_id.clone().or_else(|| item.id.clone()) else {
+                return Item::Other(vec![unknown(&kind, raw, assembler)]);
+            };
+            let (content, is_error) = match (item.output, item.tools) {
+                // The model reads the result of a search for tools as it is.
+                (None, Some(tools)) => (vec![ContentBlock::Text(tools.get().into())], false),
+                (output, _) => told(output, assembler),
+            };
+            Item::Other(vec![ContentBlock::tool_result(id, content, is_error)])
+        }
+        // What another agent wrote to this one (Codex): its words, or their encrypted form.
+        "agent_message" if item.content.is_some() => Item::Product(content::blocks(
+            item.content,
+            Speaker::User,
+            &mut assembler.source,
+        )),
+        "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
+            assembler.skip(&kind);
+            Item::Nothing
+        }
+        "mcp_approval_response" | "program_output" => Item::Other(vec![kept(&kind, raw)]),
+        "additional_tools" => Item::Product(vec![kept(&kind, raw)]),
+        known if is_one_of(KNOWN_OPAQUE, known) => Item::Model(vec![kept(&kind, raw)]),
+        _ => Item::Product(vec![unknown(&kind, raw, assembler)]),
+    }
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    content::unread("item", kind, raw, &mut assembler.source)
+}
+
+/// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.
+fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
+    let lists = [item.summary, item.content].into_iter();
+    let source = &mut assembler.source;
+    let blocks = lists.flat_map(|list| content::blocks(list, Speaker::User, source));
+    let texts = blocks.filter_map(|block| block.as_text().cloned());
+    let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
+    if !text.is_empty() || item.encrypted_content.is_some() {
+        let signature = item.encrypted_content.clone();
+        return Item::Model(vec![ContentBlock::thinking(text, signature)]);
+    }
+    assembler.skip("reasoning that is not shown");
+    Item::Nothing
+}
+
+fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let id = item.call_id.clone().or_else(|| item.id.clone())?;
+    let name: Arc<str> = match (&item.name, kind) {
+        (Some(name), _) => name.clone(),
+        (None, "function_call" | "custom_tool_call") => return None,
+        (None, kind) => kind.strip_suffix("_call").unwrap_or(kind).into(),
+    };
+    let told = item.arguments.or(item.action).or(item.operation);
+    let input = match (told, item.input) {
+        // Arguments are JSON in a string; a custom tool takes any text.
+        (Some(raw), _) => match content::text(raw) {
+            Some(arguments) => arguments_in(&arguments, assembler),
+            None => JsonText::from(raw),
+        },
+        (None, Some(raw)) => JsonText::from(raw),
+        (None, None) => {
+            assembler.warn("a tool call has no arguments");
+            JsonText::string("")
+        }
+    };
+    Some(ContentBlock::tool_use(id, name, input))
+}
+
+/// A result: a text, a list of parts, or an object with `content` and `success`.
+fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>, bool) {
+    #[derive(Deserialize)]
+    struct ToolOutput<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+        success: Option<bool>,
+    }
+    let Some(raw) = raw else {
+        assembler.warn("a tool result has no output");
+        return (Vec::new(), false);
+    };
+    if let Ok(told) = serde_json::from_str::<ToolOutput<'_>>(raw.get()) {
+        let is_error = told.success == Some(false);
+        return (result_parts(told.content, assembler), is_error);
+    }
+    (result_parts(raw, assembler), false)
+}
+
+fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    match raw.get().bytes().next() {
+        // An empty result is a result.
+        Some(b'"' | b'[') => content::blocks(Some(raw), Speaker::Tool, &mut assembler.source),
+        Some(b'{') if raw.get().contains("\"image_url\"") => {
+            vec![content::part(raw, Speaker::Tool, &mut assembler.source)]
+        }
+        _ => vec![ContentBlock::Text(raw.get().into())],
+    }
+}

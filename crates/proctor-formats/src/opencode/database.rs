@@ -1,0 +1,51 @@
+//! opencode's database: the same messages and parts as in an export, one row each.
+
+use sha2::{Digest, Sha256};
+
+use super::super::ImportError;
+use super::super::file::session_id;
+use super::super::sqlite::reading::{Database, Listed};
+use super::{Reading, StoredMessage};
+use proctor_sessions::Session;
+
+/// The name under which a row that is not JSON is counted.
+const NOT_JSON: &str = "row that is not JSON";
+
+/// All sessions, oldest first; those that a tool started are side chains.
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+    let parent = database.column("session", "parent_id")?;
+    let query = format!("SELECT id, {parent}, NULL FROM session ORDER BY time_created, id");
+    database.listed(&query, |id, parent, model| Listed {
+        id,
+        is_child: parent.is_some(),
+        model,
+    })
+}
+
+/// One session, message by message.
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+    let mut reading = Reading {
+        assembler: database.assembler(one),
+        ..Reading::default()
+    };
+    let query = "SELECT m.id, m.data, p.data FROM message m \
+                 LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
+                 ORDER BY m.time_created, m.id, p.id";
+    let mut hasher = Sha256::new();
+    let mut messages: Vec<StoredMessage> = Vec::new();
+    for [id, info, part] in database.rows(query, &[&*one.id])? {
+        let Some(id) = id else { continue };
+        hasher.update(part.as_deref().unwrap_or_default());
+        match messages.last_mut() {
+            Some(last) if last.id == id => last.parts.extend(part),
+            _ => {
+                let info = info.unwrap_or_default();
+                hasher.update(info.as_bytes());
+                let parts = Vec::from_iter(part);
+                messages.push(StoredMessage { id, info, parts });
+            }
+        }
+    }
+    reading.stored(&messages, NOT_JSON);
+    reading.finish(session_id(&one.id, hasher), database.path())
+}

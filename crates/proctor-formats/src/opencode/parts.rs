@@ -1,0 +1,207 @@
+//! The parts of a message: what the model was sent, what it said, and bookkeeping between them.
+
+use super::super::prelude::*;
+use proctor_sessions::wire::images;
+
+/// The role of a part in the conversation.
+pub(super) enum Part {
+    /// It was said.
+    Block(ContentBlock),
+    /// The product put it beside what a person typed.
+    Injected(ContentBlock),
+    /// A tool was called.
+    Tool(Tool),
+    /// A call ended.
+    StepFinish(Option<Usage>),
+    /// The history up to here is to be summarised.
+    Compaction(CompactionRequest),
+    /// Bookkeeping, counted.
+    Nothing,
+}
+
+/// A compaction that was asked for.
+#[derive(Default)]
+pub(super) struct CompactionRequest {
+    /// `auto` or `manual`.
+    pub(super) trigger: Option<Arc<str>>,
+    /// The first message that stayed.
+    pub(super) tail: Option<Arc<str>>,
+}
+
+/// A tool part: the call, and its result once there is one.
+pub(super) struct Tool {
+    /// The provider's name for the call.
+    pub(super) id: Option<Arc<str>>,
+    pub(super) name: Arc<str>,
+    input: JsonText,
+    result: Option<(Vec<ContentBlock>, bool)>,
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    cleared: Option<Timestamp>,
+}
+
+/// The output of one call and the results of its tools.
+#[derive(Default)]
+pub(super) struct Step {
+    /// The blocks of the model's message.
+    pub(super) said: Vec<ContentBlock>,
+    /// The results of its tool uses.
+    pub(super) results: Vec<ContentBlock>,
+    /// The tool uses whose results were cleared later, and when.
+    pub(super) cleared: Vec<(Timestamp, Arc<str>)>,
+    /// When its first tool was called.
+    pub(super) time: Option<Timestamp>,
+    /// When its last tool was done.
+    pub(super) ended: Option<Timestamp>,
+    /// Whether a command of the user's called its tools, and not the model.
+    pub(super) is_command: bool,
+}
+
+impl Step {
+    /// Adds a tool use under a name of its own, and its result.
+    pub(super) fn add(&mut self, tool: Tool, id: Arc<str>) {
+        self.time = self.time.or(tool.started);
+        self.ended = self.ended.max(tool.ended);
+        let tool_use = ContentBlock::tool_use(id.clone(), tool.name, tool.input);
+        self.said.push(tool_use);
+        let Some((content, is_error)) = tool.result else {
+            return;
+        };
+        self.cleared
+            .extend(tool.cleared.map(|time| (time, id.clone())));
+        let result = ContentBlock::tool_result(id, content, is_error);
+        self.results.push(result);
+    }
+}
+
+/// Whether the part says that the model was asked.
+pub(super) fn is_start(raw: &RawValue) -> bool {
+    let kind = Object::read(raw).and_then(|mut part| part.take_text("type"));
+    kind.as_deref() == Some("step-start")
+}
+
+/// Reads one part.
+pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let Some(mut part) = Object::read(raw) else {
+        return Part::Block(unknown("malformed", raw, assembler));
+    };
+    let kind = part.take_text("type");
+    match kind.as_deref().unwrap_or("untyped") {
+        "text" => text(part, raw, assembler),
+        "reasoning" => Part::Block(match part.take_text("text") {
+            Some(text) => ContentBlock::thinking(text, part.take("metadata").and_then(signature)),
+            None => unknown("reasoning", raw, assembler),
+        }),
+        "tool" => match tool(part, assembler) {
+            Some(tool) => Part::Tool(tool),
+            None => Part::Block(unknown("tool", raw, assembler)),
+        },
+        "file" => file(part, raw, assembler),
+        "step-finish" => {
+            Part::StepFinish(part.take("tokens").and_then(|raw| usage(raw, assembler)))
+        }
+        "compaction" => {
+            let trigger = part.take("auto").map(|auto| match auto.get() {
+                "true" => Arc::from("auto"),
+                _ => Arc::from("manual"),
+            });
+            let tail = part.take_text("tail_start_id");
+            Part::Compaction(CompactionRequest { trigger, tail })
+        }
+        known @ ("step-start" | "patch" | "snapshot" | "agent" | "retry" | "subtask") => {
+            assembler.skip(&format!("part {known}"));
+            Part::Nothing
+        }
+        other => Part::Block(unknown(other, raw, assembler)),
+    }
+}
+
+fn text(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let Some(text) = part.take_text("text") else {
+        return Part::Block(unknown("text", raw, assembler));
+    };
+    if part.take_flag("ignored") {
+        assembler.skip("text that the model was not shown");
+        Part::Nothing
+    } else if text.is_empty() {
+        assembler.skip("empty text");
+        Part::Nothing
+    } else if part.take_flag("synthetic") {
+        Part::Injected(ContentBlock::Text(text))
+    } else {
+        Part::Block(ContentBlock::Text(text))
+    }
+}
+
+/// An attachment. The content of a text file or folder is in a text of its own.
+fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let mime = part.take_text("mime");
+    match (mime.as_deref(), part.take_text("url")) {
+        (Some("text/plain" | "application/x-directory"), _) => {
+            assembler.skip("name of a file whose text stands beside it");
+            Part::Nothing
+        }
+        (Some(mime), Some(url)) if mime.starts_with("image/") => {
+            Part::Block(images::image(&images::addressed(&url)))
+        }
+        (Some(_), Some(_)) => Part::Block(content::kept("document", raw)),
+        (None, _) | (_, None) => Part::Block(unknown("file", raw, assembler)),
+    }
+}
+
+fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
+    let name = part.take_text("tool")?;
+    let mut state = part.take_object("state")?;
+    let status = state.take_text("status");
+    let mut times = state.take_object("time").unwrap_or_default();
+    let key = match status.as_deref() {
+        Some("completed") => Some("output"),
+        Some("error") => Some("error"),
+        // It was interrupted.
+        Some("pending" | "running") => None,
+        other => {
+            let what = format!("state of a tool {}", other.unwrap_or_default());
+            assembler.unknown(&what);
+            None
+        }
+    };
+    let result = key.map(|key| {
+        let text = state.take_text(key).map(ContentBlock::Text);
+        let mut content: Vec<ContentBlock> = text.into_iter().collect();
+        if key == "output" {
+            for raw in state.items("attachments") {
+                let file = Object::read(raw).map(|it| file(it, raw, assembler));
+                if let Some(Part::Block(block)) = file {
+                    content.push(block);
+                }
+            }
+        }
+        (content, key == "error")
+    });
+    Some(Tool {
+        id: part.take_text("callID"),
+        name,
+        input: input(state.take("input")),
+        result,
+        started: times.take_time("start", assembler),
+        ended: times.take_time("end", assembler),
+        cleared: times.take_time("compacted", assembler),
+    })
+}
+
+/// The provider's proof that reasoning is its own; it is under the provider's name.
+fn signature(metadata: &RawValue) -> Option<Arc<str>> {
+    let providers = value(metadata);
+    let mut providers = providers.as_object()?.values();
+    providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
+}
+
+/// Cached tokens are counted apart.
+pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let source = &mut assembler.source;
+    unless_zero(usage_in(&value(raw), CachedTokens::Apart, source))
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    content::unread("part", kind, raw, &mut assembler.source)
+}

@@ -1,0 +1,264 @@
+//! Events of version 0: actions and observations.
+
+use super::super::prelude::*;
+use super::super::product::json_object;
+use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
+use crate::openai_chat::parts;
+
+/// Keys of an action that are not arguments of its call.
+const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_confirmed message \
+     security_risk source thought timeout";
+
+/// Events that change the state, and that no model sees.
+const STATES: &str = "change_agent_state agent_state_changed null condensation_request start";
+
+impl Reading {
+    pub(super) fn older_event(&mut self, mut event: Event<'_>) {
+        let action = event.keys.take_text("action");
+        let observation = event.keys.take_text("observation");
+        match (action.as_deref(), observation.as_deref()) {
+            (Some(known), _) | (None, Some(known)) if is_one_of(STATES, known) => {
+                self.assembler.skip(&format!("event {known}"));
+            }
+            (Some(action), _) => self.action(action, event),
+            (None, Some(observation)) => self.observation(observation, event),
+            (None, None) => {
+                let block = content::unknown("event", event.raw, &mut self.assembler.source);
+                self.hear(&event, vec![block], Some(Tag::Meta));
+            }
+        }
+    }
+
+    fn action(&mut self, kind: &str, mut event: Event<'_>) {
+        let source = event.keys.take_text("source");
+        let nested = event.keys.take_object("args");
+        let is_flat = nested.is_none();
+        let mut args = nested.unwrap_or_else(|| event.keys.clone());
+        // The oldest records name no source; the agent waits for an answer, the user does not.
+        let waits = args.take_flag("wait_for_response");
+        let is_user = match source.as_deref() {
+            Some(source) => source == "user",
+            None => kind == "message" && !waits,
+        };
+        match kind {
+            "system" => self.system(&event, &mut args),
+            "recall" => self.silent(&event, kind),
+            "condensation" => {
+                let forgotten = self.forgotten(&mut args);
+                let summary = Self::summary(&mut args);
+                self.condensed(&forgotten, summary);
+            }
+            "message" => {
+                let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
+                if is_user {
+                    for key in ["image_urls", "images_urls"] {
+                        blocks.extend(args.items(key).into_iter().map(content::image));
+                    }
+                    return self.hear(&event, blocks, Some(Tag::TypedUser));
+                }
+                // The agent speaks to the user.
+                let usage = self.cost(&mut event, None, None);
+                let usage = self.billed(usage);
+                let call = Call {
+                    usage,
+                    ..Call::default()
+                };
+                self.say(&event, blocks, call);
+            }
+            _ if is_user => {
+                let command = args.first_text(&["command", "code"]);
+                let text = format!("$ {}", command.as_deref().unwrap_or(kind));
+                self.pairs.commands.insert(event.name.clone());
+                let blocks = vec![ContentBlock::Text(text.into())];
+                self.hear(&event, blocks, Some(Tag::Meta));
+            }
+            _ => self.calls(kind, event, args, is_flat),
+        }
+    }
+
+    fn system(&mut self, event: &Event<'_>, args: &mut Object<'_>) {
+        self.silent(event, "system");
+        self.assembler.header.system = args.take_text("content");
+        for raw in args.items("tools") {
+            let mut tool = Object::read(raw).unwrap_or_default();
+            let name = tool.inner("function").take_text("name");
+            self.assembler.tool(name, raw);
+        }
+    }
+
+    /// The agent makes a call: as the response has it, or else as the action does.
+    fn calls(&mut self, kind: &str, mut event: Event<'_>, mut args: Object<'_>, is_flat: bool) {
+        let mut metadata = event.keys.inner("tool_call_metadata");
+        let wanted = metadata.take_text("tool_call_id");
+        let function = metadata.take_text("function_name");
+        let thought = args.take("thought");
+        let mut response = metadata.inner("model_response");
+        let id = response.take_words("id");
+        let choices = response.items("choices");
+        let choice = choices.first().copied().and_then(Object::read);
+        let message = choice.and_then(|mut choice| choice.take_object("message"));
+        let mut blocks = Vec::new();
+        let mut input = None;
+        let is_new = id.as_ref().is_none_or(|id| !self.pairs.said.contains(id));
+        if let Some(mut message) = message {
+            let calls = message.items("tool_calls").into_iter();
+            for mut call in calls.filter_map(Object::read) {
+                let id = call.take_text("id");
+                if id == wanted {
+                    let function = call.take_object("function");
+                    let arguments = |mut it| parts::arguments(&mut it, &mut self.assembler);
+                    input = function.map(arguments);
+                } else if is_new {
+                    self.pairs.unmade.extend(id);
+                }
+            }
+            if is_new {
+                let (speaker, assembler) = (Speaker::Assistant, &mut self.assembler);
+                blocks.extend(parts::reasoning(&mut message, assembler));
+                blocks.extend(message.take_blocks("content", speaker, assembler));
+            }
+        } else {
+            let source = &mut self.assembler.source;
+            blocks.extend(content::blocks(thought, Speaker::User, source));
+        }
+        if let Some(wanted) = &wanted {
+            self.pairs.unmade.remove(wanted);
+        }
+        let tool_use = self.pairs.id(wanted, &event.name);
+        let input = input.unwrap_or_else(|| {
+            self.assembler.warn(TOLD_BY_ACTION);
+            arguments(args, is_flat)
+        });
+        let function = function.unwrap_or_else(|| kind.into());
+        blocks.push(ContentBlock::tool_use(tool_use.clone(), function, input));
+        self.pairs.open.push_back(tool_use);
+        self.pairs.said.extend(id.clone());
+        let billed = response.take("usage");
+        let usage = self
+            .cost(&mut event, billed, id.as_ref())
+            .filter(|_| is_new);
+        let call = Call {
+            usage: self.billed(usage),
+            model: response.take_text("model"),
+            response: id,
+        };
+        self.say(&event, blocks, call);
+    }
+
+    /// The usage of a response: recorded with it, recorded for the session by response, or the
+    /// growth of the session's total.
+    fn cost(
+        &mut self,
+        event: &mut Event<'_>,
+        recorded: Option<&RawValue>,
+        response: Option<&Arc<str>>,
+    ) -> Option<Usage> {
+        let (within, assembler) = (CachedTokens::Within, &mut self.assembler);
+        let recorded = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
+        let known = response.and_then(|id| self.usages.get(id)).copied();
+        let mut metrics = event.keys.inner("llm_metrics");
+        let total = metrics.take_usage("accumulated_token_usage", within, assembler);
+        let growth = total.map(|total| total - std::mem::replace(&mut self.spent, total));
+        recorded.or(known).or(growth)
+    }
+
+    fn observation(&mut self, kind: &str, mut event: Event<'_>) {
+        let keys = &mut event.keys;
+        let cause = keys.take("cause").map(|raw| Arc::<str>::from(raw.get()));
+        let mut extras = keys.inner("extras");
+        if kind == "recall" {
+            let blocks = recalled(&mut extras);
+            if blocks.is_empty() {
+                return self.view.show(&event.name, Role::User, &[], &[]);
+            }
+            return self.hear(&event, blocks, Some(Tag::Meta));
+        }
+        let is_error = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
+        let mut blocks = keys.take_blocks("content", Speaker::Tool, &mut self.assembler);
+        blocks.extend(extras.items("image_urls").into_iter().map(content::image));
+        for key in ["screenshot", "set_of_marks"] {
+            if extras.take_words(key).is_some() {
+                self.assembler.skip("picture of a browser");
+            }
+        }
+        let blocks = framed(blocks, extras.take_object("metadata"));
+        let named = keys.inner("tool_call_metadata").take_text("tool_call_id");
+        let is_command = |cause: &Arc<str>| self.pairs.commands.contains(cause);
+        let answered = match &cause {
+            Some(cause) if is_command(cause) => None,
+            cause => self.answered(kind, cause.as_ref(), named),
+        };
+        let Some(id) = answered else {
+            return self.hear(&event, blocks, Some(Tag::Meta));
+        };
+        let result = ContentBlock::tool_result(id, blocks, is_error);
+        self.hear(&event, vec![result], None);
+    }
+
+    /// The call that an observation answers; none if it is not an answer.
+    fn answered(
+        &mut self,
+        kind: &str,
+        cause: Option<&Arc<str>>,
+        named: Option<Arc<str>>,
+    ) -> Option<Arc<str>> {
+        let caused = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned();
+        let found = caused.or(named);
+        if let Some(id) = &found {
+            self.pairs.open.retain(|open| open != id);
+            return found;
+        }
+        if cause.is_some() || kind == "error" {
+            self.assembler
+                .warn("an observation answers no call; it is kept as the user's");
+            return None;
+        }
+        let next = self.pairs.open.pop_front();
+        if next.is_some() {
+            self.assembler
+                .warn("a tool result does not say what it answers; it was paired by order");
+        }
+        next
+    }
+
+    /// The events that a condensation forgets: a list, or the first and the last one.
+    fn forgotten(&mut self, args: &mut Object<'_>) -> Vec<Arc<str>> {
+        if let Some(ids) = args.take_list("forgotten_event_ids") {
+            return ids.into_iter().map(|id| Arc::from(id.get())).collect();
+        }
+        let mut bound = |key: &str| args.take_as::<u64>(key);
+        let bounds = bound("forgotten_events_start_id").zip(bound("forgotten_events_end_id"));
+        let Some((first, last)) = bounds else {
+            return Vec::new();
+        };
+        let is_between = |name: &&Arc<str>| {
+            let number = name.parse::<u64>();
+            number.is_ok_and(|number| (first..=last).contains(&number))
+        };
+        self.view.names().filter(is_between).cloned().collect()
+    }
+}
+
+/// The arguments of an action, without the keys beside them.
+fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
+    let kept = args.into_entries().filter(|(key, raw)| {
+        let is_beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");
+        !is_beside && raw.get() != "null"
+    });
+    let text = json_object(kept);
+    JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
+}
+
+/// The texts that the product looked up for the model.
+fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
+    let texts = [
+        "repo_instructions",
+        "additional_agent_instructions",
+        "conversation_instructions",
+    ];
+    let texts = texts.iter().filter_map(|key| extras.take_words(key));
+    let mut texts: Vec<Arc<str>> = texts.collect();
+    let known = extras.items("microagent_knowledge").into_iter();
+    texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));
+    texts.into_iter().map(ContentBlock::Text).collect()
+}

@@ -1,0 +1,237 @@
+//! Events of version 1: each says what it is in its `kind`.
+
+use super::super::prelude::*;
+use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
+use crate::openai_chat::parts;
+
+/// Events that no model sees.
+const BOOKKEEPING: &str = "ACPToolCallEvent CondensationRequest ConversationErrorEvent \
+     ConversationStateUpdateEvent HookExecutionEvent InterruptEvent LLMCompletionLogEvent \
+     PauseEvent SecurityAnalysisEvent StreamingDeltaEvent TokenEvent";
+
+/// Whether an event is one that no model sees.
+pub(super) fn is_bookkeeping(raw: &RawValue) -> bool {
+    let kind = Object::read(raw).and_then(|mut event| event.take_text("kind"));
+    kind.is_some_and(|kind| is_one_of(BOOKKEEPING, &kind))
+}
+
+/// The text before the output of a tool that failed.
+const FAILED: &str = "[An error occurred during execution.]\n";
+
+/// The text before the reason of a refused call.
+const REJECTED: &str = "Action rejected: ";
+
+impl Reading {
+    pub(super) fn newer_event(&mut self, kind: &str, mut event: Event<'_>) {
+        match kind {
+            "SystemPromptEvent" => self.prompt(event),
+            "MessageEvent" => self.message(event),
+            "ActionEvent" => self.newer_action(event),
+            "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation" => {
+                self.newer_observation(kind, event);
+            }
+            "Condensation" => {
+                let ids = event.keys.items("forgotten_event_ids").into_iter();
+                let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
+                let summary = Self::summary(&mut event.keys);
+                self.condensed(&forgotten, summary);
+            }
+            known if is_one_of(BOOKKEEPING, known) => {
+                self.assembler.skip(&format!("event {known}"));
+            }
+            _ => {
+                self.assembler.unknown(&format!("event {kind}"));
+                let blocks = vec![content::kept(kind, event.raw)];
+                self.hear(&event, blocks, Some(Tag::Meta));
+            }
+        }
+    }
+
+    fn prompt(&mut self, mut event: Event<'_>) {
+        self.silent(&event, "SystemPromptEvent");
+        let keys = ["system_prompt", "dynamic_context"].into_iter();
+        let texts = keys.filter_map(|key| event.keys.inner(key).take_text("text"));
+        let texts: Vec<Arc<str>> = texts.collect();
+        let text = texts.join("\n");
+        self.assembler.header.system = Some(text).filter(|text| !text.is_empty()).map(Arc::from);
+        for raw in event.keys.items("tools") {
+            let mut tool = Object::read(raw).unwrap_or_default();
+            let named = tool.inner("function").take_text("name");
+            let named = named.or_else(|| tool.first_text(&["name", "title", "kind"]));
+            self.assembler.tool(named, raw);
+        }
+    }
+
+    fn message(&mut self, mut event: Event<'_>) {
+        let source = event.keys.take_text("source");
+        let mut message = event.keys.inner("llm_message");
+        let is_answer = message.take_text("role").as_deref() == Some("assistant");
+        let mut blocks = Vec::new();
+        if is_answer {
+            blocks = thoughts(&mut message, &mut self.assembler);
+        }
+        blocks.extend(said(message.take("content"), &mut self.assembler));
+        if is_answer {
+            return self.speaks(event, blocks);
+        }
+        let more = event.keys.take("extended_content");
+        blocks.extend(said(more, &mut self.assembler));
+        let is_typed = source.as_deref() == Some("user");
+        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        self.hear(&event, blocks, Some(tag));
+    }
+
+    /// Adds blocks of the model's, with the usage of their response.
+    fn speaks(&mut self, mut event: Event<'_>, blocks: Vec<ContentBlock>) {
+        let response = event.keys.take_text("llm_response_id");
+        let usage = response.as_ref().and_then(|id| self.usages.get(id));
+        let call = Call {
+            usage: self.billed(usage.copied()),
+            response,
+            model: None,
+        };
+        self.say(&event, blocks, call);
+    }
+
+    fn newer_action(&mut self, mut event: Event<'_>) {
+        let keys = &mut event.keys;
+        let mut blocks = thoughts(keys, &mut self.assembler);
+        blocks.extend(said(keys.take("thought"), &mut self.assembler));
+        let mut call = keys.inner("tool_call");
+        let own = call.take_text("id");
+        let tool = keys.take_text("tool_name");
+        // Version 1 began with the calls of the chat API.
+        let mut function = call.take_object("function").unwrap_or(call);
+        let tool = function.take_text("name").or(tool);
+        let tool = tool.unwrap_or_else(|| "unnamed".into());
+        let input = if function.has("arguments") {
+            parts::arguments(&mut function, &mut self.assembler)
+        } else {
+            self.assembler.warn(TOLD_BY_ACTION);
+            input_or_empty(keys.take("action"))
+        };
+        let id = keys.take_text("tool_call_id").or(own);
+        let id = self.pairs.id(id, &event.name);
+        blocks.push(ContentBlock::tool_use(id, tool, input));
+        self.speaks(event, blocks);
+    }
+
+    fn newer_observation(&mut self, kind: &str, mut event: Event<'_>) {
+        let keys = &mut event.keys;
+        let (mut blocks, mut is_error) = match kind {
+            "ObservationEvent" => self.observed(keys),
+            "AgentErrorEvent" => (shown(keys.take("error"), &mut self.assembler), true),
+            _ => {
+                let reason = keys.take_text("rejection_reason").unwrap_or_default();
+                let told = format!("{REJECTED}{reason}");
+                (vec![ContentBlock::Text(told.into())], true)
+            }
+        };
+        is_error |= keys.take_flag("is_error");
+        blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
+        let action = keys.take_text("action_id");
+        let id = action.and_then(|action| self.pairs.uses.get(&action));
+        let Some(id) = id.cloned().or_else(|| keys.take_text("tool_call_id")) else {
+            return self.hear(&event, blocks, Some(Tag::Meta));
+        };
+        let result = ContentBlock::tool_result(id, blocks, is_error);
+        self.hear(&event, vec![result], None);
+    }
+
+    /// The blocks of an observation, and whether it is a failure.
+    fn observed(&mut self, event: &mut Object<'_>) -> (Vec<ContentBlock>, bool) {
+        let raw = event.take("observation");
+        let Some(mut observation) = raw.and_then(Object::read) else {
+            return (shown(raw, &mut self.assembler), false);
+        };
+        let error = observation.take("error");
+        let is_error = observation.take_flag("is_error");
+        // Versions named what is shown after the tool.
+        let said = observation.first(&["content", "output", "text", "result", "message"]);
+        let blocks = match said.or(error) {
+            Some(said) => match content::text(said) {
+                // An empty result is a result.
+                Some(text) => vec![ContentBlock::Text(text)],
+                None => shown(Some(said), &mut self.assembler),
+            },
+            None => raw
+                .map(|raw| content::unknown("observation", raw, &mut self.assembler.source))
+                .into_iter()
+                .collect(),
+        };
+        let metadata = observation.take_object("metadata");
+        let state = metadata.clone().map(shell).unwrap_or_default();
+        let mut blocks = framed(blocks, metadata);
+        if let ([ContentBlock::Text(text)], false) = (&mut blocks[..], state.is_empty()) {
+            *text = format!("{text}{state}").into();
+        }
+        if is_error {
+            blocks.insert(0, ContentBlock::Text(FAILED.into()));
+        }
+        (blocks, is_error)
+    }
+}
+
+/// The shell's state that the model reads after a command's output.
+fn shell(mut metadata: Object<'_>) -> String {
+    let mut parts = Vec::new();
+    for (key, words) in [
+        ("working_dir", "Current working directory:"),
+        ("py_interpreter_path", "Python interpreter:"),
+    ] {
+        if let Some(value) = metadata.take_words(key) {
+            parts.push(format!("\n[{words} {value}]"));
+        }
+    }
+    let code = metadata.take("exit_code").map(RawValue::get);
+    if let Some(code) = code.filter(|code| !matches!(*code, "-1" | "null")) {
+        parts.push(format!("\n[Command finished with exit code {code}]"));
+    }
+    parts.concat()
+}
+
+/// The model's thinking, in the shape of any API.
+fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let blocks = parts::reasoning(object, assembler);
+    let Some(raw) = object.take("responses_reasoning_item") else {
+        return blocks;
+    };
+    if !blocks.is_empty() {
+        return blocks;
+    }
+    let mut item = Object::read(raw).unwrap_or_default();
+    let texts = [item.items("summary"), item.items("content")].concat();
+    let texts: Vec<Arc<str>> = texts.into_iter().filter_map(content::text).collect();
+    if texts.is_empty() {
+        return vec![content::kept("reasoning", raw)];
+    }
+    let proof = item.take_text("encrypted_content");
+    vec![ContentBlock::thinking(texts.join("\n\n"), proof)]
+}
+
+/// The blocks of a text: providers get no empty text.
+fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let mut blocks = shown(raw, assembler);
+    blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
+    blocks
+}
+
+/// A text, or a list of texts and pictures.
+fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let Some(raw) = raw else {
+        return Vec::new();
+    };
+    let Some(items) = items(raw) else {
+        return content::blocks(Some(raw), Speaker::User, &mut assembler.source);
+    };
+    let mut blocks = Vec::new();
+    for raw in items {
+        let mut item = Object::read(raw).unwrap_or_default();
+        match (item.take_text("text"), item.take_list("image_urls")) {
+            (Some(text), _) => blocks.push(ContentBlock::Text(text)),
+            (None, Some(images)) => blocks.extend(images.into_iter().map(content::image)),
+            (None, None) => blocks.push(content::unknown("part", raw, &mut assembler.source)),
+        }
+    }
+    blocks
+}

@@ -1,0 +1,284 @@
+//! pi keeps one entry per line: a `session` header, then messages, changes of model and
+//! compactions.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Newer versions give entries an `id` and a `parentId`: a tree, of which the branch that the
+//!   file ends in is the conversation. Older ones are a list.
+//! - A compaction keeps its summary, and says which entry is the first that stays: by its place in
+//!   the file (older, the header is entry 0), by its id, or by writing what stays once more
+//!   (`retainedTail`).
+//! - Where the person went is an entry too (`leaf`), for the file may end there.
+//! - A command that the user ran is shown to the model as a message of the user's.
+//! - Usage counts the cached tokens apart.
+
+use super::prelude::*;
+use proctor_sessions::units::ContentHash;
+
+/// Entries that do not belong to the conversation.
+const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
+     active_tools_change leaf custom";
+
+pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let has_text = |at: &str| head.text_at(at).is_some();
+    head.text_at("/type") == Some("session") && has_text("/id") && has_text("/cwd")
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut reading = Reading::default();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for raw in file.raw_lines(source)? {
+        let entry: Option<Entry<'_>> = lenient::record(raw, source);
+        entries.extend(entry.map(|entry| Entry {
+            whole: Some(raw),
+            ..entry
+        }));
+    }
+
+    let branch = branch(&entries);
+    for (at, entry) in entries.into_iter().enumerate() {
+        match &branch {
+            // An entry without a name is in no branch, and in all of them.
+            Some(kept) if !kept.contains(&at) && entry.is_named() => {
+                reading.assembler.skip("entry of an abandoned branch");
+            }
+            _ => reading.entry(at, entry),
+        }
+    }
+    reading.assembler.session(file.id.clone(), &file.path)
+}
+
+/// One line of a file.
+#[derive(Deserialize)]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
+struct Entry<'a> {
+    r#type: Option<Arc<str>>,
+    id: Option<Arc<str>>,
+    parent_id: Option<Arc<str>>,
+    timestamp: Option<Arc<str>>,
+    model_id: Option<Arc<str>>,
+    message: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
+    summary: Option<Arc<str>>,
+    first_kept_entry_index: Option<usize>,
+    first_kept_entry_id: Option<Arc<str>>,
+    target_id: Option<Arc<str>>,
+    /// The messages that stayed, written once more: newer compactions name no entry.
+    retained_tail: Option<Vec<&'a RawValue>>,
+    tokens_before: Option<u64>,
+    /// The entry as it was written.
+    #[serde(skip)]
+    whole: Option<&'a RawValue>,
+}
+
+impl Entry<'_> {
+    fn is_named(&self) -> bool {
+        self.id.is_some() || self.parent_id.is_some()
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        self.r#type.as_deref() == Some(kind)
+    }
+}
+
+/// The entries of the branch that the file ends in; none where entries have no parents.
+fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
+    if entries.iter().all(|entry| entry.parent_id.is_none()) {
+        return None;
+    }
+    // The person may have gone back to the beginning: then the last entry has no parent either.
+    let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
+    let last = entries.iter().rposition(is_last)?;
+    // The first entry is the header, whose name is the session's.
+    let names = entries.iter().enumerate();
+    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| at > 0));
+    let mut kept = branch_of(names, Some(last), |at| {
+        let entry = &entries[at];
+        // Where the person went, if it is the last thing that was done.
+        let target = entry.target_id.as_deref().filter(|_| entry.is("leaf"));
+        match target.or(entry.parent_id.as_deref()) {
+            None => Parent::None,
+            named => Parent::Named(named),
+        }
+    });
+    kept.insert(0);
+    Some(kept)
+}
+
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    model: Option<Arc<str>>,
+    /// The entries that became messages, in order, by their names.
+    said: Vec<(usize, Arc<str>)>,
+    by_id: BTreeMap<Arc<str>, usize>,
+    /// The messages as they were written, by their entries: it identifies the entries that stayed.
+    written: Vec<(ContentHash, usize)>,
+}
+
+/// One message of the conversation.
+#[derive(Deserialize)]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
+struct MessageRecord<'a> {
+    role: Option<Arc<str>>,
+    content: Option<&'a RawValue>,
+    model: Option<Arc<str>>,
+    usage: Option<&'a RawValue>,
+    tool_call_id: Option<Arc<str>>,
+    is_error: Option<bool>,
+    command: Option<Arc<str>>,
+    output: Option<Arc<str>>,
+    exclude_from_context: Option<bool>,
+}
+
+impl Reading {
+    fn entry(&mut self, at: usize, entry: Entry<'_>) {
+        let time = self.assembler.time(entry.timestamp.as_deref());
+        if let Some(id) = &entry.id {
+            self.by_id.entry(id.clone()).or_insert(at);
+        }
+        let kind = entry.r#type.as_deref().unwrap_or("without type");
+        match (kind, entry.message) {
+            ("message", Some(message)) => {
+                let hash = ContentHash::of(message.get().as_bytes());
+                self.written.push((hash, at));
+                self.message(at, message, time);
+            }
+            ("custom_message", _) if entry.content.is_some() => {
+                let source = &mut self.assembler.source;
+                let blocks = content::blocks(entry.content, Speaker::User, source);
+                self.user(at, blocks, time, [Tag::Meta]);
+            }
+            ("compaction", _) => self.compaction(entry),
+            ("branch_summary", _) => {
+                let blocks = entry.summary.map(ContentBlock::Text).into_iter().collect();
+                self.user(at, blocks, time, [Tag::Meta]);
+            }
+            (known, _) if is_one_of(BOOKKEEPING, known) => {
+                self.assembler.skip(known);
+                self.model = entry.model_id.or(self.model.take());
+            }
+            (other, _) => {
+                let source = &mut self.assembler.source;
+                let whole = entry.whole;
+                if let Some(kept) = whole.and_then(|it| unknown_record("entry", other, it, source))
+                {
+                    self.user(at, vec![kept], time, [Tag::Meta]);
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, at: usize, raw: &RawValue, time: Option<Timestamp>) {
+        let source = &mut self.assembler.source;
+        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
+            let block = counted("malformed message", raw, &mut self.assembler);
+            return self.user(at, vec![block], time, [Tag::Meta]);
+        };
+        let assembler = &mut self.assembler;
+        let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
+        let (blocks, tag) = match said.role.as_deref() {
+            Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
+            // An extension adds these.
+            Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
+            Some("assistant") => {
+                let blocks = blocks(Speaker::Assistant);
+                let (billed, source) = (said.usage, &mut assembler.source);
+                let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+                let usage = usage.and_then(unless_zero);
+                let name = self.name(at, &blocks);
+                let model = said.model.or_else(|| self.model.clone());
+                let record = AssistantRecord::of(blocks, time).by(None, model, usage);
+                return self.assembler.assistant(Some(&name), record);
+            }
+            Some("toolResult") => {
+                let content = blocks(Speaker::User);
+                let is_error = said.is_error == Some(true);
+                let block = match said.tool_call_id {
+                    Some(id) => ContentBlock::tool_result(id, content, is_error),
+                    None => counted("tool result without a call", raw, assembler),
+                };
+                (vec![block], None)
+            }
+            Some("bashExecution") if said.exclude_from_context == Some(true) => {
+                return assembler.skip("command that the model was not shown");
+            }
+            Some("bashExecution") => {
+                let command = said.command.unwrap_or_default();
+                let output = said.output.unwrap_or_default();
+                let text = format!("$ {command}\n{output}");
+                (vec![ContentBlock::Text(text.into())], Some(Tag::Meta))
+            }
+            _ => {
+                let block = counted("message of unknown role", raw, assembler);
+                (vec![block], Some(Tag::Meta))
+            }
+        };
+        self.user(at, blocks, time, tag);
+    }
+
+    fn user(
+        &mut self,
+        at: usize,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tags: impl IntoIterator<Item = Tag>,
+    ) {
+        let name = self.name(at, &blocks);
+        self.assembler.hear(Some(&name), blocks, timestamp, tags);
+    }
+
+    /// The name of an entry, which says these blocks.
+    fn name(&mut self, at: usize, blocks: &[ContentBlock]) -> Arc<str> {
+        let name: Arc<str> = format!("entry {at}").into();
+        if !blocks.is_empty() {
+            self.said.push((at, name.clone()));
+        }
+        name
+    }
+
+    /// The entry from which on all messages are those of a retained tail, word for word.
+    fn first_of(&self, tail: &[&RawValue]) -> Option<usize> {
+        let start = self.written.len().checked_sub(tail.len())?;
+        let own = self.written.get(start..)?;
+        let mut pairs = own.iter().zip(tail);
+        let is_all = pairs.all(|((hash, _), raw)| *hash == ContentHash::of(raw.get().as_bytes()));
+        own.first().filter(|_| is_all).map(|(_, at)| *at)
+    }
+
+    /// The summary, and the messages from the first kept entry on.
+    fn compaction(&mut self, entry: Entry<'_>) {
+        self.assembler.flush();
+        let tail = entry.retained_tail.unwrap_or_default();
+        let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
+            _ if !tail.is_empty() => self.first_of(&tail),
+            (Some(id), _) => self.by_id.get(&id).copied(),
+            (None, index) => index,
+        };
+        let said = first.and_then(|first| self.said.iter().find(|(at, _)| *at >= first));
+        let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
+        if first.is_some() && kept.is_none() {
+            self.assembler
+                .warn("a compaction kept an entry that is not in the file");
+        }
+        let (before, has_summary) = (entry.tokens_before.map(Tokens), entry.summary.is_some());
+        let compaction = self.assembler.summarizes(None, before, entry.summary, kept);
+        if first.is_none() && has_summary {
+            for message in rewritten(&tail) {
+                let piece = Recorded::Written(message);
+                self.assembler.compacted_to(compaction, piece);
+            }
+        }
+    }
+}
+
+/// The messages of a retained tail that is not the end of the history as it was: some were edited, or
+/// what was between them is gone.
+fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
+    let mut reading = Reading::default();
+    for (at, raw) in tail.iter().enumerate() {
+        reading.message(at, raw, None);
+    }
+    reading.assembler.messages()
+}

@@ -1,0 +1,201 @@
+//! One request, read while it is on its way: its messages, each with the items of JSON that it is made of.
+//!
+//! A log is read whole and joined to sessions; a proxy sees one request after the other and has to give
+//! back what it does not change. So the items that make up a message are read together, by the
+//! importer of their API, and keep their places.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::assemble::Assembler;
+use super::conversations::Conversation;
+use super::openai_chat::Dialect;
+use super::{anthropic, openai_chat, openai_responses};
+use proctor_sessions::wire::Look;
+use proctor_sessions::wire::object::Object;
+use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
+use proctor_sessions::wire::stream::Api;
+use proctor_sessions::{Message, Role, SessionParts, Tag};
+
+/// The keys of a request to the responses API that refer to what the provider keeps.
+const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
+
+/// Items that only the provider can read, or that stand for one that it keeps.
+const KEPT_ITEMS: [&str; 4] = [
+    "item_reference",
+    "compaction",
+    "compaction_summary",
+    "context_compaction",
+];
+
+/// Reads the requests and answers of three APIs.
+pub const READER: BodyReader = BodyReader {
+    request: read,
+    answer,
+};
+
+/// Reads the body of a request.
+pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
+    let raw: &RawValue = serde_json::from_str(body).map_err(|_| Unread::NoMessages)?;
+    let mut around = Object::read(raw).ok_or(Unread::NoMessages)?;
+    if api == Api::Responses && REFERENCES.iter().any(|key| around.has(key)) {
+        return Err(Unread::KeptByProvider);
+    }
+    let key = match api {
+        Api::Messages | Api::ChatCompletions => "messages",
+        Api::Responses => "input",
+        Api::GenerateContent => return Err(Unread::NoMessages),
+    };
+    let list = around.take(key).ok_or(Unread::NoMessages)?;
+    let items: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| Unread::NoMessages)?;
+    // Borrowed from the body, so that its place there is known.
+    let start = list.get().as_ptr() as usize - body.as_ptr() as usize;
+    let sides: Vec<Side> = items.iter().map(|item| side(api, item)).collect();
+    if sides.contains(&Side::Provider) {
+        return Err(Unread::KeptByProvider);
+    }
+    let mut leading = match api {
+        Api::Messages => 0,
+        _ => sides.iter().take_while(|it| **it == Side::System).count(),
+    };
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut at = leading;
+    while at < items.len() {
+        let end = end_of_turn(api, &sides, at);
+        let message = message(api, sides[at], &items[at..end])?;
+        match (message, turns.last_mut()) {
+            (Some(message), _) => turns.push(Turn {
+                items: at..end,
+                look: Look::of(&message),
+                message: Arc::new(message),
+            }),
+            // Items that say nothing keep their place behind the items before them.
+            (None, Some(before)) => before.items.end = end,
+            (None, None) => leading = end,
+        }
+        at = end;
+    }
+    let model = around.text("model");
+    let client = around.text("prompt_cache_key").or_else(|| {
+        let user = around.get("metadata").and_then(Object::read);
+        let user = user.and_then(|metadata| metadata.text("user_id"));
+        user.or_else(|| around.text("user"))
+    });
+    let mut assembler = Assembler::default();
+    around.remove("stream");
+    read_by(api, around, items[..leading].to_vec(), &mut assembler);
+    Ok(Request {
+        list: start..start + list.get().len(),
+        leading,
+        turns,
+        system: assembler.header.system.take(),
+        tools: std::mem::take(&mut assembler.header.tools),
+        model,
+        client,
+        items,
+    })
+}
+
+/// Who an item is by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The product, in the system's or the developer's role.
+    System,
+    /// The user or a tool.
+    User,
+    Model,
+    /// The provider: it is no part of what the client has.
+    Provider,
+}
+
+fn side(api: Api, item: &RawValue) -> Side {
+    let object = Object::read(item).unwrap_or_default();
+    match object.text("role").as_deref() {
+        Some("assistant") => return Side::Model,
+        Some("system" | "developer") => return Side::System,
+        _ => {}
+    }
+    let kind = object.text("type").unwrap_or_default();
+    if api != Api::Responses {
+        return Side::User;
+    }
+    if KEPT_ITEMS.contains(&&*kind) {
+        return Side::Provider;
+    }
+    let is_said = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")
+        || kind.ends_with("_call")
+        || kind.ends_with("_request");
+    if is_said { Side::Model } else { Side::User }
+}
+
+/// The end of the turn that begins at `from`: what the user and tools say is one message; each message of the
+/// model's is one by itself, of whose items the responses API has several.
+fn end_of_turn(api: Api, sides: &[Side], from: usize) -> usize {
+    let is_models = |at: usize| sides[at] == Side::Model;
+    if is_models(from) && api != Api::Responses {
+        return from + 1;
+    }
+    let end = (from + 1..sides.len()).find(|at| is_models(*at) != is_models(from));
+    end.unwrap_or(sides.len())
+}
+
+/// The message that these items are, if they say anything; an error if they are another's, or several.
+///
+/// An empty answer is a message without words: the model was called for it.
+fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>, Unread> {
+    // What another said comes first: then a system message is one within the conversation, and nothing is added to it.
+    let before = match side {
+        Side::Model => r#"{"role":"user","content":"."}"#,
+        _ => r#"{"role":"assistant","content":"."}"#,
+    };
+    let before = RawValue::from_string(before.to_owned()).map_err(|_| Unread::OddItem)?;
+    let mut assembler = Assembler::default();
+    let items = [&*before].into_iter().chain(items.iter().copied());
+    read_by(api, Object::default(), items.collect(), &mut assembler);
+    let session = assembler.finish("request".to_owned(), Path::new("request"));
+    let SessionParts {
+        mut messages,
+        compactions,
+        ..
+    } = session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
+    if messages.len() == 1 && compactions.is_empty() {
+        let empty = || Message::text(Role::Assistant, "");
+        return Ok((side == Side::Model).then(empty));
+    }
+    let message = messages.pop().filter(|_| messages.len() == 1);
+    let mut message = Arc::unwrap_or_clone(message.ok_or(Unread::OddItem)?);
+    let is_models = message.role() == Role::Assistant;
+    // The call that a result answers is in an earlier turn.
+    message.tags.set(Tag::Orphan, false);
+    message.details.api_call = None;
+    if is_models == (side == Side::Model) {
+        Ok(Some(message))
+    } else {
+        Err(Unread::OddItem)
+    }
+}
+
+fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {
+    let conversation = Conversation { around, messages };
+    match api {
+        Api::Messages => anthropic::read(conversation, assembler),
+        Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
+        Api::Responses | Api::GenerateContent => {
+            openai_responses::Reading::new(assembler).conversation(conversation);
+        }
+    }
+}
+
+/// The model's answer to a request: the message, with its usage where the provider says it.
+pub fn answer(api: Api, response: &str) -> Option<Message> {
+    let around = format!("{{\"response\":{response}}}");
+    let around: Object<'_> = serde_json::from_str(&around).ok()?;
+    let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;
+    let mut assembler = Assembler::default();
+    read_by(api, around, vec![&before], &mut assembler);
+    let session = assembler.finish("answer".to_owned(), Path::new("answer"));
+    let message = session.ok()??.into_parts().messages.pop()?;
+    (message.role() == Role::Assistant).then(|| Arc::unwrap_or_clone(message))
+}

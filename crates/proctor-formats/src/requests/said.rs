@@ -1,0 +1,64 @@
+//! Recognises summaries and the product's own acknowledgements in logged messages.
+
+use std::sync::Arc;
+
+use crate::gemini_cli::ACKS;
+use proctor_sessions::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
+
+/// A prompt may hold a shorter answer by chance.
+const SUMMARY_CHARS: usize = 40;
+
+/// Tags messages that the product wrote for the model as synthetic.
+pub(super) fn tag_acknowledgements(session: &mut Session) {
+    for message in &mut session.parts_mut().messages {
+        let is_ack = message.role() == Role::Assistant
+            && message.details.usage.is_none()
+            && ACKS.contains(&&*text(message));
+        if is_ack {
+            Arc::make_mut(message).tags = Tags::from_iter([Tag::Synthetic]);
+        }
+    }
+}
+
+/// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
+/// user's and holds an answer of the model.
+pub(super) fn written(
+    message: &Arc<Message>,
+    answers: &[Arc<str>],
+    asked: &[Arc<str>],
+) -> Recorded {
+    if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
+        return Recorded::Written(message.clone());
+    }
+    let mut summary = message.clone();
+    let tags = &mut Arc::make_mut(&mut summary).tags;
+    tags.set(Tag::TypedUser, false);
+    tags.set(Tag::CompactSummary, true);
+    Recorded::Written(summary)
+}
+
+/// Whether the log says that a message is a summary.
+pub(super) fn is_summary(message: &Message) -> bool {
+    message.has_tag(Tag::CompactSummary)
+}
+
+/// Whether a message of the user's holds an answer of the model.
+pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
+    if message.role() != Role::User || answers.is_empty() {
+        return false;
+    }
+    let said = text(message);
+    answers.iter().any(|answer| said.contains(&**answer))
+}
+
+/// The text of an answer that is long enough to be a summary.
+pub(super) fn summary_in(answer: &Message) -> Option<Arc<str>> {
+    let text = text(answer);
+    (text.chars().count() >= SUMMARY_CHARS).then(|| text.into())
+}
+
+/// The texts of a message.
+pub(super) fn text(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+}

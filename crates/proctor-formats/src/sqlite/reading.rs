@@ -1,0 +1,216 @@
+//! Opens a database, and reads rows of any content.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+
+use crate::assemble::Assembler;
+use crate::file::{MAX_FILE, MAX_TEXT};
+use crate::{ImportError, crush, goose, opencode};
+use proctor_sessions::{Session, Tag};
+
+/// Reads all sessions of the database at `path`.
+pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+    let database = Database::open(path)?;
+    let has_messages = database.has(&["sessions", "messages"]);
+    let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"]) {
+        use opencode::database::{list, read};
+        ("opencode", list, read)
+    } else if has_messages && database.column("messages", "parts")? == "parts" {
+        ("crush", crush::list, crush::read)
+    } else if has_messages {
+        ("goose", goose::database::list, goose::database::read)
+    } else {
+        return Err(ImportError::UnknownFormat(path.to_owned()));
+    };
+    let mut sessions = Vec::new();
+    for one in list(&database)? {
+        sessions.extend(read(&database, &one)?);
+    }
+    for session in &mut sessions {
+        format.clone_into(&mut session.parts_mut().source.format);
+    }
+    if sessions.is_empty() {
+        return Err(ImportError::NoConversation(path.to_owned()));
+    }
+    Ok(sessions)
+}
+
+/// Lists the sessions of a product's database.
+type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
+
+/// Reads one of them.
+type Read = fn(&Database, &Listed) -> Result<Option<Session>, ImportError>;
+
+/// A session as a database lists it.
+pub(crate) struct Listed {
+    /// The product's name for it.
+    pub(crate) id: Arc<str>,
+    /// Whether a tool started it.
+    pub(crate) is_child: bool,
+    /// The model it was given, where that is listed.
+    pub(crate) model: Option<Arc<str>>,
+}
+
+/// A database, open for reading.
+pub(crate) struct Database {
+    path: PathBuf,
+    connection: Connection,
+    tables: BTreeSet<Arc<str>>,
+    /// Whether there is a log beside the database that cannot be read with it.
+    has_log: bool,
+    /// Bytes that may still be read: a damaged database may hold the same page in many rows.
+    left: Cell<u64>,
+}
+
+impl Database {
+    fn open(path: &Path) -> Result<Self, ImportError> {
+        let failed = |error| damaged(path, &error);
+        let mut log_path = path.as_os_str().to_owned();
+        log_path.push("-wal");
+        let has_log = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
+        let log = has_log.then(|| Path::new(&log_path));
+        let whole = log.and_then(|log| with_log(path, log));
+        let has_log = has_log && whole.is_none();
+        let connection = if let Some(bytes) = whole {
+            let mut connection = Connection::open_in_memory().map_err(failed)?;
+            let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
+            read.map_err(failed)?;
+            connection
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_URI
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(address(path), flags).map_err(failed)?
+        };
+        connection
+            .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
+            .map_err(failed)?;
+        let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
+        connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)
+            .map_err(failed)?;
+        let mut database = Self {
+            path: path.to_owned(),
+            connection,
+            tables: BTreeSet::new(),
+            has_log,
+            left: Cell::new(MAX_FILE),
+        };
+        // Views and virtual tables could run anything.
+        let plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
+        let tables = database.rows::<1>(plain, &[])?.into_iter();
+        database.tables = tables.flatten().flatten().collect();
+        Ok(database)
+    }
+
+    /// The file's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there are tables of all these names.
+    pub(crate) fn has(&self, tables: &[&str]) -> bool {
+        tables.iter().all(|name| self.tables.contains(*name))
+    }
+
+    /// The sessions that a query lists by their names, each with two other columns.
+    pub(crate) fn listed(
+        &self,
+        query: &str,
+        listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
+    ) -> Result<Vec<Listed>, ImportError> {
+        let rows = self.rows(query, &[])?.into_iter();
+        let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
+        Ok(sessions.collect())
+    }
+
+    /// The beginning of a session. A log beside the database that cannot be read with it is counted.
+    pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
+        let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
+        assembler.header.model.clone_from(&one.model);
+        if self.has_log {
+            let what =
+                "what the product has not yet moved from its log into the database is left out";
+            assembler.warn(what);
+        }
+        assembler
+    }
+
+    /// The name of a column, or `NULL` where the table has none: columns came with versions.
+    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str, ImportError> {
+        let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
+        let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
+        Ok(if is_there { column } else { "NULL" })
+    }
+
+    /// The query's answer: the columns of each row.
+    pub(crate) fn rows<const N: usize>(
+        &self,
+        query: &str,
+        parameters: &[&str],
+    ) -> Result<Vec<[Option<Arc<str>>; N]>, ImportError> {
+        let failed = |error| damaged(&self.path, &error);
+        let mut statement = self.connection.prepare(query).map_err(failed)?;
+        let parameters = rusqlite::params_from_iter(parameters);
+        let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let texts: [_; N] = std::array::from_fn(|column| text(row, column));
+            let length: usize = texts.iter().flatten().map(|text| text.len()).sum();
+            let left = self.left.get().checked_sub(length as u64);
+            let too_large = || ImportError::TooLarge(self.path.clone(), MAX_FILE);
+            self.left.set(left.ok_or_else(too_large)?);
+            found.push(texts);
+        }
+        Ok(found)
+    }
+}
+
+/// The database with its log, where both are of a size that is held in memory and the log is whole.
+fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
+    let is_small = |path: &Path| path.metadata().is_ok_and(|it| it.len() <= MAX_FILE);
+    if !is_small(path) || !is_small(log) {
+        return None;
+    }
+    let read = |path: &Path| std::fs::read(path).ok();
+    super::log::merged(read(path)?, &read(log)?)
+}
+
+fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
+    if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
+        return ImportError::LongText(path.to_owned(), "a row".to_owned(), MAX_TEXT);
+    }
+    ImportError::DamagedDatabase(path.to_owned(), error.to_string())
+}
+
+/// The file as an address that says how it is opened.
+fn address(path: &Path) -> String {
+    let mut address = "file:".to_owned();
+    for character in path.to_string_lossy().chars() {
+        match character {
+            '%' => address.push_str("%25"),
+            '?' => address.push_str("%3f"),
+            '#' => address.push_str("%23"),
+            _ => address.push(character),
+        }
+    }
+    address + "?mode=ro&immutable=1"
+}
+
+/// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.
+fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
+    match row.get_ref(column).ok()? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string().into()),
+        ValueRef::Real(number) => Some(number.to_string().into()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into())
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! SWE-agent keeps one run per file, a `.traj`: its `history` is the conversation, in the shape of
+//! chat messages; `trajectory` repeats it step by step.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A tool message names the calls it answers in a list.
+//! - Where the agent was given no tools, actions are in the model's text, and their
+//!   results in messages of the user's role, which are not typed. They become tool uses and their results,
+//!   numbered in order; the text is cut where the action stood.
+//! - Demonstrations are part of the prompt; they are not typed either.
+//! - Where the steps store what the model was shown, the history without old observations, that is
+//!   what the product's compaction left: `recorded` replays it.
+
+use std::cell::RefCell;
+
+use super::checked;
+use super::conversations::{self, Shape};
+use super::openai_chat::{self, Dialect};
+use super::prelude::*;
+use views::Steps;
+
+mod views;
+
+const SHAPE: Shape = Shape::of_messages("history");
+
+pub(super) const IMPORTER: Importer = Importer::new("swe-agent", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let Some(run) = head.first() else {
+        return false;
+    };
+    let has_any = |at: &str, keys: &[&str]| {
+        let mut keys = keys.iter().map(|key| format!("{at}/{key}"));
+        keys.any(|key| run.pointer(&key).is_some())
+    };
+    // The first step may be cut, and the history begins later.
+    let is_run = |at: &str| {
+        let (step, message) = (format!("{at}/trajectory/0"), format!("{at}/history/0"));
+        has_any(&step, &["action", "observation", "response"])
+            || has_any(&message, &["role"]) && has_any(&message, &["agent", "message_type"])
+    };
+    // The model and the patch may fill all that is seen of the file.
+    let is_begun = has_any("", &["replay_config"]) && has_any("/info", &["model_stats"]);
+    is_run("") || is_run("/attempts/0") || is_begun
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let steps = RefCell::new(Vec::new());
+    let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
+        let run = conversation.around.take("trajectory");
+        if run.is_some() {
+            assembler.skip("key `trajectory`");
+        }
+        openai_chat::read(conversation, Dialect::SweAgent, assembler);
+        if !assembler.is_empty() {
+            steps.borrow_mut().push(run.map(Steps::read));
+        }
+    })?;
+    with_views(&file.path, sessions, steps.into_inner())
+}
+
+/// The sessions with the compactions that the views of their steps show.
+fn with_views(
+    path: &Path,
+    mut sessions: Vec<Session>,
+    steps: Vec<Option<Steps>>,
+) -> Result<Vec<Session>, ImportError> {
+    if steps.len() != sessions.len() {
+        return Ok(sessions);
+    }
+    for (session, steps) in sessions.iter_mut().zip(steps) {
+        let compactions = steps.unwrap_or_default().compactions(session);
+        if !compactions.is_empty() {
+            session.parts_mut().compactions = compactions;
+            *session = checked(std::mem::take(session.parts_mut()), path)?;
+        }
+    }
+    Ok(sessions)
+}

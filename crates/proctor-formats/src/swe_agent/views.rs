@@ -1,0 +1,159 @@
+//! Reads the prompt of each of SWE-agent's calls, if the file keeps it: the history with old
+//! observations masked.
+//!
+//! Step i stores the prompt of its own call as `query`; earlier versions stored the prompt of the
+//! next call as `messages`. Where a view is not what was seen before plus what was said since, the
+//! product changed its context there: that is a compaction.
+
+use super::super::conversations::Conversation;
+use super::super::kept_context;
+use super::super::openai_chat::{self, Dialect};
+use super::super::prelude::*;
+use proctor_sessions::ToolUse;
+
+/// The stored steps of one run.
+#[derive(Debug, Default)]
+pub(super) struct Steps(Vec<Step>);
+
+#[derive(Debug)]
+struct Step {
+    /// The model's text in it.
+    response: Option<Arc<str>>,
+    /// The prompt of its call: a list of messages.
+    view: Option<Box<RawValue>>,
+}
+
+impl Steps {
+    /// Reads the steps of a run; their defects do not concern the conversation.
+    pub(super) fn read(raw: &RawValue) -> Self {
+        let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let mut steps = Vec::with_capacity(raws.len());
+        let mut shown_next = None;
+        for raw in raws {
+            let mut step = Object::read(raw).unwrap_or_default();
+            let [own, next] = ["query", "messages"].map(|key| step.take(key).filter(is_view));
+            let earlier = std::mem::replace(&mut shown_next, next);
+            steps.push(Step {
+                response: step.take_text("response"),
+                view: own.or(earlier).map(ToOwned::to_owned),
+            });
+        }
+        Self(steps)
+    }
+
+    /// The compactions that the views show, of a session without any.
+    ///
+    /// A step whose answer was refused and asked for again is in no history: where there are more
+    /// steps than calls, the model's texts distinguish them.
+    pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
+        let calls = session.calls();
+        let is_even = self.0.len() == calls.len();
+        let mut steps = self.0.iter();
+        let mut compactions: Vec<RecordedCompaction> = Vec::new();
+        for &at in calls {
+            let message = session.message(at);
+            let is_its = |step: &Step| {
+                let response = step.response.as_deref();
+                is_even || response.is_some_and(|it| is_said(it, message))
+            };
+            let step = steps.clone().position(is_its);
+            let step = step.and_then(|skipped| steps.nth(skipped));
+            let view = step.and_then(|step| step.view.as_deref());
+            let view = view.map(|raw| view_of(raw.get())).unwrap_or_default();
+            let shown = kept_context::joined(pieces_of(&view, &session.messages()[..at]));
+            let context = kept_context::context(&compactions, at).map(kept_context::joined);
+            if view.is_empty() || context.as_ref() == Some(&shown) {
+                continue;
+            }
+            compactions.push(RecordedCompaction {
+                at,
+                trigger: Some("history processors".into()),
+                pre_tokens: None,
+                after: CompactedTo::Replaced(shown),
+            });
+        }
+        compactions
+    }
+}
+
+/// Whether the value is a list: others say nothing.
+fn is_view(raw: &&RawValue) -> bool {
+    raw.get().starts_with('[')
+}
+
+/// The messages of a prompt, made as those of the history are.
+fn view_of(text: &str) -> Vec<Arc<Message>> {
+    let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+    let mut assembler = Assembler::new([]);
+    let around = Object::default();
+    openai_chat::read(
+        Conversation { around, messages },
+        Dialect::SweAgent,
+        &mut assembler,
+    );
+    assembler.messages()
+}
+
+fn texts(message: &Message) -> String {
+    joined_texts(message.content()).trim().to_owned()
+}
+
+/// Whether a response is what the message says: all of it, or a text and an action cut out of it.
+fn is_said(response: &str, message: &Message) -> bool {
+    let (response, said) = (response.trim(), texts(message));
+    let is_action = |(_, it): (usize, &ToolUse)| {
+        let input: Value = serde_json::from_str(it.input.as_str()).unwrap_or_default();
+        let command = input.get("command").and_then(Value::as_str);
+        command.is_some_and(|command| response.contains(command.trim()))
+    };
+    response == said || response.starts_with(&said) && message.tool_uses().any(is_action)
+}
+
+/// A view in terms of the history: the messages that it keeps, edits and adds.
+fn pieces_of(view: &[Arc<Message>], history: &[Arc<Message>]) -> Vec<Recorded> {
+    let mut pieces = Vec::new();
+    let mut next = 0;
+    for message in view {
+        let rest = || history.iter().enumerate().skip(next);
+        let same = rest().find(|(_, own)| is_same(own, message));
+        let found = same.or_else(|| rest().find(|(_, own)| is_edited(own, message)));
+        let Some((at, own)) = found else {
+            pieces.push(Recorded::Written(message.clone()));
+            continue;
+        };
+        next = at + 1;
+        let blocks = own.content().iter().zip(message.content()).enumerate();
+        let changed = blocks.filter(|(_, (own, shown))| own != shown);
+        let edits = changed.map(|(block, _)| Recorded::Edited {
+            message: at,
+            block,
+            text: message.model_text()[block].clone(),
+        });
+        let before = pieces.len();
+        pieces.extend(edits);
+        if pieces.len() == before {
+            Recorded::keep(at, &mut pieces);
+        }
+    }
+    pieces
+}
+
+/// Whether two messages say the same.
+fn is_same(one: &Message, two: &Message) -> bool {
+    one.role() == two.role() && one.content() == two.content()
+}
+
+/// Whether a message is another one with the texts of the user's and of results replaced.
+fn is_edited(own: &Message, shown: &Message) -> bool {
+    let mut pairs = own.content().iter().zip(shown.content());
+    own.role() == Role::User
+        && shown.role() == Role::User
+        && own.content().len() == shown.content().len()
+        && pairs.all(|pair| match pair {
+            (ContentBlock::ToolResult(own), ContentBlock::ToolResult(shown)) => {
+                own.tool_use_id == shown.tool_use_id
+            }
+            (ContentBlock::Text(_), ContentBlock::Text(_)) => true,
+            (own, shown) => own == shown,
+        })
+}

@@ -1,0 +1,100 @@
+//! Calls of a model in a trace: each span, generation or run holds the context of its call.
+//!
+//! The calls of one conversation are put in the order in which they began, and are joined like the
+//! requests of a log. Calls that name no conversation are joined by what they say.
+
+use super::prelude::*;
+use super::requests::{Join, Logged};
+pub(super) use chat::is_part;
+pub(super) use exchange::{Exchange, parsed};
+
+mod chat;
+mod exchange;
+
+/// One call of a model.
+pub(super) struct Call<T> {
+    /// The conversation that it names.
+    pub(super) conversation: Option<Arc<str>>,
+    /// When it began, in nanoseconds since 1970.
+    pub(super) start: Option<i128>,
+    /// The rest of the record, not yet read.
+    pub(super) record: T,
+}
+
+impl<T> Call<T> {
+    /// A call that began at that time.
+    pub(super) fn of(conversation: Option<Arc<str>>, start: Option<Timestamp>, record: T) -> Self {
+        Self {
+            conversation,
+            start: start.map(|time| i128::from(time.0) * 1_000_000),
+            record,
+        }
+    }
+}
+
+/// Joins the calls of a file to sessions; `read` reads the record of one.
+pub(super) fn sessions<T>(
+    mut calls: Vec<Call<T>>,
+    file: &SourceText,
+    source: &mut Source,
+    read: impl Fn(T, &mut Source) -> Exchange,
+) -> Result<Vec<Session>, ImportError> {
+    if calls.iter().all(|call| call.start.is_some()) {
+        calls.sort_by_key(|call| call.start);
+    }
+    let mut joins: Vec<Join> = Vec::new();
+    let mut known: BTreeMap<Option<Arc<str>>, usize> = BTreeMap::new();
+    for call in calls {
+        let mut assembler = Assembler::default();
+        let exchange = read(call.record, &mut assembler.source);
+        exchange.read(&mut assembler);
+        if assembler.is_empty() {
+            source.skip("call without messages");
+            add_counts(source, assembler.source);
+            continue;
+        }
+        let own = known.entry(call.conversation.clone());
+        let at = *own.or_insert_with(|| {
+            joins.push(Join::default());
+            joins.len() - 1
+        });
+        if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
+            let messages = std::mem::take(&mut session.parts_mut().messages);
+            session.parts_mut().messages = messages.into_iter().flat_map(with_summary).collect();
+            joins[at].add(Logged {
+                session,
+                is_answered: true,
+                follows: None,
+                cache_key: call.conversation,
+            });
+        }
+    }
+    let mut sessions = Vec::new();
+    for join in joins {
+        sessions.extend(join.finish(&file.path)?);
+    }
+    Ok(sessions)
+}
+
+/// A message of the user's, and in front of it the summary that it holds as a `compaction`.
+fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
+    let summary = |block: &ContentBlock| match block {
+        ContentBlock::Opaque(it) if &*it.kind == "compaction" => {
+            let text = it.json.value()["content"].as_str().map(Arc::from);
+            text.map(ContentBlock::Text)
+        }
+        _ => None,
+    };
+    let summaries: Vec<ContentBlock> = message.content().iter().filter_map(summary).collect();
+    if summaries.is_empty() || message.role() == Role::Assistant {
+        return vec![message];
+    }
+    let rest = message.content().iter().filter(|it| summary(it).is_none());
+    let mut rest = Message::new(Role::User, rest.cloned().collect());
+    rest.details.timestamp = message.details.timestamp;
+    let rest = rest.with_tags(message.tags.iter());
+    let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
+    let messages = [summary, rest].into_iter();
+    let messages = messages.filter(|it| !it.content().is_empty());
+    messages.map(Arc::new).collect()
+}

@@ -1,0 +1,111 @@
+//! Reads the ground truth of a recording: its file holds it, or the file `ID.truth.json` beside it, where `ID` names
+//! the session.
+//!
+//! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::ImportError;
+use proctor_sessions::Session;
+use proctor_sessions::ground_truth::GroundTruth;
+
+/// A session, and what is known about it.
+#[derive(Debug)]
+pub struct Recording {
+    /// The session.
+    pub session: Session,
+    /// Facts that can be asked for.
+    pub truth: Option<GroundTruth>,
+    /// Questions of the recording that cannot be asked: they have no answer, or it is not known
+    /// which messages answer them.
+    pub left_out: usize,
+}
+
+impl Recording {
+    /// Gives the session another id.
+    pub(super) fn rename(&mut self, id: String) {
+        if let Some(truth) = &mut self.truth {
+            truth.session.clone_from(&id);
+        }
+        self.session.parts_mut().id = id;
+    }
+}
+
+impl From<Session> for Recording {
+    fn from(session: Session) -> Self {
+        Self {
+            session,
+            truth: None,
+            left_out: 0,
+        }
+    }
+}
+
+/// The largest ground truth that is read.
+const MAX_TRUTH: u64 = 1 << 28;
+
+/// Adds the ground truth that a file beside the recording holds, if there is one. It takes the place of the
+/// recording's own.
+pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
+    let path = truth_path(path, recording.session.id());
+    if !path.is_file() {
+        return Ok(());
+    }
+    let io = |source| ImportError::Io(path.clone(), source);
+    let file = File::open(&path).map_err(io)?;
+    let input = BufReader::new(file).take(MAX_TRUTH);
+    let shape = |line, column, problem| ImportError::Shape {
+        path: path.clone(),
+        line,
+        column,
+        problem,
+    };
+    let truth: GroundTruth = serde_json::from_reader(input)
+        .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
+    if let Some(problem) = problem(&truth, &recording.session) {
+        return Err(shape(1, 1, problem));
+    }
+    recording.truth = Some(truth);
+    Ok(())
+}
+
+/// `NAME.truth.json`, where the path is `NAME.session.jsonl`; else the name is the session's id.
+fn truth_path(path: &Path, id: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".session.jsonl").unwrap_or(id);
+    path.with_file_name(format!("{stem}.truth.json"))
+}
+
+/// Why a ground truth is not about that session.
+fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
+    if truth.format != GroundTruth::FORMAT {
+        return Some(format!("`format` must be `{}`", GroundTruth::FORMAT));
+    }
+    if truth.version > GroundTruth::VERSION {
+        let supported = GroundTruth::VERSION;
+        return Some(format!(
+            "version {} is newer than this build, which reads up to {supported}",
+            truth.version
+        ));
+    }
+    if truth.session != session.id() {
+        return Some(format!(
+            "it is about session `{}`, not `{}`",
+            truth.session,
+            session.id()
+        ));
+    }
+    let messages = session.messages().len();
+    let outside = truth.facts.iter().find(|fact| {
+        let mut named = fact.messages().into_iter();
+        !fact.evidence.is_sorted() || named.any(|message| message >= messages)
+    });
+    outside.map(|fact| {
+        format!(
+            "fact `{}` names messages out of order or after the last",
+            fact.id
+        )
+    })
+}

@@ -1,0 +1,722 @@
+//! What agent libraries and harnesses write: LangChain, iFlow, inspect, Harbor.
+
+use std::io::{Cursor, Write as _};
+
+use proctor_formats::{self as import, ImportError};
+use proctor_sessions::Session;
+use proctor_sessions::units::Tokens;
+use proptest::prelude::*;
+use serde_json::Value;
+use zip::write::SimpleFileOptions;
+
+use super::{check_fixture as check, fixture, outline, read, round_trip};
+use crate::shared;
+
+#[test]
+fn dumps_of_langchain_count_each_call_once() {
+    let sessions = check(
+        "langchain/dumped.json",
+        "langchain",
+        &[r#"0 user[typed_user] "How heavy is this?"
+1 model[] thinking "Two scales.", "I weigh it.", other w1 {"scale":1}, other w2 {"scale":2} = 250/100/50/600/30
+2 user[] ->w1 "3 kg", ->!w2 "no such scale"
+3 model[] "Three." = 100/0/0/1000/3
+4 user[typed_user] "And this?", image {"url":"https://example.org/stone.png"}
+compaction before 4: - 0: (user[compact_summary] "So far: the stone weighs three.")
+skipped: call repeated in the content: 1
+"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You weigh stones.".into()));
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
+fn dicts_of_langchain_are_read_in_every_layout() {
+    check(
+        "langchain/messages_to_dict.json",
+        "langchain",
+        &[r#"0 user[typed_user] "How heavy is this?"
+1 model[] other w1 {}
+2 user[] ->w1 "3 kg"
+3 model[] "Three."
+"#],
+    );
+    let text = std::fs::read(fixture("langchain/messages_to_dict.json")).expect("readable");
+    let state: Value = serde_json::from_slice(&text).expect("JSON");
+    let messages = state["messages"].as_array().expect("a list");
+    let flat = messages.iter().map(|message| {
+        let mut data = message["data"].clone();
+        data["type"] = message["type"].clone();
+        data
+    });
+    let flat: Vec<Value> = flat.collect();
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    for text in [
+        state["messages"].to_string(),
+        serde_json::json!({"values": state}).to_string(),
+        serde_json::json!([messages]).to_string(),
+        Value::from(flat).to_string(),
+        lines.join("\n"),
+    ] {
+        let first = import::IMPORTERS
+            .iter()
+            .find(|it| it.detect(text.as_bytes()));
+        assert_eq!(
+            first.map(proctor_formats::Importer::format),
+            Some("langchain"),
+            "{text}"
+        );
+        let sessions = read("langchain", text.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].messages().len(), 4, "{text}");
+    }
+}
+
+#[test]
+fn the_pieces_of_an_answer_of_iflow_are_one_call() {
+    check(
+        "iflow/session.jsonl",
+        "iflow",
+        &[r#"0 user[typed_user] "Which pot boils?"
+1 model[] "I look.", read p1 {"absolute_path": "/a"}, read p2 {"absolute_path": "/b"}
+2 user[] ->p1 "boils", ->!p2 "no such pot"
+3 model[] "The first." = 90/0/0/0/4
+skipped: tool use written again: 2
+"#],
+    );
+}
+
+#[test]
+fn a_trajectory_of_harbor_is_read_with_its_metrics_and_sub_agents() {
+    let sessions = check(
+        "atif/trajectory.json",
+        "atif",
+        &[
+            r#"0 user[typed_user] "Which lamp is out?"
+1 model[] thinking "Two towers.", "I look at both.", shell l1 {"keystrokes":"cat one\n"}, shell l2 {"keystrokes":"cat two\n"} = 200/100/0/600/40
+2 user[meta] ->l1 "lit\n", ->l2 "dark\n", "The wind is rising."
+3 model[] shell l3 {"keystrokes":"light two\n"} = 990/0/0/0/12
+4 user[meta] ->l3 , "Context was summed up."
+5 model[] "Tower two was out." = 300/0/0/0/6
+6 user[meta] <of critic>
+unknown: step of critic: 1
+"#,
+            r#"0 user[typed_user] "Sum up."
+1 model[] "Tower two was dark."
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You keep lamps.".into()));
+    assert_eq!(sessions[0].tools().len(), 1);
+}
+
+#[test]
+fn a_context_of_kimi_is_read_without_the_records_beside_its_messages() {
+    let sessions = check(
+        "kimi-cli/context.jsonl",
+        "kimi-cli",
+        &[r#"0 user[typed_user] "Which hive is empty?"
+1 model[] thinking "Count them.", "I count.", shell h1 {"command":"ls hives"}
+2 user[] ->h1 "one two"
+3 model[] "Hive three."
+skipped: _checkpoint: 2
+skipped: _usage: 2
+"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You tend bees.".into()));
+}
+
+#[test]
+fn a_log_of_kimi_is_read_with_its_bill_and_its_sub_agents() {
+    let expected = [
+        r#"0 user[typed_user] "Which hive is empty?"
+1 model[] thinking "Count them.", "I count.", shell Shell:0 {"command":"ls hives"}, agent Task:1 {"prompt":"Look for a queen."} = 300/0/0/560/40
+2 user[] ->Shell:0 "<system>Command done.</system>"+"one two\n", ->!Task:1 "<system>ERROR: No answer in time.</system>"
+3 user[typed_user] "Go on."
+4 model[] "Hive three." = 400/0/0/0/4
+compaction before 3: - 900: missing
+skipped: CompactionBegin: 1
+skipped: TurnEnd: 2
+skipped: command of the user's: 1
+skipped: metadata: 1
+skipped: part of an interrupted step: 1
+"#,
+        r#"0 user[typed_user sidechain] "Look for a queen."
+1 model[sidechain] "No queen." = 100/0/0/0/3
+"#,
+    ];
+    let sessions = check("kimi-cli/wire.jsonl", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), None);
+    // The folder is the same session, with the system prompt of its context.
+    let sessions = check("kimi-cli/session", "kimi-cli", &expected);
+    assert_eq!(sessions[0].system(), Some(&"You tend bees.".into()));
+}
+
+#[test]
+fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
+    check(
+        "factory-droid/session.jsonl",
+        "factory-droid",
+        &[r#"0 user[typed_user] "Which oven is cold?"
+1 model[] thinking "Look at all.", "I look.", shell o1 {"command":"cat ovens"}
+2 user[] ->o1 "one 220\ntwo 18\n"
+3 model[] "Oven two."
+4 user[typed_user] "Light it."
+5 model[] "Lit."
+compaction before 4: - 0: (user[compact_summary] "Oven two is cold.")
+skipped: session_start: 1
+skipped: todo_state: 1
+"#],
+    );
+}
+
+#[test]
+fn a_thread_of_amp_is_read_with_its_runs_and_its_summary() {
+    let sessions = check(
+        "amp/thread.json",
+        "amp",
+        &[
+            r#"0 user[typed_user] "Which kiln is cold?"
+1 model[] thinking "Look at both.", shell toolu_k1 {"cmd": "cat one"}, shell toolu_k2 {"cmd": "cat two"} = 12/900/0/3400/80
+2 user[] ->toolu_k1 "{\"output\": \"1240\\n\", \"exitCode\": 0}", ->!toolu_k2 "no such kiln"
+3 model[] edit toolu_k3 {"path": "one"} = 4/0/0/4300/9
+4 user[] ->!toolu_k3 "leave it"
+5 user[typed_user meta] <manual_bash_invocation>, "Go on."
+6 model[] "Kiln two is gone." = 6/0/0/310/20
+compaction before 5: - 0: (user[compact_summary] "Kiln one is at 1240.")
+skipped: key `agentMode`: 1
+skipped: key `created`: 1
+skipped: key `env`: 1
+skipped: key `id`: 1
+skipped: key `nextMessageId`: 1
+skipped: key `title`: 1
+skipped: key `v`: 1
+skipped: message key `userState`: 1
+"#,
+            r#"0 user[typed_user sidechain] "Look for a third."
+1 model[sidechain] "None."
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+    assert_eq!(sessions[0].context_window(), Some(Tokens(168_000)));
+}
+
+#[test]
+fn the_events_of_codex_exec_are_read_and_their_usage_is_given_to_no_call() {
+    check(
+        "codex-exec/run.jsonl",
+        "codex-exec",
+        &[
+            r#"0 model[] thinking "**Looking at both mills**", shell item_1 {"command":"cat north"}, shell item_2 {"command":"cat south"}
+1 user[] ->item_1 "turning\n", ->!item_2 "cat: south: no such mill\n"
+2 model[] todo todo_list-1 [{"text":"Oil the mill","completed":false}]
+3 user[] ->todo_list-1 
+4 model[] mcp item_4 {"at":"north"}
+5 user[] ->item_4 "west 4"
+6 model[] edit item_5 {"changes":[{"path":"north","kind":"update"}]}
+7 user[] ->item_5 
+8 model[] todo todo_list-2 [{"text":"Oil the mill","completed":true}]
+9 user[] ->todo_list-2 
+10 model[] <web_search>, "The north mill is oiled."
+skipped: thread.started: 1
+skipped: usage of a whole turn: 1
+warning: what the user asked is not recorded: 1
+"#,
+        ],
+    );
+}
+
+#[test]
+fn a_chat_of_vs_code_is_read_as_an_object_and_as_a_log_of_changes() {
+    let first = r#"0 user[typed_user] "<context>\nThree boats.\n</context>\n<userRequest>\nWhich boat leaks?\n</userRequest>\n"
+1 model[] thinking "Look at two.", "I look.", read b1__vscode-1 {"filePath": "one"}, read b1__vscode-2 {"filePath": "two"}
+2 user[] ->b1__vscode-1 "dry\none", ->b1__vscode-2 "wet"
+3 model[] shell b1__vscode-3 {"command": "bail"} = 100/0/0/800/12
+4 user[] ->b1__vscode-3 "done\n"
+5 model[] "Boat two leaks."
+"#;
+    let compaction = r#"compaction before 5: - 0: (user[compact_summary] "Two boats were read."), kept 3..5
+"#;
+    let keys = "skipped: key `creationDate`: 1\n\
+skipped: key `initialLocation`: 1\n\
+skipped: key `responderUsername`: 1\n\
+skipped: key `sessionId`: 1\n\
+skipped: key `version`: 1\n\
+";
+    let rest = r#"6 user[typed_user] "Is it tarred?"
+7 model[] thinking "Is it?", <toolInvocationSerialized>, "See two."
+"#;
+    let undone = "skipped: request that was undone: 1\n";
+    let usage = "skipped: usage of a whole request: 2\n";
+    let shown = "warning: a call has neither its arguments nor its result: 1\n";
+    let expected = [first, rest, compaction, keys, undone, usage, shown].concat();
+    check("copilot-chat/chat.json", "copilot-chat", &[&expected]);
+    let lost = "warning: a change of the chat has no place and is left out: 1\n";
+    let lost = [shown, lost].concat();
+    let expected = [first, rest, compaction, keys, usage, &lost].concat();
+    check("copilot-chat/changes.jsonl", "copilot-chat", &[&expected]);
+}
+
+#[test]
+fn transcripts_of_cursor_are_read_and_missing_results_told() {
+    check(
+        "cursor/transcript.jsonl",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<timestamp>Wednesday, Mar 4, 2026, 6:00 AM (UTC+0)</timestamp>\n<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] "I look.", shell call-1 {"command":"cat one"}, read call-2 {"path":"two"}
+2 user[] ->call-1 , ->call-2 
+3 model[] glob call-3 {"glob_pattern":"*.loom"}
+4 user[] ->call-3 
+5 model[] "Loom two."
+6 user[meta] "<system_reminder>\nBe brief.\n</system_reminder>"
+7 model[] "Yes."
+skipped: turn_ended: 1
+warning: a thought was left out by the product: 2
+warning: the result of a tool use is not recorded; it is read as empty: 3
+"#,
+        ],
+    );
+    check(
+        "cursor/transcript.txt",
+        "cursor",
+        &[
+            r#"0 user[typed_user] "<user_query>\nWhich loom is still?\n</user_query>"
+1 model[] thinking "Look at both.", "I look.", read call-1 "  path: /home/dev/one", shell call-2 "  command: cat two\n  note: a\nsecond line"
+2 user[] ->call-2 "two still", ->call-1 
+3 model[] "Loom two."
+4 user[typed_user] "<user_query>\nThanks.\n</user_query>"
+5 model[] "Good."
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+        ],
+    );
+}
+
+#[test]
+fn a_history_of_specstory_is_read_as_far_as_it_was_shown() {
+    check(
+        "specstory/history.md",
+        "specstory",
+        &[
+            r#"0 user[typed_user] "Which sluice is shut?"
+1 model[] thinking "Look at both.", "I look.", shell call-1 "<summary>Tool use: **Bash**</summary>\nLook\n\n`cat one`"
+2 user[] ->call-1 "shut"
+3 model[] other call-2 "<summary>Tool use: **Gauge**</summary>\n\n**Input:**\n\n- at: `two`"
+4 user[] ->!call-2 "no gauge"
+5 model[] read call-3 "<summary>Tool use: **read_file** • Read file: two</summary>"
+6 user[] ->call-3 
+7 model[] "Sluice one."
+8 user[typed_user] "Open it."
+9 model[] "Done:\n\n```bash\nopen one\n```"
+skipped: line before the first message: 3
+warning: the arguments of a tool use are as a person saw them: 3
+warning: the result of a tool use is not recorded; it is read as empty: 1
+"#,
+            r#"0 model[sidechain] "I am at the weir."
+"#,
+        ],
+    );
+}
+
+#[test]
+fn each_chat_of_aider_is_a_session() {
+    let sessions = check(
+        "aider/history.md",
+        "aider",
+        &[
+            r#"0 user[typed_user] "Which wheel is worn?\nSay it briefly."
+1 model[] "Wheel two:\n\nmill.txt\n```\ntwo worn\n```"
+2 user[typed_user] "/ask Why?"
+3 model[] "It was never oiled."
+skipped: command of the user's: 2
+skipped: line of the product's: 5
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+            r#"0 user[typed_user] "Oil it."
+1 model[] "Oiled."
+skipped: line of the product's: 1
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
+fn a_log_of_inspect_is_read_with_its_compaction() {
+    let sessions = check(
+        "inspect/log.json",
+        "inspect",
+        &[
+            r#"0 user[typed_user] "Which lamp is out?"
+1 model[] thinking "Read both.", "I look.", other l1 {"tower":1}, other l2 {"tower":2} = 200/0/0/300/40
+2 user[] ->l1 "The lighthouse stands on the northern cliff. \"Lamp\"\n", ->!l2 "no such tower"
+3 model[] "Tower one?" = 100/60/0/500/10
+4 user[meta] "Please go on."
+5 model[] "Tower one is out." = 90/0/0/0/8
+compaction before 5: summary 670: kept 0..1, (user[compact_summary] "So far: tower one was read, see The lighthouse stands on the northern cliff. \"Lamp\"\n"), kept 4..5
+skipped: call of another agent or a grader: 1
+skipped: sample key `epoch`: 1
+skipped: sample key `id`: 1
+skipped: sample key `input`: 1
+skipped: sample key `output`: 1
+skipped: sample key `scores`: 1
+skipped: sample key `target`: 1
+"#,
+            r#"0 user[typed_user] "Anybody?"
+1 model[] "I."
+skipped: sample key `epoch`: 1
+skipped: sample key `id`: 1
+skipped: sample key `input`: 1
+skipped: sample key `target`: 1
+"#,
+        ],
+    );
+    let session = &sessions[0];
+    assert_eq!(session.system(), Some(&"You keep lights.".into()));
+    assert_eq!(session.model(), Some("maker/some-model"));
+    let tool = session.tools()[0].definition.value();
+    assert_eq!(tool["description"], "Reads a log.");
+    assert!(session.message(1).details.timestamp.is_some());
+}
+
+/// The fixture's log as an archive, packed with `method`.
+pub(super) fn archive(method: zip::CompressionMethod) -> Vec<u8> {
+    let text = std::fs::read(fixture("inspect/log.json")).expect("readable");
+    let log: Value = serde_json::from_slice(&text).expect("JSON");
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    let mut header = log.clone();
+    header["samples"] = Value::Null;
+    let mut files = vec![("_journal/start.json".to_owned(), log["eval"].clone())];
+    for sample in log["samples"].as_array().expect("a list") {
+        let id = sample["id"].to_string().replace('"', "");
+        files.push((format!("samples/{id}_epoch_1.json"), sample.clone()));
+    }
+    files.push(("header.json".to_owned(), header));
+    for (name, value) in files {
+        zip.start_file(name, options).expect("a new file");
+        zip.write_all(value.to_string().as_bytes()).expect("room");
+    }
+    zip.finish().expect("whole").into_inner()
+}
+
+#[test]
+fn traces_and_checkpoints_of_langchain_are_read_with_what_could_not_be_called() {
+    let human = r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"Weigh it."}}"#;
+    let ai = r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","AIMessage"],"kwargs":{
+  "content":[{"type":"reasoning","reasoning":"Hm.","extras":{"signature":"s"}},{"type":"server_tool_call","id":"s1","name":"web_search","args":{}}],
+  "tool_calls":[{"id":"w1","name":"scale","args":{
+    "kg": true
+  }}],
+  "invalid_tool_calls":[{"type":"invalid_tool_call","id":"w2","name":"scale","args":"{oops","error":"e"}]}}"#;
+    let expected = r#"0 user[typed_user] "Weigh it."
+1 model[] thinking "Hm.", <server_tool_call>, other w1 {"kg":true}, other w2 "{oops"
+warning: tool arguments are no JSON; they are kept as a string: 1
+"#;
+    for text in [
+        format!(
+            r#"{{"id":"r","run_type":"llm","inputs":{{"messages":[[{human}]]}},"outputs":{{"generations":[[{{"text":"","message":{ai}}}]]}}}}"#
+        ),
+        format!(r#"{{"messages":[[{human},{ai}]]}}"#),
+        format!(r#"{{"checkpoint":{{"channel_values":{{"messages":[{human},{ai}]}}}}}}"#),
+    ] {
+        let importers = import::IMPORTERS.iter();
+        let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
+        let claimed: Vec<&str> = claimed.map(proctor_formats::Importer::format).collect();
+        let is_run = text.contains("run_type");
+        let format = if is_run { "langsmith" } else { "langchain" };
+        assert_eq!(claimed, [format], "{text}");
+        let sessions = read(format, text.as_bytes()).expect("a good file");
+        assert_eq!(outline(&sessions[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_summary_that_inspect_has_among_its_messages_is_none_of_them() {
+    let asked = r#"{"id":"u1","role":"user","content":"Which lamp is out?","source":"input"}"#;
+    let called = r#"{"id":"a1","role":"assistant","content":"I look.","tool_calls":[{"id":"l1","function":"bash","arguments":{}}]}"#;
+    let told =
+        r#"{"id":"t1","role":"tool","content":"dark","tool_call_id":"l1","function":"bash"}"#;
+    let summary =
+        r#"{"id":"s1","role":"user","content":"So far: dark.","metadata":{"summary":true}}"#;
+    let answer = r#"{"id":"a2","role":"assistant","content":"One."}"#;
+    let model = |input: &str, answer: &str| {
+        format!(
+            r#"{{"event":"model","input":[{input}],"output":{{"choices":[{{"message":{answer}}}]}}}}"#
+        )
+    };
+    let log = format!(
+        r#"{{"id":1,"epoch":1,"target":"","messages":[{asked},{called},{told},{summary},{answer}],"events":[{},{{"event":"compaction","type":"summary","tokens_before":90}},{}]}}"#,
+        model(asked, called),
+        model(&format!("{asked},{summary}"), answer),
+    );
+    let sessions = read("inspect", log.as_bytes()).expect("a good file");
+    let outline = outline(&sessions[0]);
+    let lines = outline.lines().filter(|line| !line.contains("sample key"));
+    assert_eq!(
+        lines.collect::<Vec<&str>>(),
+        [
+            r#"0 user[typed_user] "Which lamp is out?""#,
+            r#"1 model[] "I look.", shell l1 {}"#,
+            r#"2 user[] ->l1 "dark""#,
+            r#"3 model[] "One.""#,
+            r#"compaction before 3: summary 90: kept 0..1, (user[compact_summary] "So far: dark.")"#,
+            "skipped: summary of a compaction: 1",
+        ]
+    );
+    round_trip(&sessions[0]);
+}
+
+#[test]
+fn the_oldest_logs_of_inspect_name_no_messages() {
+    let name = "0123456789abcdef0123456789abcdef";
+    let call = r#"[{"id":"l1","function":"bash","arguments":{
+        "cmd": "read",
+        "tower": 1
+    },"type":"function"}]"#;
+    let log = format!(
+        r#"{{"version":2,"status":"success","eval":{{"model":"maker/some-model"}},"samples":[{{"id":1,"epoch":1,"input":"?","target":"","messages":[
+{{"role":"system","content":"You keep lights."}},
+{{"role":"user","content":"Which lamp is out?","source":"input"}},
+{{"role":"assistant","content":"A long sentence about lamps.","source":"generate","tool_calls":{call}}},
+{{"role":"tool","content":"half of it","tool_call_id":"l1","function":"bash","error":{{"type":"output_limit","message":"too long"}}}},
+{{"role":"assistant","content":"One.","source":"generate"}}],
+"transcript":{{"events":[
+{{"event":"model","timestamp":"2024-10-15T12:00:01+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"tc://{name}","tool_calls":{call}}}}}],"usage":{{"input_tokens":50,"output_tokens":9,"total_tokens":59}}}}}},
+{{"event":"model","timestamp":"2024-10-15T12:00:02+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"C"}}}}],"usage":{{"input_tokens":5,"output_tokens":1,"total_tokens":6}}}}}},
+{{"event":"model","timestamp":"2024-10-15T12:00:03+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"One."}}}}],"usage":{{"input_tokens":70,"output_tokens":2,"total_tokens":72}}}}}}],
+"content":{{"{name}":"A long sentence about lamps."}}}}}}]}}"#
+    );
+    let sessions = read("inspect", log.as_bytes()).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("one session");
+    };
+    assert_eq!(
+        outline(session)
+            .lines()
+            .filter(|line| !line.contains("sample key"))
+            .collect::<Vec<&str>>(),
+        [
+            r#"0 user[typed_user] "Which lamp is out?""#,
+            // The layout of the file is no part of what the model wrote.
+            r#"1 model[] "A long sentence about lamps.", shell l1 {"cmd":"read","tower":1} = 50/0/0/0/9"#,
+            // The error is what the model was told.
+            r#"2 user[] ->!l1 "too long""#,
+            r#"3 model[] "One." = 70/0/0/0/2"#,
+            "skipped: call of another agent or a grader: 1",
+            "skipped: output of a call that failed: 1",
+        ]
+    );
+    assert!(session.message(3).details.timestamp.is_some());
+    round_trip(session);
+}
+
+#[test]
+fn an_archive_of_inspect_says_what_its_log_says() {
+    let expected = import::load(&fixture("inspect/log.json")).expect("a good file");
+    for method in [
+        zip::CompressionMethod::Stored,
+        zip::CompressionMethod::Deflated,
+    ] {
+        let bytes = archive(method);
+        let claimed = import::IMPORTERS.iter().filter(|it| it.detect(&bytes));
+        let claimed: Vec<&str> = claimed.map(proctor_formats::Importer::format).collect();
+        assert_eq!(claimed, ["inspect"]);
+        let sessions = read("inspect", &bytes).expect("a good archive");
+        let outlines =
+            |sessions: &[Session]| -> Vec<String> { sessions.iter().map(outline).collect() };
+        assert_eq!(outlines(&sessions), outlines(&expected));
+        assert_eq!(sessions[0].model(), expected[0].model());
+    }
+}
+
+#[test]
+fn a_sample_that_is_packed_by_zstd_is_read() {
+    let sample = br#"{"id":1,"epoch":1,"messages":[{"role":"user","content":"Hello."}]}"#;
+    // A frame of one raw block: its size in four bytes, then the block's header and content.
+    let size = u32::try_from(sample.len()).expect("small");
+    let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    packed.extend(size.to_le_bytes());
+    packed.extend(&(size << 3 | 1).to_le_bytes()[..3]);
+    packed.extend(sample);
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    zip.start_file("samples/1_epoch_1.json", options)
+        .expect("a new file");
+    zip.write_all(&packed).expect("room");
+    let mut bytes = zip.finish().expect("whole").into_inner();
+    let directory = bytes
+        .windows(4)
+        .rposition(|it| it == b"PK\x01\x02")
+        .expect("a directory");
+    for at in [8, directory + 10] {
+        bytes[at] = 93;
+    }
+    let sessions = read("inspect", &bytes).expect("a good archive");
+    assert_eq!(
+        outline(&sessions[0]),
+        "0 user[typed_user] \"Hello.\"\nskipped: sample key `epoch`: 1\nskipped: sample key `id`: 1\n\
+         warning: the archive has no header: 1\n"
+    );
+}
+
+#[test]
+fn damaged_archives_and_bombs_are_refused() {
+    let whole = archive(zip::CompressionMethod::Deflated);
+    for cut in [30, 200, whole.len() / 2, whole.len() - 10] {
+        let error = read("inspect", &whole[..cut]).expect_err("cut");
+        assert!(
+            matches!(error, ImportError::Archive { .. }),
+            "{cut}: {error}"
+        );
+    }
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        for session in read("inspect", &bytes).unwrap_or_default() {
+            round_trip(&session);
+        }
+    }
+    let deep = "[".repeat(1_000_000);
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("samples/1_epoch_1.json", SimpleFileOptions::default())
+        .expect("a new file");
+    zip.write_all(deep.as_bytes()).expect("room");
+    let bytes = zip.finish().expect("whole").into_inner();
+    let error = read("inspect", &bytes).expect_err("no JSON").to_string();
+    assert!(error.contains("1_epoch_1.json"), "{error}");
+    // A reference that is used over and over makes no more of a log than may be.
+    let name = "0".repeat(32);
+    let references = format!("attachment://{name} ").repeat(300);
+    let sample = serde_json::json!({
+        "epoch": 1,
+        "messages": [{"role": "user", "content": references}],
+        "attachments": {name: "x".repeat(1 << 20)},
+    });
+    let error = read("inspect", sample.to_string().as_bytes()).expect_err("too large");
+    assert!(
+        error.to_string().contains("larger than any sample"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_an_importer_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        at in 0_usize..6000,
+        length in 0_usize..60,
+    ) {
+        for (format, file) in [
+            ("openhands", "openhands/trajectory.json"),
+            ("openhands", "openhands/output.jsonl"),
+            ("mini-swe-agent", "mini-swe-agent/tools.traj.json"),
+            ("mini-swe-agent", "mini-swe-agent/items.traj.json"),
+            ("gemini", "gemini/log.jsonl"),
+            ("openai-responses", "openai-responses/log.json"),
+            ("openai-responses", "openai-responses/chain.jsonl"),
+            ("tau-bench", "tau-bench/results.json"),
+            ("tau2", "tau2/results.json"),
+            ("langchain", "langchain/dumped.json"),
+            ("iflow", "iflow/session.jsonl"),
+            ("qwen-code", "qwen-code/chat.jsonl"),
+            ("atif", "atif/trajectory.json"),
+            ("otlp", "otlp/traces.jsonl"),
+            ("otlp", "otlp/libraries.jsonl"),
+            ("langfuse", "langfuse/trace.json"),
+            ("langfuse", "langfuse/observations.jsonl"),
+            ("langfuse", "langfuse/libraries.jsonl"),
+            ("langsmith", "langsmith/runs.jsonl"),
+            ("chatgpt", "chatgpt/conversations.json"),
+            ("claude-ai", "claude-ai/conversations.json"),
+            ("beam", "beam/rows.jsonl"),
+            ("convomem", "convomem/evidence.json"),
+            ("kimi-cli", "kimi-cli/context.jsonl"),
+            ("grok-build", "grok-build/chat_history.jsonl"),
+            ("kimi-cli", "kimi-cli/wire.jsonl"),
+            ("factory-droid", "factory-droid/session.jsonl"),
+            ("amp", "amp/thread.json"),
+            ("codex-exec", "codex-exec/run.jsonl"),
+            ("copilot-chat", "copilot-chat/chat.json"),
+            ("copilot-chat", "copilot-chat/changes.jsonl"),
+            ("cursor", "cursor/transcript.jsonl"),
+            ("cursor", "cursor/transcript.txt"),
+            ("specstory", "specstory/history.md"),
+            ("aider", "aider/history.md"),
+            ("inspect", "inspect/log.json"),
+            ("openai-chat", "request-log/calls.jsonl"),
+            ("anthropic", "request-log/anthropic.jsonl"),
+        ] {
+            let good = std::fs::read(fixture(file)).unwrap_or_default();
+            // Each file is broken at its own place.
+            let at = at % (good.len() + 1);
+            let mut broken = good[..at].to_vec();
+            broken.extend(&bytes);
+            broken.extend(&good[(at + length).min(good.len())..]);
+            for session in read(format, &broken).unwrap_or_default() {
+                round_trip(&session);
+            }
+        }
+    }
+}
+
+#[test]
+fn shared_files_of_libraries_are_read_whole() {
+    let Some(folder) = shared::folder("sessions") else {
+        return;
+    };
+    for (format, product, calls, results) in [
+        ("langchain", "langchain", 2, 2),
+        // Each of six tool uses is written twice.
+        ("iflow", "iflow", 6, 6),
+        ("inspect", "inspect-ai", 4, 4),
+    ] {
+        for path in shared::files(&folder.join(product)) {
+            let sessions = import::load(&path).expect("a good file");
+            let [session] = &sessions[..] else {
+                panic!("{}: {} sessions", path.display(), sessions.len());
+            };
+            println!("{}: {:?}", path.display(), session.source());
+            let messages = session.messages();
+            let uses: usize = messages.iter().map(|it| it.tool_uses().count()).sum();
+            let answers: usize = messages.iter().map(|it| it.tool_results().count()).sum();
+            assert_eq!(session.source().format, format);
+            assert_eq!((uses, answers), (calls, results), "{}", path.display());
+            assert!(session.source().unknown.is_empty());
+            let billed = messages
+                .iter()
+                .filter(|it| it.details.usage.is_some())
+                .count();
+            let expected = if format == "iflow" {
+                0
+            } else {
+                session.calls().len()
+            };
+            assert_eq!(billed, expected, "{}", path.display());
+            round_trip(session);
+        }
+    }
+}
+
+#[test]
+fn a_session_of_grok_build_is_read_line_by_line() {
+    check(
+        "grok-build/chat_history.jsonl",
+        "grok-build",
+        &[
+            r#"0 user[typed_user meta] "<user_info>Folder: /home/dev/hedges</user_info>", "Which hedge is too high?"
+1 model[] thinking "Measure all of them.", "I measure.", shell h1 {"command":"cat hedges"}, read h2 {"target_file":"rules.md"}
+2 user[] ->h1 "east 180\nwest 260\n", ->h2 "At most 200."
+3 model[] thinking "West is over.", "The west hedge is 60 too high."
+4 user[typed_user] "Cut it."
+5 model[] edit h3 {"file_path":"hedges","old_string":"260","new_string":"200"}
+6 user[] ->h3 "done"
+7 model[] "It is 200 now."
+"#,
+        ],
+    );
+}

@@ -1,0 +1,247 @@
+//! Writes one session, message by message: what the work of all families has in common.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::facts::{self, Planned, Ways};
+use super::family::{Family, Work};
+use super::grammar::{WORDS, bank};
+use super::random::Random;
+use super::resumed::resumption;
+use super::schedule::Schedule;
+use super::timeline::Timeline;
+use super::tools;
+use super::transcript::Transcript;
+use super::workspace::{Action, Moment, Round, Workspace};
+use super::{Generated, Recipe};
+use proctor_sessions::ground_truth::{
+    ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact, Revision,
+};
+use proctor_sessions::tokens::CountedTexts;
+use proctor_sessions::{ContentBlock, SessionError};
+
+mod phases;
+mod small_talk;
+mod tasks;
+
+use phases::PhaseState;
+
+/// Writes one session.
+pub(super) struct Writer<'a> {
+    family: &'static Family,
+    recipe: &'a Recipe,
+    out: Transcript<'a>,
+    workspace: Box<dyn Workspace>,
+    /// Which files the agent touched.
+    files: FileLog,
+    pending: Schedule<Planned>,
+    /// Draws the details that distinguish one request from all others.
+    requests: Random,
+    timeline: Timeline,
+    ways: Ways,
+    facts: Vec<PlantedFact>,
+    /// The number of calls from which on the agent has its conversation summarised.
+    compact_at: u64,
+    phases: PhaseState,
+}
+
+/// Makes one session of a family.
+pub(super) fn generate(
+    family: &'static Family,
+    recipe: &Recipe,
+    counts: &CountedTexts,
+) -> Result<Generated, SessionError> {
+    let mut writer = Writer::new(family, recipe, counts);
+    let mut is_resumed = false;
+    match &family.work {
+        Work::Tasks(tasks) => {
+            writer.write_tasks(tasks);
+            is_resumed = tasks.resumed;
+        }
+        Work::Phases(phases) => writer.write_phases(phases),
+    }
+    let mut made = writer.finish()?;
+    if is_resumed && let Some(resumed) = resumption(&made.session) {
+        made.session = made.session.resume(resumed)?;
+    }
+    Ok(made)
+}
+
+impl<'a> Writer<'a> {
+    fn new(family: &'static Family, recipe: &'a Recipe, counts: &'a CountedTexts) -> Self {
+        let rounds = recipe.rounds(family.tokens_per_round);
+        let (system, is_in_phases) = match &family.work {
+            Work::Tasks(_) => (WORDS.one("system"), false),
+            Work::Phases(_) => (family.phrases.one("phases.system"), true),
+        };
+        let tools = tools::schemas(family.workspace, is_in_phases);
+        let mut out = Transcript::new(family, recipe, counts, recipe.language.say(system), tools);
+        let (every, files) = (
+            out.pace.compact_every,
+            40 + rounds * out.pace.files_percent / 100,
+        );
+        let mut phases = PhaseState::default();
+        let compact_at;
+        let workspace;
+        if is_in_phases {
+            out.set_out();
+            workspace = family.workspace.open(recipe, files, &out.random);
+            compact_at = out.random.between(every.0, every.1);
+            phases = PhaseState::new(rounds, &out.random);
+        } else {
+            compact_at = out.random.between(every.0, every.1);
+            workspace = family.workspace.open(recipe, files, &out.random);
+            out.set_out();
+        }
+        let (pending, facts) = facts::plan(family, recipe, rounds);
+        let random = out.random.clone();
+        Self {
+            family,
+            recipe,
+            out,
+            workspace,
+            files: FileLog::default(),
+            pending,
+            requests: Random::new(recipe.seed, "requests"),
+            timeline: Timeline::new(family, recipe, rounds, &random),
+            ways: Ways::of(recipe),
+            facts,
+            compact_at,
+            phases,
+        }
+    }
+
+    fn finish(self) -> Result<Generated, SessionError> {
+        let mut facts = facts::gathered(self.facts, self.ways);
+        facts.extend(artifacts(&self.files, self.ways));
+        facts.extend(self.timeline.facts());
+        facts.sort_by(|a, b| a.id.cmp(&b.id));
+        let session = self.out.finish()?;
+        let truth = GroundTruth::new(session.id(), facts);
+        Ok(Generated { session, truth })
+    }
+
+    /// A request of the user as it is typed in the next message: with a reference of its own, which
+    /// distinguishes the last one from all others and cannot be guessed.
+    fn ask(&mut self, text: String) -> String {
+        let message = self.out.next();
+        let Some(planted) = self.facts.last_mut() else {
+            return text;
+        };
+        let Fact::LastRequest { requests } = &mut planted.fact else {
+            return text;
+        };
+        let reference = self.requests.draw("reference");
+        let slots = [("reference", reference.as_str())];
+        let filed = self.ways.say(&self.requests, bank("filed"), &slots);
+        let request = format!("{text}{}{filed}", self.ways.language.gap());
+        requests.push(Revision::new(request.clone(), message));
+        planted.evidence.push(message);
+        request
+    }
+
+    /// Plants a fact that the user says in the next message: what is typed.
+    fn type_fact(&mut self, fact: Planned) -> String {
+        let part = fact.typed(&self.out.random, self.ways);
+        fact.say(&mut self.facts, self.out.next());
+        part
+    }
+
+    /// The agent answers in words only, and says what it makes of what failed.
+    fn report(&mut self, report: String) {
+        let message = self.out.next();
+        let mut paragraphs = vec![report];
+        paragraphs.extend(self.timeline.conclusions(message));
+        let text = paragraphs.join("\n\n");
+        self.out.respond(vec![ContentBlock::Text(text.into())]);
+    }
+
+    /// The actions whose results say due facts, up to `most`.
+    fn reveal(&mut self, moment: Moment, most: usize) -> Vec<Action> {
+        let planned = self.pending.take(moment.progress, most, false);
+        let actions = planned.into_iter().map(|fact| {
+            let action = self.workspace.reveal(&fact, moment);
+            fact.say(&mut self.facts, moment.asking + 1);
+            action
+        });
+        actions.collect()
+    }
+
+    /// The agent thinks, speaks and uses tools, and the tools answer; the ids of the tool uses.
+    fn act(&mut self, round: Round) -> Vec<Arc<str>> {
+        let mut blocks = Vec::new();
+        if let Some(thought) = round.thought {
+            let signature = self.out.random.hex(64).into();
+            blocks.push(ContentBlock::thinking(thought, Some(signature)));
+        }
+        blocks.push(ContentBlock::Text(round.paragraphs.join("\n\n").into()));
+        let asking = self.out.next();
+        for Action { tool, input, .. } in &round.actions {
+            if let Some(command) = input["command"].as_str() {
+                self.files.record_command(command, asking);
+            }
+            let verb = match *tool {
+                "Read" => ArtifactVerb::Read,
+                "Edit" => ArtifactVerb::Modified,
+                "Write" => ArtifactVerb::Created,
+                _ => continue,
+            };
+            if let Some(path) = input["file_path"].as_str() {
+                self.files.record(verb, path, asking);
+            }
+        }
+        self.out.act(blocks, round.actions)
+    }
+
+    /// The agent speaks and uses one tool.
+    fn say_and_act(&mut self, said: String, action: Action) -> Vec<Arc<str>> {
+        self.act(Round {
+            thought: None,
+            paragraphs: vec![said],
+            actions: vec![action],
+        })
+    }
+
+    /// Whether the agent has its conversation summarised now; the next time comes later.
+    fn is_compaction_due(&mut self) -> bool {
+        let is_due = self.out.calls >= self.compact_at;
+        if is_due {
+            let (least, most) = self.out.pace.compact_every;
+            self.compact_at = self.out.calls + self.out.random.between(least, most);
+        }
+        is_due
+    }
+
+    /// The agent has the conversation summarised. The full history goes on; a strategy may act on it.
+    fn compact(&mut self, said: String, focus: &str) {
+        let answer = "The conversation will be condensed before the next step.";
+        let action = Action::new("compact", json!({ "focus": focus }), answer.to_owned());
+        self.say_and_act(said, action);
+    }
+}
+
+/// One fact per verb that occurred.
+fn artifacts(files: &FileLog, ways: Ways) -> Vec<PlantedFact> {
+    let verbs = [
+        (ArtifactVerb::Read, "artifact-read"),
+        (ArtifactVerb::Created, "artifact-created"),
+        (ArtifactVerb::Modified, "artifact-modified"),
+    ];
+    let facts = verbs.into_iter().map(|(verb, id)| {
+        let (files, optional) = (files.files(verb), files.optional(verb));
+        let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
+        evidence.dedup();
+        let fact = Fact::Artifact {
+            verb,
+            files,
+            optional,
+        };
+        PlantedFact {
+            id: id.to_owned(),
+            evidence,
+            ..facts::unsaid("artifact", 1, ways.ask(id, &[]), fact)
+        }
+    });
+    facts.filter(|fact| !fact.evidence.is_empty()).collect()
+}

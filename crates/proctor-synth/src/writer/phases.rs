@@ -1,0 +1,208 @@
+//! Sessions in chapters of four phases, each ended by a person.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Writer;
+use crate::family::Phases;
+use crate::random::Random;
+use crate::timeline;
+use crate::workspace::{Action, Choice};
+use proctor_sessions::Tag;
+
+/// The number of calls between two times that the agent marks results as not needed.
+const SNIP_EVERY: (u64, u64) = (9, 17);
+
+/// Shorter sessions begin with the work: small talk takes up to a fifth of this.
+const LEAST_ROUNDS: u64 = 40;
+
+/// How far a session in phases is.
+#[derive(Debug, Default)]
+pub(super) struct PhaseState {
+    /// The expected number of rounds.
+    rounds: u64,
+    /// Chapter and phase.
+    stage: (u64, usize),
+    /// The number of calls from which on the agent marks results as not needed.
+    snip_at: u64,
+    /// Results that are not needed later: message and ids of the tool uses.
+    pub(super) spent: Vec<(usize, Vec<Arc<str>>)>,
+}
+
+impl PhaseState {
+    pub(super) fn new(rounds: u64, random: &Random) -> Self {
+        Self {
+            rounds,
+            snip_at: random.between(SNIP_EVERY.0, SNIP_EVERY.1),
+            ..Self::default()
+        }
+    }
+}
+
+impl Writer<'_> {
+    pub(super) fn write_phases(&mut self, phases: &Phases) {
+        let mut opening = None;
+        if phases.small_talk && self.phases.rounds >= LEAST_ROUNDS {
+            self.small_talk();
+            opening = Some("");
+        }
+        self.request("openings", opening);
+        if opening.is_some() {
+            self.snip_all();
+        }
+        let mut is_fresh = true;
+        loop {
+            let (last, closing) = self.out.ends(self.pending.is_empty());
+            if last {
+                break;
+            }
+            let stage = self.stage_now(phases);
+            if closing {
+                self.report_phase();
+                let said = self.say("farewells");
+                let said = self.ask(said);
+                self.type_in(said, closing, Some(self.hint(3)));
+                is_fresh = true;
+            } else if is_fresh {
+                self.work(phases);
+                is_fresh = false;
+            } else if stage != self.phases.stage {
+                self.report_phase();
+                let ended = self.phases.stage.1;
+                self.request(&format!("turns.{}", ended + 1), Some(self.hint(ended)));
+                // A phase that one long result passed over is passed over.
+                self.phases.stage = stage;
+                is_fresh = true;
+            } else if self.is_typed_due() {
+                self.report_phase();
+                // A remark asks for nothing.
+                self.workspace.turn();
+                let said = self.say("remarks");
+                self.type_in(said, closing, None);
+                is_fresh = true;
+            } else if self.is_compaction_due() {
+                let text = self.out.random.pick(self.bank("condensing"));
+                let (said, focus) = text.split_once('\n').unwrap_or((text, ""));
+                let focus = self.about(focus);
+                self.compact(self.recipe.language.say(said).to_owned(), &focus);
+            } else if self.out.calls >= self.phases.snip_at && self.phases.spent.len() > 2 {
+                self.snip();
+            } else {
+                self.work(phases);
+            }
+        }
+        self.report_phase();
+    }
+
+    /// The templates of a rule of sessions in phases.
+    fn bank(&self, rule: &str) -> &'static [&'static str] {
+        self.family.phrases.bank(&format!("phases.{rule}"))
+    }
+
+    /// The hint for a compaction at the end of a phase; empty for none.
+    fn hint(&self, phase: usize) -> &'static str {
+        self.bank("hints").get(phase).unwrap_or(&"")
+    }
+
+    /// The chapter and the phase that the session has come to.
+    fn stage_now(&self, phases: &Phases) -> (u64, usize) {
+        let chapters = self.timeline.chapters();
+        let far = (self.out.progress() * chapters).min(chapters * 1_000 - 1);
+        let percent = far % 1_000 / 10;
+        let phase = phases.ends.iter().filter(|end| **end <= percent).count();
+        (far / 1_000, phase)
+    }
+
+    fn is_typed_due(&self) -> bool {
+        let progress = self.out.progress();
+        self.pending.is_typed_due(progress) || self.timeline.is_typed_due(progress)
+    }
+
+    /// The template about the topic and the chapter.
+    fn about(&self, template: &str) -> String {
+        let chapter = self.timeline.chapter(self.phases.stage.0);
+        timeline::about(template, &self.workspace.topic(), chapter)
+    }
+
+    fn say(&self, rule: &str) -> String {
+        self.about(self.out.random.pick(self.bank(rule)))
+    }
+
+    /// The user asks for something, which may end a phase.
+    fn request(&mut self, rule: &str, phase_end: Option<&str>) {
+        self.workspace.turn();
+        let said = self.say(rule);
+        let said = self.ask(said);
+        self.type_in(said, false, phase_end);
+    }
+
+    /// The user types this and all that is due to be said now; at the close, what was not said yet.
+    fn type_in(&mut self, said: String, closing: bool, phase_end: Option<&str>) {
+        let (progress, message) = (self.out.progress(), self.out.next());
+        let mut parts = vec![said];
+        let planned = if closing {
+            self.pending.rest()
+        } else {
+            parts.extend(self.timeline.typed(progress, message));
+            self.pending.take(progress, usize::MAX, true)
+        };
+        for fact in planned {
+            parts.push(self.type_fact(fact));
+        }
+        self.out.pass(self.family.away_percent);
+        let slots = [("chapter", self.timeline.chapter(self.phases.stage.0))];
+        let hint = phase_end.map(|hint| self.recipe.language.fill(hint, &slots));
+        self.out.typed(parts.join("\n\n"), hint);
+    }
+
+    fn report_phase(&mut self) {
+        let report = self.say("reports");
+        self.report(report);
+    }
+
+    /// One round of work: the agent uses tools, and the tools answer.
+    fn work(&mut self, phases: &Phases) {
+        let moment = self.out.moment(self.out.largest_result());
+        let moment = self.out.lean(moment);
+        let weights = Choice::Weighted(&phases.weights[self.phases.stage.1]);
+        let mut round = self.workspace.round(weights, moment);
+        let concluded = self.timeline.conclusions(moment.asking);
+        let revealed = self.reveal(moment, 1);
+        let told = self.timeline.shown(moment, &*self.workspace);
+        let is_spent = revealed.is_empty() && told.is_none();
+        let told = told.unwrap_or_default();
+        round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
+        round
+            .actions
+            .extend(revealed.into_iter().chain(told.actions));
+        let ids = self.act(round);
+        if is_spent {
+            self.phases.spent.push((moment.asking + 1, ids));
+        }
+    }
+
+    /// The agent marks results as not needed: all but the newest of those that gave it nothing that
+    /// lasts.
+    fn snip(&mut self) {
+        let next = self.out.random.between(SNIP_EVERY.0, SNIP_EVERY.1);
+        self.phases.snip_at = self.out.calls + next;
+        let newest = self.phases.spent.split_off(self.phases.spent.len() - 2);
+        self.snip_all();
+        self.phases.spent = newest;
+    }
+
+    fn snip_all(&mut self) {
+        let mut ids: Vec<Arc<str>> = Vec::new();
+        for (message, own) in std::mem::take(&mut self.phases.spent) {
+            self.out.tag(message, Tag::Snip);
+            ids.extend(own);
+        }
+        let said = self.out.random.pick(self.bank("snipping"));
+        let said = self.recipe.language.say(said).to_owned();
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        let answer = format!("{} results are marked.", ids.len());
+        let action = Action::new("snip", json!({ "results": ids }), answer);
+        self.say_and_act(said, action);
+    }
+}

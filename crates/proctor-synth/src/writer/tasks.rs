@@ -1,0 +1,122 @@
+//! Sessions in tasks: a request, some rounds of work, a report, and the next request.
+
+use super::Writer;
+use crate::family::Tasks;
+use crate::grammar::bank;
+use crate::prose;
+use crate::transcript::LARGE;
+use crate::workspace::{Choice, Intent, Moment};
+
+/// Files that are read in one go.
+const READS_AT_ONCE: usize = 5;
+
+impl Writer<'_> {
+    pub(super) fn write_tasks(&mut self, tasks: &Tasks) {
+        self.next_task(false);
+        let mut task = 0;
+        let mut task_length = self.task_length(tasks);
+        loop {
+            let (last, closing) = self.out.ends(self.pending.is_empty());
+            if last {
+                break;
+            }
+            let waiting = tasks.interrupts && self.pending.is_typed_due(self.out.progress());
+            if closing || task >= task_length || (waiting && task > 0) {
+                self.end_task();
+                self.next_task(closing);
+                task = 0;
+                task_length = self.task_length(tasks);
+                continue;
+            }
+            if task > 0 && self.is_compaction_due() {
+                let topic = self.workspace.topic();
+                let [said, focus] = ["compacting", "focus"].map(|it| topic.say(&[bank(it)]));
+                self.compact(said, &focus);
+            } else {
+                self.work_on(tasks, task == 0);
+            }
+            task += 1;
+        }
+        self.end_task();
+    }
+
+    /// Rounds between two requests.
+    fn task_length(&mut self, tasks: &Tasks) -> u64 {
+        self.out.random.between(tasks.rounds.0, tasks.rounds.1)
+    }
+
+    fn end_task(&mut self) {
+        let topic = self.workspace.topic();
+        self.report(prose::report(&topic));
+    }
+
+    /// The user types: a new request, and whatever else is to be said now.
+    fn next_task(&mut self, closing: bool) {
+        let (progress, message) = (self.out.progress(), self.out.next());
+        let (planned, text) = if closing {
+            let wrap_up = self.out.random.word("wrap_ups");
+            (
+                self.pending.rest(),
+                self.recipe.language.say(wrap_up).to_owned(),
+            )
+        } else {
+            let topic = self.workspace.turn();
+            let text = topic.map(|topic| prose::request(&topic));
+            let planned = self.pending.take(progress, usize::MAX, true);
+            (planned, text.unwrap_or_default())
+        };
+        let mut parts = vec![self.ask(text)];
+        for fact in planned {
+            let part = self.type_fact(fact);
+            let is_first = self.out.random.percent(35);
+            parts.insert(if is_first { 0 } else { parts.len() }, part);
+        }
+        // A revised setting does not interrupt a task: the next request says it.
+        parts.extend(self.timeline.typed(progress, message));
+        self.out.pass(self.family.away_percent);
+        self.out.typed(parts.join("\n\n"), None);
+    }
+
+    /// The next round: it may be one of a huge result, or of many files in one go.
+    fn moment(&self, tasks: &Tasks) -> Moment {
+        let (large, at_once) = (tasks.large_percent, tasks.at_once_percent);
+        let random = &self.out.random;
+        let mut moment = self.out.moment(if large > 0 {
+            self.out.largest_huge_result()
+        } else {
+            self.out.largest_result()
+        });
+        if large > 0 && random.percent(large) {
+            moment.least = random.count(LARGE.0, LARGE.1);
+        } else if at_once > 0 && random.percent(at_once) {
+            moment.reads = READS_AT_ONCE;
+        }
+        self.out.lean(moment)
+    }
+
+    /// One round of work: the agent uses tools, and the tools answer.
+    fn work_on(&mut self, tasks: &Tasks, is_first: bool) {
+        let moment = self.moment(tasks);
+        let concluded = self.timeline.conclusions(moment.asking);
+        let told = self.timeline.shown(moment, &*self.workspace);
+        let told = told.unwrap_or_default();
+        let is_usual = moment.least == 0 && moment.reads == 0;
+        let choice = if !told.actions.is_empty() && is_usual {
+            // It takes the place of the work of this round, as one tool is mostly used at a time.
+            Choice::Only(Intent::Aside)
+        } else if moment.reads > 0 {
+            Choice::Only(Intent::Read)
+        } else if is_first {
+            Choice::Only(Intent::Orient)
+        } else {
+            Choice::Weighted(&tasks.weights)
+        };
+        let mut round = self.workspace.round(choice, moment);
+        round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
+        round.actions.extend(told.actions);
+        // Families that say all facts early need room for them.
+        let most = if self.family.said_by < 1_000 { 3 } else { 2 };
+        round.actions.extend(self.reveal(moment, most));
+        self.act(round);
+    }
+}
