@@ -23,7 +23,6 @@ pub mod offline;
 pub mod overflow;
 pub mod price;
 pub mod scripted;
-pub mod secret;
 pub mod spending;
 
 /// Number of the second answer to the same request in a repeat; the third is twice this. A run has no more

@@ -14,8 +14,8 @@ use reqwest::{Certificate, Client, Url};
 use tokio::sync::watch;
 
 use super::api::Dialect;
-use super::secret::Secret;
 use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Task};
+use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 

@@ -10,8 +10,8 @@ use crate::model::Model;
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
 use crate::model::http::{Connection, Engine, Live, Waits};
-use crate::model::secret::Secret;
 use crate::scenario::{LiveSetting, Pace};
+use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 
 /// How often it is looked whether to stop.

@@ -22,8 +22,10 @@ use crate::units::{ContentHash, to_valid_id};
 mod json;
 mod keys;
 mod patterns;
+mod secret;
 
 pub use keys::{value_without_keys, without_keys};
+pub use secret::Secret;
 
 /// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
