@@ -44,6 +44,7 @@ mod init;
 mod live;
 mod inputs;
 mod inspect;
+mod interrupt;
 mod man;
 mod merge;
 mod messages;

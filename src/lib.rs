@@ -94,6 +94,8 @@
 #[doc(hidden)]
 pub use proctor_sessions::{files, script};
 pub use proctor_sessions::{tokens, units};
+#[doc(hidden)]
+pub mod stop;
 pub mod settings;
 pub mod window;
 pub mod session;

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
@@ -24,6 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::session::wire::stream::Api;
+use crate::stop::StopToken;
 use crate::units::Timestamp;
 
 pub mod page;
@@ -37,9 +37,6 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// How long requests that were told to stop may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// How often it is looked whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Keeps what was answered.
 pub trait Log: Send {
@@ -109,7 +106,7 @@ impl Proxy {
         self.address
     }
 
-    /// Serves until `stop` is set, then lets what is under way finish for ten seconds, or as long as
+    /// Serves until `stop` is requested, then lets what is under way finish for ten seconds, or as long as
     /// [`Proxy::with_grace`] says. What has not ended by then is told to the log as failed.
     ///
     /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
@@ -118,7 +115,7 @@ impl Proxy {
         log: L,
         front: Option<Arc<Front>>,
         now: fn() -> Timestamp,
-        stop: &AtomicBool,
+        stop: &StopToken,
     ) -> Result<L, ProxyError> {
         let runtime = runtime()?;
         let client = pass::client()?;
@@ -132,23 +129,18 @@ impl Proxy {
                 let pass = answering.clone();
                 async move { Ok::<_, Infallible>(pass.on(request).await) }
             };
-            let mut look = tokio::time::interval(LOOK);
             let stopped = async {
-                while !stop.load(Ordering::SeqCst) && !pass.is_broken() {
-                    look.tick().await;
+                tokio::select! {
+                    () = stop.requested() => {}
+                    () = pass.broken() => {}
                 }
             };
             let mut under_way = connections(&listener, stopped, answer).await;
             drop(listener);
             for patience in [self.grace, LAST_WORDS] {
-                let quiet = async {
-                    // Connections that are kept alive never end by themselves: what counts is that no
-                    // request is under way.
-                    while pass.is_busy() {
-                        tokio::time::sleep(LOOK).await;
-                    }
-                };
-                drop(tokio::time::timeout(patience, quiet).await);
+                // Connections that are kept alive never end by themselves: what counts is that no
+                // request is under way.
+                drop(tokio::time::timeout(patience, pass.quiet()).await);
                 pass.stop();
             }
             under_way.shutdown().await;

@@ -10,7 +10,6 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
@@ -29,6 +28,7 @@ use crate::replay::observe::Observer;
 use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
+use crate::stop::StopToken;
 use crate::units::{ContentHash, Tokens};
 
 #[cfg(feature = "http")]
@@ -245,12 +245,12 @@ pub trait Progress: Debug + Sync {
 
 /// How many threads, and how to stop early.
 #[derive(Debug)]
-pub struct Workers<'a> {
+pub struct Workers {
     /// Threads.
     pub threads: usize,
-    /// Once set, no new cell is begun; those under way are finished and written. One that waits for a
+    /// Once it is requested, no new cell is begun; those under way are finished and written. One that waits for a
     /// language model is given up: no request is sent again, or waited for whose answer has not begun.
-    pub stop: &'a AtomicBool,
+    pub stop: StopToken,
 }
 
 /// How a run came out.
@@ -285,7 +285,7 @@ pub struct Outcome {
 pub fn run(
     plan: &Plan,
     journal: &mut Journal,
-    workers: &Workers<'_>,
+    workers: &Workers,
     progress: &dyn Progress,
 ) -> Result<Outcome, JournalError> {
     journal.keep_calibrations(&plan.manifest.calibrations)?;
@@ -317,7 +317,7 @@ pub fn run(
         has_stopped: false,
     });
     let work = || {
-        while !workers.stop.load(Ordering::Relaxed) {
+        while !workers.stop.is_requested() {
             let Some((shared, arm)) = queue.take(&|| limits.allow()) else {
                 break;
             };
@@ -353,7 +353,7 @@ pub fn run(
             }
         });
     };
-    let is_over = || workers.stop.load(Ordering::Relaxed) || limits.is_late();
+    let is_over = || workers.stop.is_requested() || limits.is_late();
     let until_over = |models: &RunModels| models.servers.until(&is_over, work_all);
     plan.models().map_or_else(work_all, until_over);
     let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);

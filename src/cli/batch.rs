@@ -1,9 +1,9 @@
 //! Between two passes of a run: deferred requests are sent in batches.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use crate::runner::{Outcome, Plan};
+use crate::stop::StopToken;
 
 /// Sends the requests that a pass deferred in batches, and returns whether there are new answers
 /// for another pass.
@@ -12,17 +12,15 @@ pub(super) fn is_answered(
     plan: &Plan,
     outcome: &Outcome,
     folder: &Path,
-    stop: &AtomicBool,
+    stop: &StopToken,
 ) -> anyhow::Result<bool> {
-    use std::sync::atomic::Ordering;
-
     use super::{CliError, Exit, chain, say};
     use crate::runner::batch::{BatchFailure, BatchWait, FILE};
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
     let is_over = outcome.missed || outcome.budget.is_some() || !outcome.unreached.is_empty();
-    if !waits || is_over || stop.load(Ordering::Relaxed) {
+    if !waits || is_over || stop.is_requested() {
         return Ok(false);
     }
     match plan.ask_in_batches(folder, stop, &say) {
@@ -55,6 +53,6 @@ pub(super) fn is_answered(
     clippy::unnecessary_wraps,
     reason = "with the feature `http` asking may fail"
 )]
-pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &AtomicBool) -> anyhow::Result<bool> {
+pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &StopToken) -> anyhow::Result<bool> {
     Ok(false)
 }

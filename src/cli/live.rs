@@ -84,14 +84,13 @@ mod with_http {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Read as _};
     use std::path::{Path, PathBuf};
-    use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use super::Args;
+    use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::record::{ENDING, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
-    use crate::cli::run::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
     use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
     use crate::proxy::{Exchange, Front, Log};
@@ -106,9 +105,6 @@ mod with_http {
 
     /// The file of the log.
     const EVENTS: &str = "events.jsonl";
-
-    /// Set by the first Ctrl-C.
-    static STOP: AtomicBool = AtomicBool::new(false);
 
     pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         let typed = &args.inputs;
@@ -140,14 +136,14 @@ mod with_http {
             }
         }
         held.keep(events.is_empty())?;
-        stop_on_interrupt(&STOP, ENDING);
+        let stop = stop_on_interrupt(ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say(&format!(
             "strategies: {}; the log is `{}`; Ctrl-C ends",
             held.front.strategies.join(", "),
             held.path.display()
         ));
-        let log = proxy.serve(Passed::default(), Some(held.front.clone()), now, &STOP)?;
+        let log = proxy.serve(Passed::default(), Some(held.front.clone()), now, &stop)?;
         log.say();
         let outcomes = args.outcomes.as_deref().map(outcomes).transpose()?;
         let shown = (args.json, &args.printed, &args.output);

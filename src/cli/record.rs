@@ -38,13 +38,12 @@ mod with_http {
     use std::io::{self, Write};
     use std::net::SocketAddr;
     use std::path::{Path, PathBuf};
-    use std::sync::atomic::AtomicBool;
 
     use serde::Serialize;
     use serde_json::value::RawValue;
 
     use super::Args;
-    use crate::cli::run::stop_on_interrupt;
+    use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Log, Proxy};
     use crate::report::escape::plain;
@@ -56,21 +55,18 @@ mod with_http {
     pub(crate) const ENDING: &str =
         "ending: requests under way have ten seconds; once more to leave at once";
 
-    /// Set by the first Ctrl-C.
-    static STOP: AtomicBool = AtomicBool::new(false);
-
     pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         make_folder(&args.output)?;
         let proxy = listen(args.listen, &args.upstream)?;
         let log = Requests::begin(&args.output)?;
-        stop_on_interrupt(&STOP, ENDING);
+        let stop = stop_on_interrupt(ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say(&format!(
             "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
             args.upstream,
             log.files[0].1.display()
         ));
-        let log = proxy.serve(log, None, now, &STOP)?;
+        let log = proxy.serve(log, None, now, &stop)?;
         log.end()
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -11,6 +10,7 @@ use anyhow::Context as _;
 use super::comparison::{self, ComparisonOptions, Files, OutputFormat, Side};
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
+use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::messages::{self, MessageFormat, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
@@ -243,9 +243,6 @@ fn share(typed: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
-/// Set by the first Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
-
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.gate.prepare_files()?;
     let mut scenario = args.graded.scenario(&args.inputs)?;
@@ -282,7 +279,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     consent.to_run(&plan, &kept, args.batch)?;
     journal.forget(&again, plan.manifest())?;
     say_again(&again, args.fresh);
-    stop_cells_on_interrupt();
+    let workers = Workers {
+        threads: models::threads(args.jobs, &plan),
+        stop: stop_on_interrupt(FINISHING),
+    };
     let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
@@ -291,7 +291,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         ..Summary::default()
     };
     if args.message_format() == MessageFormat::Human {
-        return replay(args, &mut plan, &mut journal, already, &mut summary);
+        return replay(
+            args,
+            &mut plan,
+            &mut journal,
+            &workers,
+            already,
+            &mut summary,
+        );
     }
     messages::send(&messages::launch(
         plan.manifest(),
@@ -299,7 +306,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned,
         already,
     ));
-    let result = replay(args, &mut plan, &mut journal, already, &mut summary);
+    let result = replay(
+        args,
+        &mut plan,
+        &mut journal,
+        &workers,
+        already,
+        &mut summary,
+    );
     let (exit, error) = match &result {
         Ok(exit) => (*exit, None),
         Err(error) => (super::explain(error).0, Some(super::chain(error))),
@@ -338,20 +352,21 @@ fn replay(
     args: &Args,
     plan: &mut Plan,
     journal: &mut Journal,
+    workers: &Workers,
     already: usize,
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
     let human = args.message_format() == MessageFormat::Human;
-    let outcome = run_cells(args, plan, journal, already, summary.planned)?;
+    let outcome = run_cells(args, plan, journal, workers, already, summary.planned)?;
     // The report of a long session takes as much memory as the session.
     plan.forget_sessions();
     summary.outcome = Some(outcome.clone());
     args.part.note_stop(journal, outcome.budget.as_deref())?;
     models::close(plan.models(), outcome.missed)?;
     let shown = folder.display().to_string();
-    if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
+    if workers.stop.is_requested() && outcome.outstanding > 0 {
         say(&format!(
             "interrupted: {} of {} cells are kept in `{shown}`; the same command{} goes on",
             summary.planned - outcome.outstanding,
@@ -428,28 +443,25 @@ fn run_cells(
     args: &Args,
     plan: &Plan,
     journal: &mut Journal,
+    workers: &Workers,
     already: usize,
     planned: usize,
 ) -> anyhow::Result<Outcome> {
     let folder = journal.folder().to_owned();
-    let workers = Workers {
-        threads: models::threads(args.jobs, plan),
-        stop: &STOP,
-    };
     let pass = |journal: &mut Journal, already| {
         let bar = (args.message_format() == MessageFormat::Human)
             .then(|| ProgressDisplay::new(planned, already, plan.sessions()));
         let progress = bar
             .as_ref()
             .map_or(&MessageProgress as &dyn Progress, |bar| bar);
-        let outcome = runner::run(plan, journal, &workers, progress)
+        let outcome = runner::run(plan, journal, workers, progress)
             .map_err(|error| unwritten(error, &folder, plan))?;
         bar.iter().for_each(ProgressDisplay::finish);
         anyhow::Ok(outcome)
     };
     let mut outcome = pass(journal, already)?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
-    while batch::is_answered(plan, &outcome, &folder, &STOP)? {
+    while batch::is_answered(plan, &outcome, &folder, &workers.stop)? {
         let before = outcome;
         outcome = pass(journal, before.already_done + before.done_now)?;
         let done = outcome.already_done + outcome.done_now;
@@ -525,25 +537,4 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
             outcome.outstanding
         ));
     }
-}
-
-/// A flag that the first Ctrl-C sets: no further cell is begun, and those under way are finished.
-pub(super) fn stop_cells_on_interrupt() -> &'static AtomicBool {
-    stop_on_interrupt(
-        &STOP,
-        "interrupted: finishing what is under way; once more to leave at once",
-    );
-    &STOP
-}
-
-/// Sets `flag` and says so at the first Ctrl-C; leaves at once at the second.
-pub(super) fn stop_on_interrupt(flag: &'static AtomicBool, words: &'static str) {
-    // A process has one handler; where another is set already, Ctrl-C ends the program as usual.
-    let _ = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::SeqCst) {
-            #[expect(clippy::exit, reason = "the second Ctrl-C asks for exactly this")]
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
-        say(words);
-    });
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
+use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, gate, models, print, prompts, report, run, say, stop, stop_with,
+    CliError, Exit, find_sessions, gate, models, print, prompts, report, say, stop, stop_with,
     terminal,
 };
 use crate::compare::sweep::{
@@ -26,6 +26,7 @@ use crate::scenario::{ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
+use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 
 mod grid;
@@ -145,6 +146,8 @@ struct SweepRun<'a> {
     window_runs: Vec<WindowRun>,
     /// The spending that is still allowed unasked.
     consent: models::Consent,
+    /// Set up once the first part is agreed to: before, Ctrl-C ends the program.
+    stop: Option<StopToken>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -194,6 +197,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         whole: &whole,
         window_runs,
         consent,
+        stop: None,
     };
     let (settings, sessions) = (points.len(), tune.len() + confirm.len());
     say(&format!(
@@ -556,9 +560,12 @@ impl SweepRun<'_> {
         // The limit is one for all parts of the sweep.
         let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
         self.consent.cost_limit = (self.consent.cost_limit - dollars).max(0.0);
+        let token = self
+            .stop
+            .get_or_insert_with(|| stop_on_interrupt(FINISHING));
         let workers = Workers {
             threads: models::threads(self.args.jobs, plan),
-            stop: run::stop_cells_on_interrupt(),
+            stop: token.clone(),
         };
         let done = journal.done().len();
         let progress = ProgressDisplay::new(cells, done, plan.sessions());
@@ -573,7 +580,7 @@ impl SweepRun<'_> {
             let problem = format!("proctor itself failed in {key}: {why}");
             return stop(Exit::Internal, problem);
         }
-        if outcome.outstanding > 0 && workers.stop.load(Ordering::Relaxed) {
+        if outcome.outstanding > 0 && workers.stop.is_requested() {
             let kept = cells - outcome.outstanding;
             let folder = journal.folder().display();
             let problem = format!(

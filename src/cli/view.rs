@@ -33,26 +33,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<super::Exit> {
 #[cfg(feature = "http")]
 pub(super) fn run(args: &Args) -> anyhow::Result<super::Exit> {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
 
-    use super::{CliError, Exit, chain, print, read_run, report, run, say};
+    use super::interrupt::stop_on_interrupt;
+    use super::{CliError, Exit, chain, print, read_run, report, say};
     use crate::proxy::page::PageServer;
-
-    /// Set by the first Ctrl-C.
-    static STOP: AtomicBool = AtomicBool::new(false);
 
     report::check_folder(&args.run)?;
     read_run(&args.run)?;
     let server = PageServer::bind(args.port)
         .map_err(|error| CliError::new(Exit::Usage, chain(&error.into())))?;
-    run::stop_on_interrupt(&STOP, "ending");
+    let stop = stop_on_interrupt("ending");
     print(&format!("http://{}/\n", server.address()))?;
     say("each load shows the run as it is then; Ctrl-C ends");
     let folder = args.run.clone();
     let render = move |session: Option<&str>| {
         page(&folder, session).map_err(|error| format!("{}\n", chain(&error)))
     };
-    server.serve(Arc::new(render), &STOP)?;
+    server.serve(Arc::new(render), &stop)?;
     Ok(Exit::Done)
 }
 

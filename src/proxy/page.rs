@@ -7,8 +7,6 @@
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::SeqCst;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -16,7 +14,8 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::TcpListener;
 
-use super::{LOOK, ProxyError, connections, is_named};
+use super::{ProxyError, connections, is_named};
+use crate::stop::StopToken;
 
 /// Makes the page, with this session first where one is asked for, or says why it cannot.
 pub type Render = dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync;
@@ -40,8 +39,8 @@ impl PageServer {
         self.address
     }
 
-    /// Serves until `stop` is set.
-    pub fn serve(self, render: Arc<Render>, stop: &AtomicBool) -> Result<(), ProxyError> {
+    /// Serves until `stop` is requested.
+    pub fn serve(self, render: Arc<Render>, stop: &StopToken) -> Result<(), ProxyError> {
         let address = self.address;
         super::runtime()?.block_on(async move {
             let listen = address;
@@ -51,13 +50,7 @@ impl PageServer {
                 let render = render.clone();
                 async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
             };
-            let mut look = tokio::time::interval(LOOK);
-            let stopped = async {
-                while !stop.load(SeqCst) {
-                    look.tick().await;
-                }
-            };
-            connections(&listener, stopped, answer)
+            connections(&listener, stop.requested(), answer)
                 .await
                 .shutdown()
                 .await;

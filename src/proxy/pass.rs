@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Mutex, watch};
 
 use super::relay::{Front, HEADERS, Relayed};
-use super::{Exchange, LOOK, Log, ProxyError, is_named};
+use super::{Exchange, Log, ProxyError, is_named};
 use crate::live::CellName;
 use crate::session::redact::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly};
@@ -86,10 +86,8 @@ pub(super) struct Pass<L> {
     /// The strategies, if requests pass through any.
     front: Option<Arc<Front>>,
     /// How the log failed, if it did.
-    error: OnceLock<io::Error>,
-    /// Shared by the requests under way.
-    busy: Arc<()>,
-    /// Whether requests under way are to end.
+    error: watch::Sender<Option<io::Error>>,
+    /// Whether requests under way are to end; each of them listens until it has ended.
     is_stopped: watch::Sender<bool>,
 }
 
@@ -109,19 +107,19 @@ impl<L: Log + 'static> Pass<L> {
             now,
             log: Mutex::new(log),
             front,
-            error: OnceLock::new(),
-            busy: Arc::new(()),
+            error: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),
         })
     }
 
-    pub(super) fn is_busy(&self) -> bool {
-        Arc::strong_count(&self.busy) > 1
+    /// Waits until no request is under way.
+    pub(super) async fn quiet(&self) {
+        self.is_stopped.closed().await;
     }
 
-    /// Whether the log has failed: nothing more can be kept.
-    pub(super) fn is_broken(&self) -> bool {
-        self.error.get().is_some()
+    /// Waits until the log fails: nothing more can be kept.
+    pub(super) async fn broken(&self) {
+        drop(self.error.subscribe().wait_for(Option::is_some).await);
     }
 
     /// Ends the requests under way: none is waited for any longer.
@@ -129,20 +127,17 @@ impl<L: Log + 'static> Pass<L> {
         self.is_stopped.send_replace(true);
     }
 
-    async fn stopped(&self) {
-        drop(self.is_stopped.subscribe().wait_for(|it| *it).await);
-    }
-
     /// Returns the log once no request writes to it; each has been told to stop, and no connection is left.
     pub(super) async fn finish(mut self: Arc<Self>) -> Result<L, ProxyError> {
+        self.quiet().await;
         let pass = loop {
             match Arc::try_unwrap(self) {
                 Ok(pass) => break pass,
                 Err(shared) => self = shared,
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::task::yield_now().await;
         };
-        match pass.error.into_inner() {
+        match pass.error.send_replace(None) {
             Some(error) => Err(ProxyError::Log(error)),
             None => Ok(pass.log.into_inner()),
         }
@@ -150,7 +145,7 @@ impl<L: Log + 'static> Pass<L> {
 
     /// Passes one request on.
     pub(super) async fn on(self: Arc<Self>, request: Request<Incoming>) -> Response<Piped> {
-        let busy = self.busy.clone();
+        let mut stopping = self.is_stopped.subscribe();
         let at = (self.now)();
         let (parts, body) = request.into_parts();
         let place = check(self.address, &parts).and_then(|()| self.place(&parts));
@@ -185,7 +180,7 @@ impl<L: Log + 'static> Pass<L> {
                 } else {
                     "the API did not answer"
                 }),
-                () = self.stopped() => Err(STOPPED),
+                () = stopped(&mut stopping) => Err(STOPPED),
             };
             let mut answer = match sent {
                 Ok(answer) => answer,
@@ -249,7 +244,7 @@ impl<L: Log + 'static> Pass<L> {
             let ended = loop {
                 let piece = tokio::select! {
                     piece = answer.chunk() => piece,
-                    () = pass.stopped() => break Err(STOPPED),
+                    () = stopped(&mut stopping) => break Err(STOPPED),
                 };
                 match piece {
                     Ok(Some(piece)) => {
@@ -309,7 +304,9 @@ impl<L: Log + 'static> Pass<L> {
             } else {
                 drop(pipe);
             }
-            drop(busy);
+            // Nothing of this request holds the log once it is no longer under way.
+            drop(pass);
+            drop(stopping);
         });
         response
             .body(Piped::Left(pieces))
@@ -328,9 +325,15 @@ impl<L: Log + 'static> Pass<L> {
     async fn keep(&self, write: impl FnOnce(&mut L) -> io::Result<()>) {
         let mut log = self.log.lock().await;
         if let Err(error) = write(&mut log) {
-            self.error.get_or_init(|| error);
+            self.error.send_modify(|first| {
+                first.get_or_insert(error);
+            });
         }
     }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    drop(stopping.wait_for(|is_stopped| *is_stopped).await);
 }
 
 /// Why a request is not passed on.

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ use crate::model::http::batch::{Batch, BatchError, BatchRequest};
 use crate::model::spending::Spending;
 use crate::model::{CallFailure, Model as _, Response};
 use crate::record::journal::{JournalError, append_lines, read_lines};
+use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::ContentHash;
 
@@ -35,9 +35,6 @@ const MOST_BYTES: usize = 90_000_000;
 /// The first pause before a batch is asked about again; doubled each time up to the longest.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-
-/// How often a wait checks whether to stop.
-const GLANCE: Duration = Duration::from_millis(100);
 
 /// How waiting for batches ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +96,7 @@ impl Plan {
     pub fn ask_in_batches(
         &self,
         folder: &Path,
-        stop: &AtomicBool,
+        stop: &StopToken,
         say: &dyn Fn(&str),
     ) -> Result<BatchWait, BatchFailure> {
         let Some((models, cassette)) = self
@@ -108,7 +105,6 @@ impl Plan {
         else {
             return Ok(BatchWait::Answered);
         };
-        let is_over = || stop.load(Ordering::Relaxed);
         let path = folder.join(FILE);
         let deferred = cassette.deferred();
         let lines: Vec<SentBatch> = read_lines(&path)?;
@@ -126,8 +122,8 @@ impl Plan {
                 };
                 let is_known = |id: &str| names.contains(id);
                 let find = || live.find_batch(&sent.label, sent.keys.len(), &is_known);
-                let found = models.servers.until(&is_over, find);
-                if is_over() {
+                let found = models.servers.until(&|| stop.is_requested(), find);
+                if stop.is_requested() {
                     return Ok(BatchWait::Stopped);
                 }
                 sent.id = found.map_err(|cause| BatchFailure::MaybeSent {
@@ -192,9 +188,11 @@ impl Plan {
                 else {
                     continue;
                 };
-                let asked = models.servers.until(&is_over, || live.batch(id));
+                let asked = models
+                    .servers
+                    .until(&|| stop.is_requested(), || live.batch(id));
                 match asked {
-                    Err(_) if is_over() => return Ok(BatchWait::Stopped),
+                    Err(_) if stop.is_requested() => return Ok(BatchWait::Stopped),
                     Ok(Batch::UnderWay) => under_way.push(sent),
                     // As many requests as ours, but another's: the next pass looks for another.
                     Ok(Batch::Ended(answers)) if !answers.is_empty() && !sent.has_any(&answers) => {
@@ -222,7 +220,7 @@ impl Plan {
             if open.is_empty() {
                 return Ok(BatchWait::Answered);
             }
-            if !waited(pause, stop) {
+            if !stop.sleep(pause) {
                 return Ok(BatchWait::Stopped);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -315,20 +313,6 @@ fn parts<'d>(all: &'d [(&'d String, &'d Deferred)]) -> Vec<&'d [(&'d String, &'d
         parts.push(&all[first..]);
     }
     parts
-}
-
-/// Waits, and says whether to go on.
-fn waited(pause: Duration, stop: &AtomicBool) -> bool {
-    let mut left = pause;
-    while !stop.load(Ordering::Relaxed) {
-        if left.is_zero() {
-            return true;
-        }
-        let now = left.min(GLANCE);
-        std::thread::sleep(now);
-        left -= now;
-    }
-    false
 }
 
 /// Notes a batch before it is waited for: it must not be sent twice.

@@ -13,9 +13,7 @@ use crate::model::http::{Connection, Engine, Live, Waits};
 use crate::scenario::{LiveSetting, Pace};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
-
-/// How often it is looked whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::stop::StopToken;
 
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
@@ -89,7 +87,7 @@ impl Servers {
         let (working, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                while ended.recv_timeout(StopToken::POLL) == Err(RecvTimeoutError::Timeout) {
                     if is_over() {
                         return self.waits.set_ended(true);
                     }

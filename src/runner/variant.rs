@@ -147,13 +147,13 @@ impl Plan {
 mod tests {
     use std::path::Path;
     use std::sync::Mutex;
-    use std::sync::atomic::AtomicBool;
 
     use super::*;
     use crate::record::CellRecord;
     use crate::record::journal::Journal;
     use crate::runner::{Progress, Workers, run};
     use crate::settings::Table;
+    use crate::stop::StopToken;
     use crate::tokens::{CountedTexts, SHORT_BYTES, TokenCounter};
     use crate::units::Tokens;
 
@@ -196,7 +196,7 @@ mod tests {
         let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
         let workers = Workers {
             threads: 1,
-            stop: &AtomicBool::new(false),
+            stop: StopToken::default(),
         };
         let outcome = run(plan, &mut journal, &workers, &Silent).unwrap();
         assert_eq!(outcome.outstanding, 0);

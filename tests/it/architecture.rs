@@ -16,12 +16,13 @@ use regex::Regex;
 /// - `stats` knows numbers only; `report` sees records, never sessions or contexts;
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(u8, &str, &str)] = &[
+    (5, "stop", ""),
     (5, "settings", ""),
     (5, "window", "settings"),
     (5, "patterns", ""),
     (5, "context", ""),
     (5, "bill", ""),
-    (4, "model", "settings patterns"),
+    (4, "model", "stop settings patterns"),
     (5, "step", "model"),
     (5, "strategy", "settings window context bill model step"),
     (6, "probe", "patterns context model step"),
@@ -43,7 +44,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (
         11,
         "runner",
-        "settings window patterns context bill model step strategy probe scenario record replay live",
+        "stop settings window patterns context bill model step strategy probe scenario record replay live",
     ),
     (9, "compare", "model probe record metric stats"),
     (
@@ -51,11 +52,11 @@ const EDGES: &[(u8, &str, &str)] = &[
         "report",
         "window model probe record metric stats compare",
     ),
-    (12, "proxy", "live"),
+    (12, "proxy", "stop live"),
     (
         12,
         "cli",
-        "settings window patterns context bill model step strategy probe scenario record metric replay check live \
+        "stop settings window patterns context bill model step strategy probe scenario record metric replay check live \
          runner stats compare report proxy",
     ),
 ];

@@ -3,13 +3,13 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proctor::proxy::page::PageServer;
 use proctor::proxy::{Exchange, Log, Proxy};
 use proctor::session::{ContentBlock, Session, import};
+use proctor::stop::StopToken;
 use proctor::units::Timestamp;
 use serde_json::{Value, json};
 
@@ -125,13 +125,13 @@ fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> Outcome {
 
 fn through_proxy(proxy: Proxy, clients: impl FnOnce(SocketAddr)) -> Outcome {
     let address = proxy.address();
-    let (kept, stop) = (Kept::default(), Arc::new(AtomicBool::new(false)));
+    let (kept, stop) = (Kept::default(), StopToken::default());
     let serving = {
         let (kept, stop) = (kept.clone(), stop.clone());
         std::thread::spawn(move || proxy.serve(kept, None, || Timestamp(0), &stop).map(drop))
     };
     clients(address);
-    stop.store(true, Ordering::SeqCst);
+    stop.request();
     serving.join().unwrap().unwrap();
     let mut kept = kept.0.lock().unwrap();
     std::mem::take(&mut *kept)
@@ -521,7 +521,7 @@ fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
     let server = PageServer::bind(0).unwrap();
     let address = server.address();
     assert!(address.ip().is_loopback());
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = StopToken::default();
     let stopping = stop.clone();
     let loads = Mutex::new(0);
     let render = move |session: Option<&str>| {
@@ -561,6 +561,6 @@ fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
         let is_right = answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(body);
         assert!(is_right, "{request} {host}: {answer}");
     }
-    stop.store(true, Ordering::SeqCst);
+    stop.request();
     serving.join().unwrap().unwrap();
 }

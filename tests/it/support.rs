@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
@@ -15,6 +14,7 @@ use proctor::session::{
     ToolClass, ToolResult, ToolUse,
 };
 use proctor::settings::{Place, Table};
+use proctor::stop::StopToken;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::{Condition, Trigger};
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -186,7 +186,7 @@ pub(crate) fn run_in(folder: &Path, plan: &Plan, threads: usize) -> (Outcome, Ru
     let mut journal = Journal::open(folder, plan.manifest()).unwrap();
     let workers = Workers {
         threads,
-        stop: &AtomicBool::new(false),
+        stop: StopToken::default(),
     };
     let outcome = runner::run(plan, &mut journal, &workers, &Silent).unwrap();
     drop(journal);

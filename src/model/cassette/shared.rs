@@ -10,15 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use super::file::{self, Tail};
 use super::{CassetteError, Entry};
 use crate::files;
 use crate::model::Purpose;
-
-/// How often it is looked whether another process has its answer.
-const LOOK: Duration = Duration::from_millis(20);
+use crate::stop::StopToken;
 
 /// Which answers are shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +124,7 @@ impl SharedAnswers {
                 }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if is_stopped() => return None,
-                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => thread::sleep(StopToken::POLL),
                 Err(TryLockError::Error(_)) => {
                     self.has_no_locks.store(true, Ordering::Relaxed);
                     return Some(Claim(Some((file, path))));

@@ -65,7 +65,7 @@ fn through_front(
         &format!("http://{upstream}"),
     )
     .unwrap();
-    let (address, stop) = (proxy.address(), Arc::new(AtomicBool::new(false)));
+    let (address, stop) = (proxy.address(), StopToken::default());
     let serving = {
         let (front, stop) = (front.clone(), stop.clone());
         std::thread::spawn(move || {
@@ -75,7 +75,7 @@ fn through_front(
         })
     };
     clients(address);
-    stop.store(true, Ordering::SeqCst);
+    stop.request();
     serving.join().unwrap().unwrap();
     let answered = answered.lock().unwrap().clone();
     (front, answered)
