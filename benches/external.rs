@@ -58,7 +58,7 @@ fn program(context: &str) -> Option<StrategySpec> {
     let host = Host {
         environment: BTreeMap::new(),
         folder: std::env::temp_dir(),
-        files: BTreeMap::new(),
+        ..Host::default()
     };
     let spec = StrategySpec::of(context, table, &Trigger::default()).ok()?;
     spec.with_programs(host, context).ok()

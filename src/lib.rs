@@ -96,6 +96,8 @@ pub use proctor_sessions::{files, script};
 pub use proctor_sessions::{tokens, units};
 #[doc(hidden)]
 pub mod stop;
+#[doc(hidden)]
+pub mod process;
 pub mod settings;
 pub mod window;
 pub mod session;

@@ -1,23 +1,55 @@
-//! Ctrl-C: the first asks the command to end, the second ends the program.
+//! Ctrl-C: the first asks the command to end, the second ends the program and those that it started.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::{Exit, say};
+use crate::process::Groups;
 use crate::stop::StopToken;
 
 /// Said by commands that finish what is under way.
 pub(super) const FINISHING: &str =
     "interrupted: finishing what is under way; once more to leave at once";
 
-/// The token that the first Ctrl-C requests, which also prints `words`.
-pub(super) fn stop_on_interrupt(words: &'static str) -> StopToken {
-    let stop = StopToken::default();
-    let asked = stop.clone();
-    // Where no handler can be set, Ctrl-C ends the program as usual.
-    let _ = ctrlc::set_handler(move || {
-        if asked.request() {
+/// What the handler acts on: a process has only one.
+static INTERRUPT: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
+
+#[derive(Default)]
+struct Interrupt {
+    /// The command that ends in its own way, with the words that say so.
+    command: Mutex<Option<(StopToken, &'static str)>>,
+    groups: Groups,
+}
+
+impl Interrupt {
+    fn handle(&self) {
+        let command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((stop, words)) = &*command
+            && stop.request()
+        {
             return say(words);
         }
-        #[expect(clippy::exit, reason = "the second Ctrl-C asks for exactly this")]
+        self.groups.kill();
+        #[expect(clippy::exit, reason = "Ctrl-C asks for exactly this")]
         std::process::exit(i32::from(Exit::Interrupted.code()));
-    });
+    }
+}
+
+/// The token that the first Ctrl-C from now on requests, which also prints `words`.
+pub(super) fn stop_on_interrupt(words: &'static str) -> StopToken {
+    let stop = StopToken::default();
+    let command = &INTERRUPT.command;
+    *command.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop.clone(), words));
+    set_handler();
     stop
+}
+
+/// The programs that Ctrl-C ends with this one.
+pub(super) fn end_programs_on_interrupt() -> Groups {
+    set_handler();
+    INTERRUPT.groups.clone()
+}
+
+fn set_handler() {
+    // It may be set already; where none can be set, Ctrl-C ends the program as usual.
+    let _ = ctrlc::set_handler(|| INTERRUPT.handle());
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::environment;
+use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
 use crate::strategy::external::{ALWAYS, Host};
 use crate::strategy::preset::StrategySpec;
@@ -24,6 +25,7 @@ pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError
 fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     let mut host = Host {
         folder: std::env::temp_dir(),
+        groups: end_programs_on_interrupt(),
         ..Host::default()
     };
     let mut identity = Vec::new();

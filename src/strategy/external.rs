@@ -20,8 +20,10 @@ pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
 pub use protocol::{PROTOCOL, schema};
 
+use crate::process::Groups;
+
 /// How the programs of a run are started: filled in by whoever reads the environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Host {
     /// The variables that every program gets.
     pub environment: BTreeMap<OsString, OsString>,
@@ -29,6 +31,8 @@ pub struct Host {
     pub folder: PathBuf,
     /// Arguments that name files, with the absolute path that is passed instead.
     pub files: BTreeMap<String, PathBuf>,
+    /// Where they are entered while they run.
+    pub groups: Groups,
 }
 
 /// A command with its limits.

@@ -17,6 +17,7 @@ use regex::Regex;
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(u8, &str, &str)] = &[
     (5, "stop", ""),
+    (5, "process", "stop"),
     (5, "settings", ""),
     (5, "window", "settings"),
     (5, "patterns", ""),
@@ -24,7 +25,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (5, "bill", ""),
     (4, "model", "stop settings patterns"),
     (5, "step", "model"),
-    (5, "strategy", "settings window context bill model step"),
+    (5, "strategy", "process settings window context bill model step"),
     (6, "probe", "patterns context model step"),
     (11, "scenario", "settings window bill model strategy probe"),
     (9, "stats", ""),
@@ -56,7 +57,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (
         12,
         "cli",
-        "stop settings window patterns context bill model step strategy probe scenario record metric replay check live \
+        "stop process settings window patterns context bill model step strategy probe scenario record metric replay check live \
          runner stats compare report proxy",
     ),
 ];

@@ -22,7 +22,7 @@ use proctor::window::Window;
 
 use crate::goldens::sampled;
 use crate::shared;
-use crate::support::{cell, models, prepared, reading_session, refusal, strategy};
+use crate::support::{cell, interrupt, models, prepared, reading_session, refusal, strategy};
 use crate::walk::{Walk, said_in};
 
 /// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.
@@ -38,7 +38,7 @@ fn host() -> Host {
     Host {
         environment: [("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
         folder: std::env::temp_dir(),
-        files: std::collections::BTreeMap::new(),
+        ..Host::default()
     }
 }
 
@@ -192,17 +192,46 @@ fn a_program_leaves_nothing_behind() {
         "{error}"
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(has_ended("977"));
+}
+
+/// Whether no `sleep` of this many seconds is left after ten of them.
+fn has_ended(seconds: &str) -> bool {
+    let wanted = format!("sleep\0{seconds}\0").into_bytes();
     let is_sleeping = |entry: std::io::Result<std::fs::DirEntry>| {
-        let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
-        line == b"sleep\0977\0"
+        let line = std::fs::read(entry.unwrap().path().join("cmdline"));
+        line.unwrap_or_default() == wanted
     };
     // A process that was killed is there until its end is noticed.
-    let is_there = || std::fs::read_dir("/proc").unwrap().any(is_sleeping);
-    let mut looks = 0..1_000;
-    while is_there() && looks.next().is_some() {
+    (0..1_000).any(|_| {
+        let is_there = std::fs::read_dir("/proc").unwrap().any(is_sleeping);
+        if is_there {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        !is_there
+    })
+}
+
+/// At the first Ctrl-C where the costs of a run are estimated, at the second where a cell waits.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_hangs_ends_with_an_interrupted_one_and_so_does_what_it_started() {
+    let folder = folder_with("sleep 978 & touch \"${0%/*}/hanging\"; wait");
+    let mut proctor = std::process::Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["run", "own.toml", "--out", "run"])
+        .current_dir(folder.path())
+        .spawn()
+        .unwrap();
+    let hanging = folder.path().join("hanging");
+    while !hanging.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    assert!(!is_there());
+    while proctor.try_wait().unwrap().is_none() {
+        interrupt(&proctor);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(proctor.wait().unwrap().code(), Some(130));
+    assert!(has_ended("978"));
 }
 
 #[test]

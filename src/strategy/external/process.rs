@@ -3,16 +3,16 @@
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
+use crate::process::{Group, PATIENCE};
 use crate::script::shortened;
 
 /// Bytes of standard error that are kept: its end says most.
@@ -21,14 +21,11 @@ const STDERR_BYTES: usize = 4_096;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 200;
 
-/// Moments in which a program may end by itself once its input is closed.
-const GRACE: u32 = 100;
+/// How long a program may take to end by itself once its input is closed.
+const GRACE: Duration = Duration::from_millis(200);
 
-/// Moments to wait for the exit status once its output is closed: a busy machine is slow.
-const PATIENCE: u32 = 1_000;
-
-/// The length of a moment.
-const MOMENT: Duration = Duration::from_millis(2);
+/// Lines that it may print in this time: each may take as much of it as any other.
+const LAST_LINES: u32 = 100;
 
 /// A running program.
 #[derive(Debug)]
@@ -36,15 +33,13 @@ pub(crate) struct Process {
     pub(super) launch: Launch,
     /// Its answer to `hello`.
     pub(crate) hello: Hello,
-    child: Child,
+    group: Group,
     /// Lines to write: a thread of its own does it, so that a program that does not read is no deadlock.
     input: Option<Sender<Vec<u8>>>,
     output: Receiver<Output>,
     stderr: Arc<Mutex<Vec<u8>>>,
-    /// Reads standard error until its end.
-    listener: Option<JoinHandle<()>>,
-    /// Whether it has ended and was waited for.
-    is_over: bool,
+    /// Disconnected once standard error is read to its end.
+    silent: Receiver<()>,
     _folder: TempDir,
 }
 
@@ -79,39 +74,39 @@ impl Process {
             .args(words)
             .env_clear()
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
-            .envs(FIXED)
             .env("TMPDIR", folder.path())
-            .current_dir(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-        limit_memory(&child, launch.memory);
+            .current_dir(folder.path());
+        let mut group = host
+            .groups
+            .spawn(command)
+            .map_err(|error| failed(error.to_string()))?;
+        group.limit_memory(launch.memory);
         let (input, lines) = channel();
         let (found, output) = sync_channel(4);
         let stderr = Arc::default();
-        if let Some(pipe) = child.stdin.take() {
+        if let Some(pipe) = group.leader.stdin.take() {
             spawn(move || write_lines(pipe, &lines));
         }
-        if let Some(pipe) = child.stdout.take() {
+        if let Some(pipe) = group.leader.stdout.take() {
             let longest = launch.line;
             spawn(move || read_lines(pipe, longest, &found));
         }
-        let listener = child.stderr.take().map(|pipe| {
+        let (listening, silent) = channel();
+        if let Some(pipe) = group.leader.stderr.take() {
             let kept = Arc::clone(&stderr);
-            std::thread::spawn(move || keep_end(pipe, &kept))
-        });
+            spawn(move || {
+                keep_end(pipe, &kept);
+                drop(listening);
+            });
+        }
         let mut process = Self {
             launch: launch.clone(),
             hello: Hello::default(),
-            child,
+            group,
             input: Some(input),
             output,
             stderr,
-            listener,
-            is_over: false,
+            silent,
             _folder: folder,
         };
         process.greet()?;
@@ -175,7 +170,7 @@ impl Process {
 
     /// Processor time that it has used, without that of processes which it started; nothing where the system does not tell.
     pub(crate) fn cpu(&self) -> Duration {
-        cpu(&self.child).unwrap_or_default()
+        self.group.cpu().unwrap_or_default()
     }
 
     /// An answer that does not fit.
@@ -193,18 +188,11 @@ impl Process {
     }
 
     fn how_it_ended(&mut self) -> String {
-        let Some(status) = wait(&mut self.child) else {
+        let Some(status) = self.group.wait() else {
             return "closed its output".to_owned();
         };
-        kill_group(&self.child);
-        self.is_over = true;
         // The end of its standard error may still be on the way.
-        for _ in 0..PATIENCE {
-            if self.listener.as_ref().is_none_or(JoinHandle::is_finished) {
-                break;
-            }
-            std::thread::sleep(MOMENT);
-        }
+        let _ = self.silent.recv_timeout(PATIENCE);
         match status.code() {
             Some(code) => format!("exited with status {code}"),
             None => format!("was ended ({status})"),
@@ -216,29 +204,14 @@ impl Drop for Process {
     fn drop(&mut self) {
         // A program that is done reads the end of its input, and ends.
         self.input = None;
-        if self.is_over {
-            return;
-        }
-        for _ in 0..GRACE {
-            match self.output.recv_timeout(MOMENT) {
+        for _ in 0..LAST_LINES {
+            match self.output.recv_timeout(GRACE / LAST_LINES) {
                 Ok(Output::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Output::TooLong | Output::Closed) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        // Before it is waited for: its number belongs to nobody else until then.
-        kill_group(&self.child);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
-
-/// Set for every program: the same answers on every machine.
-const FIXED: [(&str, &str); 4] = [
-    ("LANG", "C.UTF-8"),
-    ("TZ", "UTC"),
-    ("PYTHONHASHSEED", "0"),
-    ("PYTHONDONTWRITEBYTECODE", "1"),
-];
 
 /// Variables that every program gets: without them no program is found.
 pub(crate) const ALWAYS: [&str; 3] = ["PATH", "HOME", "SYSTEMROOT"];
@@ -286,56 +259,6 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
-}
-
-/// Waits for the end of a program, but not for ever.
-fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
-    for _ in 0..PATIENCE {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        std::thread::sleep(MOMENT);
-    }
-    None
-}
-
-/// Ends everything that the program started and left.
-#[cfg(unix)]
-fn kill_group(child: &Child) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
-#[cfg(not(unix))]
-fn kill_group(_: &Child) {}
-
-#[cfg(target_os = "linux")]
-fn limit_memory(child: &Child, bytes: u64) {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let limit = Rlimit {
-        current: Some(bytes),
-        maximum: Some(bytes),
-    };
-    let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let _ = prlimit(process, Resource::Data, limit);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn limit_memory(_: &Child, _: u64) {}
-
-#[cfg(target_os = "linux")]
-fn cpu(child: &Child) -> Option<Duration> {
-    let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).ok()?);
-    let clock = nix::time::ClockId::pid_cpu_clock_id(process).ok()?;
-    clock.now().ok().map(Duration::from)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cpu(_: &Child) -> Option<Duration> {
-    None
 }
 
 /// An empty folder, deleted with all that was put into it.
