@@ -3,11 +3,13 @@
 use super::prelude::*;
 use crate::strategy::files::{self, View};
 
+/// Replaces an older view that is longer.
+const SUPERSEDED: &str = "[Older view of this file cleared]";
+
 #[derive(Debug, Deserialize)]
 pub(super) struct DedupeReads {
     stub: Arc<str>,
     supersede: bool,
-    superseded: Arc<str>,
     tools: Tools,
     #[serde(skip)]
     notes: PositionNotes<Views>,
@@ -93,7 +95,6 @@ impl DedupeReads {
     /// Takes note of the results that are new.
     fn look(&mut self, context: &Context, cx: &Situation) -> &mut Views {
         let (views, _, new) = self.notes.with_new(context);
-        let superseded = self.supersede.then_some(&self.superseded);
         for at in new {
             let message = &context.entries()[at.entry].message;
             let failed = match &message.content()[at.block] {
@@ -112,7 +113,9 @@ impl DedupeReads {
             if as_it_was(context, *at).is_some()
                 && let Some(view) = view(tool, &self.tools)
             {
-                views.supersede(superseded, context, &view, *at, cx);
+                if self.supersede {
+                    views.supersede(context, &view, *at, cx);
+                }
                 let (at, is_current) = (*at, true);
                 views.newest.insert(view, ShownView { at, is_current });
             }
@@ -139,18 +142,8 @@ impl Views {
         views.take_while(move |(view, _)| view.path == path)
     }
 
-    /// Has older views that a new one covers replaced by `text`, where there is one.
-    fn supersede(
-        &mut self,
-        text: Option<&Arc<str>>,
-        context: &Context,
-        view: &View,
-        at: BlockAt,
-        cx: &Situation,
-    ) {
-        let Some(text) = text else {
-            return;
-        };
+    /// Has older views replaced that a new one covers.
+    fn supersede(&mut self, context: &Context, view: &View, at: BlockAt, cx: &Situation) {
         let covers = |older: &View| view.range.is_empty() || older.range == view.range;
         let older: Vec<(View, BlockAt)> = self
             .of_file(&view.path)
@@ -158,7 +151,8 @@ impl Views {
             .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
             .map(|(older, shown)| (older.clone(), shown.at))
             .collect();
-        let new = cx.counts.size(text);
+        let text: Arc<str> = SUPERSEDED.into();
+        let new = cx.counts.size(&text);
         for (older, at) in older {
             self.newest.remove(&older);
             let old = as_it_was(context, at).map(|old| cx.counts.size(old));

@@ -8,8 +8,10 @@
 
 use super::prelude::*;
 
+/// The tools with which agents present their plans.
 const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 
+/// The tools that load skills.
 const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
 #[derive(Debug, Deserialize)]
@@ -21,8 +23,6 @@ pub(super) struct Restore {
     max_tokens_per_skill: Tokens,
     skills_total_tokens: Tokens,
     hook_results: String,
-    plan_tools: Vec<String>,
-    skill_tools: Vec<String>,
     /// The ranges of messages behind the summaries that the hook has reported.
     #[serde(skip)]
     reported: Vec<Vec<Range<usize>>>,
@@ -115,7 +115,7 @@ impl Stage for Restore {
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
             // A read, a write or a load has to succeed first; a list counts as it is set.
-            if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
+            if is_named(tool, PLAN_TOOLS) {
                 self.note((Kind::Plan, String::new()), tool.input.as_str(), place);
             } else if tool.class == ToolClass::Todo && sets_list(tool) {
                 self.note((Kind::Todo, String::new()), tool.input.as_str(), place);
@@ -148,11 +148,11 @@ impl Restore {
                 }
                 _ => self.note(file, text.clone(), place),
             }
-        } else if is_named(tool, &self.plan_tools, PLAN_TOOLS) {
+        } else if is_named(tool, PLAN_TOOLS) {
             // The result of a plan tool is not a plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
             self.note((Kind::Todo, String::new()), text.clone(), place);
-        } else if is_named(tool, &self.skill_tools, SKILL_TOOLS) {
+        } else if is_named(tool, SKILL_TOOLS) {
             let skill = (Kind::Skill, tool.input.as_str().to_owned());
             self.note(skill, text.clone(), place);
         } else {
@@ -250,13 +250,10 @@ impl Restore {
     }
 }
 
-/// Whether a tool has one of these names; of the usual ones, where none is given.
-fn is_named(tool: &ToolUse, names: &[String], usual: [&str; 3]) -> bool {
-    let is_its = |name: &str| tool.name.eq_ignore_ascii_case(name);
-    if names.is_empty() {
-        return usual.into_iter().any(is_its);
-    }
-    names.iter().any(|name| is_its(name))
+/// Whether a tool has one of these names, in any case.
+fn is_named(tool: &ToolUse, names: [&str; 3]) -> bool {
+    let mut names = names.into_iter();
+    names.any(|name| tool.name.eq_ignore_ascii_case(name))
 }
 
 /// Whether a task-list tool sets the list; one without arguments asks for it.
