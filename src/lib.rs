@@ -98,6 +98,8 @@ pub use proctor_sessions::{tokens, units};
 pub mod stop;
 #[doc(hidden)]
 pub mod process;
+#[doc(hidden)]
+pub mod naming;
 pub mod settings;
 pub mod window;
 pub mod session;

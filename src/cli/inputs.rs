@@ -8,12 +8,13 @@ use anyhow::Context as _;
 use super::{
     Exit, environment, find_sessions, programs, prompts, read_text, say, stop_with, token_count,
 };
+use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::session::import::ImportError;
 use crate::session::import::file_info::format_of;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
-use crate::strategy::preset::{PRESETS, split_at_commas};
+use crate::strategy::preset::PRESETS;
 use crate::units::is_valid_id;
 
 /// The input of a run: a scenario file, and the changes to it.
@@ -106,7 +107,7 @@ impl Inputs {
         scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
         prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
-            if has_no_budget(spec.name()) {
+            if spec.has_no_budget() {
                 say(&format!(
                     "note: `{}` has a budget of 0 tokens: it keeps the newest API round, which is never cut, \
                      and nothing before it",
@@ -300,20 +301,17 @@ fn own_strategy(
     typed: &str,
     place: &Place,
 ) -> anyhow::Result<Option<Setting>> {
-    let (name, overrides) = typed.split_once('[').unwrap_or((typed, ""));
+    // A name that cannot be read is refused where presets are named.
+    let Ok(typed) = typed.parse::<StrategyName>() else {
+        return Ok(None);
+    };
     let mut own = written.iter().filter_map(Setting::as_table);
-    let Some(own) = own.find(|entry| entry.text("name") == Some(name)) else {
+    let Some(own) = own.find(|entry| entry.text("name") == Some(&*typed.base)) else {
         return Ok(None);
     };
     let mut entry = own.clone();
-    for item in split_at_commas(overrides.trim_end_matches(']')) {
-        let (path, value) = item.split_once('=').unwrap_or((item, ""));
-        if !item.is_empty() {
-            entry.overlay(
-                &format!("set.{}", path.trim()),
-                parse_value(value.trim(), place),
-            )?;
-        }
+    for (path, value) in &typed.overrides {
+        entry.overlay(&format!("set.{path}"), parse_value(value, place))?;
     }
     Ok(Some(Setting::new(entry, place)))
 }
@@ -397,12 +395,6 @@ fn put_sessions(table: &mut Table, recordings: &[Named<'_>]) {
 fn absolute(path: &Path) -> String {
     let full = std::path::absolute(path);
     full.as_deref().unwrap_or(path).display().to_string()
-}
-
-/// Whether a strategy is a control that cuts to nothing, as `tail@0`.
-fn has_no_budget(name: &str) -> bool {
-    let budget = name.split_once('@').map(|(_, budget)| budget);
-    budget.is_some_and(|budget| budget.trim_end_matches('k').parse() == Ok(0))
 }
 
 /// A preset from a file, named after it.

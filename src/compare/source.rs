@@ -9,6 +9,7 @@ use super::baseline::{FORMAT, VERSION};
 use super::{Chance, Sample, prices};
 use crate::metric::cost::SessionPrices;
 use crate::model::ModelKind;
+use crate::naming::base_name;
 use crate::record::evaluators::EVALUATORS;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
@@ -285,9 +286,9 @@ impl Source {
             let same = theirs.iter().position(|new| new.strategy == old.strategy);
             found.extend(same.map(|to| (at, to)));
         }
-        for name in ours.iter().map(|sample| base(&sample.strategy)) {
+        for name in ours.iter().map(|sample| base_name(&sample.strategy)) {
             let alike = |side: &[&Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<usize> {
-                let alike = |at: &usize| base(&side[*at].strategy) == name && !is_paired(*at);
+                let alike = |at: &usize| base_name(&side[*at].strategy) == name && !is_paired(*at);
                 (0..side.len()).filter(alike).collect()
             };
             // The one without overrides is meant by the plain name among several.
@@ -321,7 +322,7 @@ impl Source {
     /// The strategy of this name, or the only one of this name without overrides.
     pub fn named(&self, name: &str) -> Option<&Sample> {
         self.strategy(name).or_else(|| {
-            let alike = |sample: &&Sample| base(&sample.strategy) == base(name);
+            let alike = |sample: &&Sample| base_name(&sample.strategy) == base_name(name);
             let mut alike = self.samples().filter(alike);
             alike.next().filter(|_| alike.next().is_none())
         })
@@ -438,11 +439,6 @@ fn texts(cells: &[CellRecord]) -> BTreeMap<(String, String), FactText> {
         texts.collect()
     };
     cells.iter().flat_map(of_cell).collect()
-}
-
-/// The name of a strategy without its overrides.
-fn base(name: &str) -> &str {
-    name.split('[').next().unwrap_or_default()
 }
 
 /// Whether not every folder has this setting: verdicts that were given later do not know which answers

@@ -21,7 +21,6 @@ pub(crate) use differences::differences;
 pub(crate) use pair::of_pair;
 pub(crate) use tasks::TaskRun;
 pub use tasks::{TasksAgainst, TasksSolved};
-pub(crate) use words::short_name;
 
 /// The share by which a strategy may be worse than its control on an axis: 5 points.
 pub const MARGIN: f64 = 0.05;

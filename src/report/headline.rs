@@ -1,8 +1,8 @@
 //! The parts of a comparison that are shown first: its rows, the columns that decide, and short values, in
 //! a newcomer's words.
 
-use crate::compare::verdict::short_name;
 use crate::metric::metric;
+use crate::naming::short_name;
 use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
 
 /// A column of the comparison, or of the costs.

@@ -9,6 +9,7 @@ use super::knob::KEYS;
 use super::law::Law;
 use super::pipeline::Pipeline;
 use super::trigger::Trigger;
+use crate::naming::{StrategyName, StrategyNameError, base_name};
 use crate::settings::{
     Place, Reader, Setting, SettingError, Table, Value, parse_value, with_suggestion,
 };
@@ -74,23 +75,18 @@ impl StrategySpec {
         if let Some(control @ Control::Follow(..)) = Control::of(text) {
             return Self::control(text, control, trigger, place);
         }
-        let Some((name, rest)) = text.split_once('[') else {
-            return Self::named(text, trigger, place);
-        };
-        let Some(overrides) = rest.strip_suffix(']') else {
-            let problem = format!("`{text}` opens a bracket and does not close it");
-            return Err(SettingError::new(place, problem).with_hint(
-                "overrides end with `]`: `observation-masking[clear_results.keep_last=5]`",
-            ));
-        };
-        let mut spec = Self::named(name, trigger, place)?;
-        for item in split_at_commas(overrides) {
-            let Some((path, value)) = item.split_once('=') else {
-                let problem =
-                    format!("`{item}` in `{text}` sets nothing: write `stage.knob=value`");
-                return Err(SettingError::new(place, problem));
-            };
-            spec = spec.with(path.trim(), parse_value(value.trim(), place))?;
+        let name: StrategyName = text.parse().map_err(|error: StrategyNameError| {
+            let wrong = SettingError::new(place, error.to_string());
+            match error {
+                StrategyNameError::UnclosedBracket(_) => wrong.with_hint(
+                    "overrides end with `]`: `observation-masking[clear_results.keep_last=5]`",
+                ),
+                StrategyNameError::SetsNothing(..) => wrong,
+            }
+        })?;
+        let mut spec = Self::named(&name.base, trigger, place)?;
+        for (path, value) in &name.overrides {
+            spec = spec.with(path, parse_value(value, place))?;
         }
         Ok(spec)
     }
@@ -155,10 +151,8 @@ impl StrategySpec {
     }
 
     /// The name without overrides.
-    pub fn base_name(&self) -> &str {
-        self.name
-            .split_once('[')
-            .map_or(&self.name, |(base, _)| base)
+    pub fn base_name(&self) -> String {
+        base_name(&self.name)
     }
 
     /// The control at equal budget, `tail@NAME`, which a run adds and shows no row of. `None` for
@@ -223,6 +217,11 @@ impl StrategySpec {
         self
     }
 
+    /// Whether it is a control that cuts to nothing, as `tail@0`.
+    pub fn has_no_budget(&self) -> bool {
+        matches!(Control::of(&self.name), Some(Control::Budget(_, 0)))
+    }
+
     /// One sentence.
     pub fn description(&self) -> &str {
         self.table.text("description").unwrap_or_default()
@@ -272,7 +271,7 @@ impl StrategySpec {
     /// The same strategy with one knob changed: `path` is `stage.knob`, `guards.…` or
     /// `overflow.…`.
     pub fn with(mut self, path: &str, setting: Setting) -> Result<Self, SettingError> {
-        let shown = format!("{path}={}", setting.value);
+        let shown = setting.value.to_string();
         let wrong = |problem: String| SettingError::new(&setting.place, problem);
         let Some((head, rest)) = path.split_once('.') else {
             let stages: Vec<String> = self.stages_with(path);
@@ -312,15 +311,9 @@ impl StrategySpec {
             }
             table.overlay(rest, setting)?;
         }
-        let (base, earlier) = match self.name.split_once('[') {
-            Some((base, rest)) => (base, rest.strip_suffix(']').unwrap_or(rest)),
-            None => (self.name.as_str(), ""),
-        };
-        // The last word on a knob is the one that counts, and the one that is shown.
-        let is_other = |item: &&str| !item.is_empty() && item.split('=').next() != Some(path);
-        let others = split_at_commas(earlier).into_iter().filter(is_other);
-        let items: Vec<&str> = others.chain([&*shown]).collect();
-        self.name = format!("{base}[{}]", items.join(","));
+        let mut name = StrategyName::recorded(&self.name);
+        name.set(path, shown);
+        self.name = name.to_string();
         self.build()?;
         Ok(self)
     }
@@ -495,27 +488,6 @@ fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
     let path = stage.text("prompt").filter(|path| !path.is_empty())?;
     let is_unread = stage.get("prompt_text").is_none();
     is_unread.then(|| (path.to_owned(), setting.place.clone()))
-}
-
-/// The parts between commas outside brackets, braces and quotes.
-pub(crate) fn split_at_commas(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut from, mut depth, mut quote) = (0, 0_u32, None);
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), _) if open == c => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '[' | '{') => depth += 1,
-            (None, ']' | '}') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
-                parts.push(&text[from..at]);
-                from = at + 1;
-            }
-            (Some(_) | None, _) => {}
-        }
-    }
-    parts.push(&text[from..]);
-    parts
 }
 
 #[cfg(test)]

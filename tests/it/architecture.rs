@@ -18,6 +18,7 @@ use regex::Regex;
 const EDGES: &[(u8, &str, &str)] = &[
     (5, "stop", ""),
     (5, "process", "stop"),
+    (5, "naming", ""),
     (5, "settings", ""),
     (5, "window", "settings"),
     (5, "patterns", ""),
@@ -25,7 +26,11 @@ const EDGES: &[(u8, &str, &str)] = &[
     (5, "bill", ""),
     (4, "model", "stop settings patterns"),
     (5, "step", "model"),
-    (5, "strategy", "process settings window context bill model step"),
+    (
+        5,
+        "strategy",
+        "process naming settings window context bill model step",
+    ),
     (6, "probe", "patterns context model step"),
     (11, "scenario", "settings window bill model strategy probe"),
     (9, "stats", ""),
@@ -47,17 +52,17 @@ const EDGES: &[(u8, &str, &str)] = &[
         "runner",
         "stop settings window patterns context bill model step strategy probe scenario record replay live",
     ),
-    (9, "compare", "model probe record metric stats"),
+    (9, "compare", "naming model probe record metric stats"),
     (
         10,
         "report",
-        "window model probe record metric stats compare",
+        "naming window model probe record metric stats compare",
     ),
     (12, "proxy", "stop live"),
     (
         12,
         "cli",
-        "stop process settings window patterns context bill model step strategy probe scenario record metric replay check live \
+        "stop process naming settings window patterns context bill model step strategy probe scenario record metric replay check live \
          runner stats compare report proxy",
     ),
 ];

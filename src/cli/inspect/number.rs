@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cli::{CliError, Exit, print, print_json, read_run, terminal};
-use crate::compare::verdict::short_name;
+use crate::naming::short_name;
 use crate::record::CellKey;
 use crate::report::explain::{EXPLAINED, ExplainError, explain as explain_cell};
 use crate::settings::did_you_mean;

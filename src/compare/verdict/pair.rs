@@ -1,8 +1,9 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
-use super::words::{interval, points, short_name, signed};
+use super::words::{interval, points, signed};
 use super::{Axis, Line, MARGIN};
 use crate::compare::Comparison;
+use crate::naming::short_name;
 use crate::stats::gate::Bounds;
 
 /// The axes of a comparison. Answers, where models gave them, take the place of the facts.

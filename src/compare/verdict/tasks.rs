@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Line, MARGIN, short_name};
+use super::{Line, MARGIN};
+use crate::naming::short_name;
 use crate::stats::wilson;
 use crate::units::Usd;
 

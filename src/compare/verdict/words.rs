@@ -6,6 +6,7 @@ use super::{
     Avoid, Axis, AxisFinding, Candidate, Contender, Flip, FullHistory, Line, MARGIN, Obstacle,
     TasksSolved, Verdict,
 };
+use crate::naming::{base_name, short_name};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
@@ -270,10 +271,10 @@ fn dearer(candidate: &Candidate, saved: f64, all: &[Candidate]) -> String {
             " (with a cache breakpoint at the edge it saves {saves})"
         );
     }
-    let base = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
     // The candidates are in the order of what they save.
     let sibling = all.iter().find(|other| {
-        other.broken.is_none() && other.fired > 0 && base(&other.name) == base(&candidate.name)
+        let same_base = base_name(&other.name) == base_name(&candidate.name);
+        same_base && other.broken.is_none() && other.fired > 0
     });
     let sibling = sibling.and_then(|it| Some((&it.name, it.saved?.point_estimate)));
     if let Some((name, saved)) = sibling.filter(|(_, saved)| *saved > 0.0) {
@@ -319,17 +320,4 @@ fn percent(share: f64) -> String {
 fn named<'a>(strategies: impl Iterator<Item = &'a String>) -> String {
     let names = strategies.map(|name| short_name(name));
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// `observation-masking[every=10]`: overrides without the stage they are of.
-pub(crate) fn short_name(name: &str) -> String {
-    let Some((base, overrides)) = name.split_once('[') else {
-        return name.to_owned();
-    };
-    let overrides = overrides.trim_end_matches(']').split(',').map(|one| {
-        let (path, value) = one.split_once('=').unwrap_or((one, ""));
-        let knob = path.rsplit('.').next().unwrap_or(path);
-        format!("{knob}={value}")
-    });
-    format!("{base}[{}]", overrides.collect::<Vec<_>>().join(","))
 }
