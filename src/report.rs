@@ -36,6 +36,7 @@ mod html;
 pub mod json;
 mod junit;
 pub(crate) mod layout;
+mod mark;
 pub mod markdown;
 mod otlp;
 #[cfg(feature = "parquet")]
@@ -52,6 +53,7 @@ pub mod terminal;
 
 pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};
+pub use mark::RowMark;
 pub(crate) use section::section_ids;
 pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};

@@ -196,7 +196,7 @@ pub(super) fn detectable_in_words(plan: &Plan) -> anyhow::Result<String> {
 }
 
 fn row(strategy: &StrategyForecast, cells: Vec<Cell>) -> Row {
-    let mark = || format!("ends early in {} of {}", strategy.broken, strategy.cells);
+    let mark = || format!("ends early in {} of {}", strategy.broken, strategy.cells).into();
     Row {
         name: strategy.strategy.clone(),
         role: Role::Other,

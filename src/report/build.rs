@@ -8,7 +8,7 @@ use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, Run, Subject,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
     controls::ControlFailure, display, evidence, sections,
 };
 
@@ -76,7 +76,7 @@ impl<'a> Material<'a> {
         let mut rows = self.rows(cells);
         for strategy in self.strategies.iter().filter(|it| it.broken().is_some()) {
             let own = rows.iter_mut().filter(|row| row.name == strategy.name);
-            own.for_each(|row| row.marks.push("broken".to_owned()));
+            own.for_each(|row| row.marks.push(RowMark::Broken(None)));
         }
         rows
     }
@@ -131,7 +131,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         };
         let rows = tables.iter_mut().flat_map(|it| &mut it.table.rows);
         for row in rows.filter(|row| row.name == strategy.name) {
-            row.marks.push(mark.to_owned());
+            row.marks.push(mark.into());
         }
     }
     let verdict = evidence::verdict(manifest, cells, &material);

@@ -169,7 +169,7 @@ mod tests {
             let rows = (0..times).map(|_| Row {
                 name: name.repeat(8),
                 role: Role::Strategy,
-                marks: vec![name.repeat(20)],
+                marks: vec![name.repeat(20).into()],
                 ranked: false,
                 cells: vec![Cell::text(name.clone())],
             });

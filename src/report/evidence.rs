@@ -115,7 +115,7 @@ impl Evidence<'_> {
         let mut candidate = Candidate {
             name: name.to_owned(),
             fired: strategy.fired,
-            broken: strategy.broken(),
+            broken: strategy.broken().map(|breakage| breakage.to_string()),
             saved: strategy.estimate("cost_savings"),
             saved_edge: share("cost_savings_edge"),
             tokens_saved: share("token_savings"),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{RenderError, Report, Subject, template};
+use super::{RenderError, Report, RowMark, Subject, template};
 
 /// Checks of one run or strategy.
 #[derive(Serialize)]
@@ -54,8 +54,8 @@ fn of_run(report: &Report) -> Suite {
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {
         let mut marks = row.marks.iter();
-        let broken = marks.find(|mark| mark.starts_with("broken"));
-        case(&row.name, broken.cloned())
+        let broken = marks.find(|mark| mark.is_broken());
+        case(&row.name, broken.map(RowMark::to_string))
     }));
     let run = report.run.as_ref();
     let name = run.map_or(String::new(), |run| run.scenario.clone());

@@ -193,8 +193,8 @@ pub(super) fn write_table(out: &mut String, table: &Table, columns: &[usize]) {
     out.push_str("|\n");
     for row in &table.rows {
         let _ = write!(out, "| {}", escape::markdown(&row.name));
-        for mark in &row.marks {
-            let _ = write!(out, "<br>*{}*", escape::markdown(mark));
+        for mark in row.marks_in_words() {
+            let _ = write!(out, "<br>*{}*", escape::markdown(&mark));
         }
         for at in columns {
             let cell = row.cells.get(at - 1);

@@ -8,7 +8,7 @@ use crate::model::ModelKind;
 use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, Subject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
 use crate::stats::pareto;
 
 /// Lines of a screen at most.
@@ -453,22 +453,21 @@ fn chosen<'a>(
 
 /// Why a row shows no numbers.
 fn not_ranked(row: &Row) -> Option<String> {
-    // A strategy that never fires and dies is broken, whatever mark comes first.
-    let mut marks = row.marks.iter();
-    if let Some(why) = marks.find_map(|mark| mark.strip_prefix("broken (")) {
-        let why = why.trim_end_matches(')');
-        let why = why.replace(", first at ", " sessions, first at call ");
-        return Some(format!("✗ {why}"));
+    let mut why = None;
+    let mut elsewhere = String::new();
+    for mark in &row.marks {
+        match mark {
+            // A strategy that never fires and dies is broken, whatever mark comes first.
+            RowMark::Broken(Some(breakage)) => {
+                return Some(format!("✗ {}", breakage.in_words(" sessions", "call ")));
+            }
+            RowMark::NeverFired => why = Some("changed nothing"),
+            RowMark::NoCells => why = Some("no cells yet"),
+            RowMark::NotMeasurable => why = Some("not measurable on these sessions"),
+            RowMark::NotMeasurableIn { .. } => elsewhere = format!(", {mark}"),
+            RowMark::Broken(None) | RowMark::BrokenSetting(_) | RowMark::Note(_) => {}
+        }
     }
-    let why = row.marks.iter().find_map(|mark| match mark.as_str() {
-        "never fired" => Some("changed nothing"),
-        "no cells yet" => Some("no cells yet"),
-        "not measurable" => Some("not measurable on these sessions"),
-        _ => None,
-    });
-    let mut marks = row.marks.iter();
-    let elsewhere = marks.find(|mark| mark.starts_with("not measurable in "));
-    let elsewhere = elsewhere.map_or_else(String::new, |mark| format!(", {mark}"));
     why.map(|why| format!("– {why}{elsewhere}"))
 }
 

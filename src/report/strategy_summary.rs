@@ -1,6 +1,7 @@
 //! The summary of one strategy: every metric over all its sessions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
 use crate::metric::calls::ModelCalls;
@@ -159,7 +160,29 @@ impl StrategySummary {
     ///
     /// A session that ended early must never look cheap, and a prompt that would have been
     /// refused saves nothing.
-    pub fn broken(&self) -> Option<String> {
+    pub fn broken(&self) -> Option<Breakage> {
+        let is_broken = self.rejected + self.deaths.len() + self.failures.len() > 0;
+        is_broken.then(|| Breakage {
+            cells: self.cells,
+            rejected: self.rejected,
+            deaths: self.deaths.clone(),
+            failures: self.failures.clone(),
+        })
+    }
+}
+
+/// The reasons for which a strategy takes part in no ranking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breakage {
+    cells: usize,
+    rejected: usize,
+    deaths: Vec<usize>,
+    failures: Vec<usize>,
+}
+
+impl Breakage {
+    /// The reasons in words, with a unit after the number of cells and a word before the first call.
+    pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();
         if self.rejected > 0 {
             parts.push(format!("{} rejected", self.rejected));
@@ -169,13 +192,19 @@ impl StrategySummary {
                 [] => {}
                 [call] if self.cells == 1 => parts.push(format!("{word} at {call}")),
                 [first, ..] => parts.push(format!(
-                    "{word} in {} of {}, first at {first}",
+                    "{word} in {} of {}{unit}, first at {call}{first}",
                     calls.len(),
                     self.cells
                 )),
             }
         }
-        (!parts.is_empty()).then(|| parts.join(", "))
+        parts.join(", ")
+    }
+}
+
+impl fmt::Display for Breakage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words("", ""))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
-use super::{Cell, Column, Report, Role, Row, Section, Subject, Value};
+use super::{Cell, Column, Report, Role, Row, RowMark, Section, Subject, Value};
 use crate::compare::sweep::{
     Choice, Confirmation, Sensitivity, Standing, Sweep, SweepPoint, label,
 };
@@ -75,8 +75,8 @@ fn sessions(sweep: &Sweep) -> String {
 }
 
 fn row(point: &SweepPoint) -> Row {
-    let standing = point.standing.map(|it| it.words().to_owned());
-    let broken = point.broken.iter().map(|why| format!("broken: {why}"));
+    let standing = point.standing.map(|standing| standing.words().into());
+    let broken = point.broken.clone().map(RowMark::BrokenSetting);
     let share = point.front_share.filter(|_| point.broken.is_none());
     let share = share.map_or(Value::NotApplicable, Value::Percent);
     // Of two sessions an interval is wider than anything that is measured.

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{display, layout};
+use super::{RowMark, display, layout};
 use crate::metric::{Direction, Unit};
 use crate::stats::{ConfidenceInterval, SampleSize};
 use crate::units::Tokens;
@@ -52,7 +52,7 @@ pub struct Row {
     /// The kind of row.
     pub role: Role,
     /// Remarks on the whole row: `broken (2 rejected, died at 57)`.
-    pub marks: Vec<String>,
+    pub marks: Vec<RowMark>,
     /// Whether it takes part in rankings: it fired, and nothing in it is broken.
     pub ranked: bool,
     /// One cell per column after the first.
@@ -250,7 +250,12 @@ impl Cell {
 impl Row {
     /// Whether the provider would have refused its prompts, or it ended early: it is never compared.
     pub(crate) fn is_broken(&self) -> bool {
-        self.marks.iter().any(|mark| mark.starts_with("broken"))
+        self.marks.iter().any(RowMark::is_broken)
+    }
+
+    /// The words of its marks.
+    pub fn marks_in_words(&self) -> Vec<String> {
+        self.marks.iter().map(RowMark::to_string).collect()
     }
 }
 

@@ -292,9 +292,12 @@ fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
 fn name_lines(row: &Row) -> Lines {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
-        let is_broken = mark.starts_with("broken");
-        let style = if is_broken { Style::Alarm } else { Style::Dim };
-        lines.push((style, escape::short(mark, LONGEST_TEXT)));
+        let style = if mark.is_broken() {
+            Style::Alarm
+        } else {
+            Style::Dim
+        };
+        lines.push((style, escape::short(&mark.to_string(), LONGEST_TEXT)));
     }
     lines
 }

@@ -710,8 +710,7 @@ fn a_report_holds_the_figures() {
         rows.iter()
             .find(|row| row.name == name)
             .unwrap()
-            .marks
-            .clone()
+            .marks_in_words()
     };
     assert_eq!(
         marks("none"),
@@ -978,7 +977,7 @@ fn lost_facts_that_tell_strategies_apart_come_first_and_broken_strategies_do_not
     let table = &report.section("lost").unwrap().table;
     let at = |id: &str| table.columns.iter().position(|it| it.id == id).unwrap() - 1;
     let broken = report.section("comparison").unwrap().table.rows.iter();
-    let broken = broken.filter(|row| row.marks.iter().any(|mark| mark.starts_with("broken")));
+    let broken = broken.filter(|row| row.marks_in_words().concat().contains("broken"));
     let broken: Vec<Value> = broken.map(|row| Value::Text(row.name.clone())).collect();
     assert!(!broken.is_empty() && !table.rows.is_empty());
     let all_lose = |value: &Value| match value {

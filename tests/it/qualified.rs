@@ -244,8 +244,8 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
     let (first, whole) = run(folder.path(), ABSTAINS, "qualify = false\n");
     assert!(
         !rows(&whole, "comparison")[0]
-            .marks
-            .join(" ")
+            .marks_in_words()
+            .concat()
             .contains("ceiling")
     );
     let asked = recalled(&first);
@@ -296,7 +296,11 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
     );
     for section in ["comparison", "answers"] {
         let row = rows(&report, section)[0];
-        assert!(row.marks.contains(&mark), "{section}: {:?}", row.marks);
+        assert!(
+            row.marks_in_words().contains(&mark),
+            "{section}: {:?}",
+            row.marks
+        );
     }
     let sections = report.sections.iter();
     for section in sections.filter(|section| ["answers", "unqualified"].contains(&section.id)) {

@@ -99,7 +99,7 @@ fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
         "full_name": (label != row.name).then_some(&row.name),
         "is_control": matches!(row.role, Role::Reference | Role::Floor),
         "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,
-        "marks": row.marks.join("; "),
+        "marks": row.marks_in_words().join("; "),
         "cells": cells,
     })
 }

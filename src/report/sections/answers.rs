@@ -20,12 +20,12 @@ fn of_evidence(material: &Material<'_>) -> Option<(usize, usize)> {
 }
 
 /// The ceiling as rows of the reference are marked with it; `None` where it is full history.
-pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<String> {
+pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<RowMark> {
     let (asked, evidence) = of_evidence(material)?;
     Some(if evidence == asked {
-        "ceiling: evidence".to_owned()
+        "ceiling: evidence".into()
     } else {
-        format!("ceiling: evidence in {evidence} of {asked} items")
+        format!("ceiling: evidence in {evidence} of {asked} items").into()
     })
 }
 
@@ -94,7 +94,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         let own = strategies.find(|strategy| strategy.name == row.name);
         let normalised = own.and_then(|strategy| strategy.accuracy()?.normalised);
         let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
-        row.marks.extend(above.map(str::to_owned));
+        row.marks.extend(above.map(RowMark::from));
     }
     let texts = if is_extract { "extract" } else { "answers" };
     let mut section = Section::new(texts, rows).with_notes(ceiling(material));

@@ -138,39 +138,35 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
     };
     let over: usize = cells().map(over).sum();
     let mut marks = Vec::new();
-    let broken = strategy.broken();
     match kind {
-        Arm::Reference => marks.push("reference".to_owned()),
-        Arm::Floor => marks.push("floor".to_owned()),
+        Arm::Reference => marks.push("reference".into()),
+        Arm::Floor => marks.push("floor".into()),
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
-        Arm::Strategy if !super::is_measured(strategy) => marks.push("no cells yet".to_owned()),
-        Arm::Strategy if strategy.fired == 0 => marks.push("never fired".to_owned()),
+        Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
+        Arm::Strategy if strategy.fired == 0 => marks.push(RowMark::NeverFired),
         Arm::Strategy => {}
     }
     let is_short = strategy.sessions + unmeasured < sessions;
     if super::is_measured(strategy) && kind == Arm::Strategy && is_short {
-        marks.push(format!("{} of {sessions} sessions", strategy.sessions));
+        marks.push(format!("{} of {sessions} sessions", strategy.sessions).into());
     }
     match unmeasured {
         0 => {}
-        _ if strategy.sessions == 0 => marks.push("not measurable".to_owned()),
-        some => marks.push(format!("not measurable in {some} of {sessions} sessions")),
+        _ if strategy.sessions == 0 => marks.push(RowMark::NotMeasurable),
+        some => marks.push(RowMark::NotMeasurableIn { some, sessions }),
     }
     if over > 0 {
-        marks.push(format!(
-            "in the product's own window: {over} of {calls} prompts over this one"
-        ));
+        let note = format!("in the product's own window: {over} of {calls} prompts over this one");
+        marks.push(note.into());
     }
-    if let Some(reason) = &broken {
-        marks.push(format!("broken ({reason})"));
-    }
+    marks.extend(strategy.broken().map(|why| RowMark::Broken(Some(why))));
     let metrics = metric::columns().into_iter();
     Row {
         name: strategy.name.clone(),
         role: super::role(kind),
         marks,
         ranked: kind == Arm::Strategy
-            && broken.is_none()
+            && strategy.broken().is_none()
             && over == 0
             && strategy.fired > 0
             && strategy.sessions == sessions,

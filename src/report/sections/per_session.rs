@@ -18,7 +18,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             let of_strategy = |cell: &&CellSummary| cell.strategy == strategy.name;
             for cell in of_session.iter().filter(of_strategy) {
                 let mut row = super::row(&cell.session, super::role(strategy.arm), cells(cell));
-                row.marks = Vec::from_iter(cell.is_broken().then(|| "broken".to_owned()));
+                row.marks = Vec::from_iter(cell.is_broken().then_some(RowMark::Broken(None)));
                 rows.push(row);
             }
         }
