@@ -118,6 +118,9 @@ pub enum Flip {
 pub struct Verdict {
     /// The sessions that it speaks of, in words: `12 generated sessions (code-review)`.
     pub population: String,
+    /// How many they are.
+    #[serde(skip)]
+    pub sessions: usize,
     /// Independent sessions: those of one file count once.
     pub clusters: usize,
     /// The share by which a strategy may be worse than its control on an axis.
@@ -235,7 +238,11 @@ impl Line {
 
 impl Verdict {
     /// Judges the strategies of a run.
-    pub(crate) fn of(population: String, clusters: usize, mut candidates: Vec<Candidate>) -> Self {
+    pub(crate) fn of(
+        (population, sessions): (String, usize),
+        clusters: usize,
+        mut candidates: Vec<Candidate>,
+    ) -> Self {
         let saved = |candidate: &Candidate| candidate.saved.map(|it| it.point_estimate);
         candidates.sort_by(|left, right| {
             let order = saved(right).unwrap_or(f64::NEG_INFINITY);
@@ -282,6 +289,7 @@ impl Verdict {
         avoid.sort_by_key(|avoid| avoid.is_broken);
         Self {
             population,
+            sessions,
             clusters,
             margin: MARGIN,
             recommended,

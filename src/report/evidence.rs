@@ -39,7 +39,11 @@ pub(super) fn verdict(
     let ran: BTreeSet<&str> = (material.cells.iter())
         .filter_map(|it| of(&it.session))
         .collect();
-    let mut verdict = Verdict::of(population(manifest), ran.len(), candidates);
+    let mut verdict = Verdict::of(
+        (population(manifest), manifest.sessions.len()),
+        ran.len(),
+        candidates,
+    );
     verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
     if is_closed(material) && verdict.tasks.is_empty() {
         verdict.obstacle = Some(Obstacle::NoOutcomes);

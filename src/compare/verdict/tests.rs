@@ -51,7 +51,7 @@ fn broken(name: &str) -> Candidate {
 
 fn says(clusters: usize, candidates: Vec<Candidate>) -> Vec<String> {
     let population = crate::report::display::many(clusters, "session", "sessions");
-    let verdict = Verdict::of(population, clusters, candidates);
+    let verdict = Verdict::of((population, clusters), clusters, candidates);
     let lines = verdict.lines().into_iter();
     lines
         .map(|it| format!("{}: {}", it.label, it.text))
@@ -163,7 +163,7 @@ fn differences_that_round_to_nothing_are_none_and_no_number_of_sessions_shows_th
 fn worse_by_more_than_the_margin_is_no_recommendation_however_much_it_saves() {
     let mut one = winner("codex", 0.4);
     one.differences[2].bounds = one.differences[2].bounds.moved(-0.08);
-    let verdict = Verdict::of("12 sessions".to_owned(), 12, vec![one]);
+    let verdict = Verdict::of(("12 sessions".to_owned(), 12), 12, vec![one]);
     assert!(verdict.recommended.is_empty());
     assert!(verdict.contenders[0].axes[0].is_better);
     assert_eq!(
@@ -321,11 +321,11 @@ fn p_values_are_adjusted_over_strategies_and_axes() {
         ];
         candidate("codex", 0.25, &axes)
     };
-    let alone = Verdict::of(String::new(), 12, vec![one(0.01)]);
+    let alone = Verdict::of((String::new(), 12), 12, vec![one(0.01)]);
     assert_eq!(alone.recommended, ["codex"]);
     let mut many = vec![one(0.01)];
     many.extend((0..10).map(|_| one(0.9)));
-    let among = Verdict::of(String::new(), 12, many);
+    let among = Verdict::of((String::new(), 12), 12, many);
     assert!(among.recommended.is_empty());
 }
 

@@ -110,10 +110,9 @@ impl Verdict {
                     .to_owned()
             }
             Obstacle::FewSessions => {
-                let sessions = self.population.split(' ').next().unwrap_or_default();
-                let verb = if sessions == "1" { "is" } else { "are" };
+                let verb = if self.sessions == 1 { "is" } else { "are" };
                 let independent = match self.clusters {
-                    clusters if sessions == clusters.to_string() => String::new(),
+                    clusters if clusters == self.sessions => String::new(),
                     clusters => format!(", {clusters} of them independent,"),
                 };
                 format!(
