@@ -35,7 +35,10 @@ fn of_run(report: &Report) -> Map<String, Json> {
                     Value::Tokens(count) | Value::Count(count) | Value::Fraction(count, _) => {
                         *count as f64
                     }
-                    Value::Text(_) | Value::NotMeasured | Value::NotApplicable => return None,
+                    Value::Text(_)
+                    | Value::Seconds(_)
+                    | Value::NotMeasured
+                    | Value::NotApplicable => return None,
                 };
                 Some((column.id.to_owned(), measure(value, cell.interval, 0.0)))
             })

@@ -47,6 +47,7 @@ pub(crate) fn value(value: &Value) -> String {
         Value::Count(count) => count.to_string(),
         Value::Fraction(part, whole) => format!("{part}/{whole}"),
         Value::Text(text) => text.clone(),
+        Value::Seconds(seconds) => (*seconds).into(),
         Value::NotMeasured => "not measured".to_owned(),
         Value::NotApplicable => "–".to_owned(),
     }

@@ -118,11 +118,20 @@ pub enum Value {
     Fraction(u64, u64),
     /// Words, as recorded: to be escaped.
     Text(String),
+    /// Seconds, modelled. Files hold the words, `12.3 s`.
+    #[serde(rename = "text")]
+    #[schemars(skip)]
+    Seconds(Seconds),
     /// Nobody measured it. Never printed as zero or blank.
     NotMeasured,
     /// There is nothing to measure: the reference never fires.
     NotApplicable,
 }
+
+/// A time in seconds. Its words are `12.3 s`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(into = "String")]
+pub struct Seconds(pub f64);
 
 impl Column {
     /// The priority of a column that a terminal does not show: too long, or not measured, which a
@@ -158,10 +167,7 @@ impl Table {
 
     /// Whether a column holds words.
     pub(crate) fn is_text(&self, at: usize) -> bool {
-        at == 0
-            || self
-                .cells(at)
-                .any(|cell| matches!(cell.value, Value::Text(_)))
+        at == 0 || self.cells(at).any(|cell| cell.value.is_text())
     }
 
     /// The n that at least half of the cells of a column have: the heading shows it, and a cell with
@@ -259,7 +265,18 @@ impl Row {
     }
 }
 
+impl From<Seconds> for String {
+    fn from(Seconds(seconds): Seconds) -> Self {
+        format!("{seconds:.1} s")
+    }
+}
+
 impl Value {
+    /// Whether tables show it as words, not as a number.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Seconds(_))
+    }
+
     /// A share; `NotMeasured` where there is none, or it is not finite.
     pub(crate) fn percent(share: Option<f64>) -> Self {
         match share {

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::metric::metric;
 use crate::report::headline::{self, Headline, WAIT};
-use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
+use crate::report::{Cell, Column, Report, Role, Row, Seconds, Section, Table, Value, display};
 use crate::stats::SampleSize;
 
 /// The explanation of the one headline that is no metric of the comparison.
@@ -110,12 +110,16 @@ fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
         Value::Percent(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
         Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+        Value::Fraction(..)
+        | Value::Text(_)
+        | Value::Seconds(_)
+        | Value::NotMeasured
+        | Value::NotApplicable => None,
     };
     json!({
         "is_hidden": is_hidden,
         "number": number.map(|number| number.to_string()),
-        "is_text": matches!(cell.value, Value::Text(_)),
+        "is_text": cell.value.is_text(),
         "text": display::value(&cell.value),
         "best": cell.best,
         "interval": display::interval(cell),
@@ -126,20 +130,19 @@ fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
 /// A cell in whole points; its decimals are in its tooltip.
 fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
     let mut exact = self::cell(cell, shared_n, false);
-    let (text, half) = headline::short_value(cell);
-    let is_share = matches!(cell.value, Value::Percent(_));
-    let unit = if is_share { " %" } else { "" };
+    let (mut text, half) = headline::short_value(cell);
     let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
     let title = parts.join(" ").trim().to_owned();
-    let short = format!("{text}{unit}");
-    // The latency is a text, `12.3 s`.
-    let seconds = text.strip_suffix(" s");
-    let seconds = seconds.and_then(|it| it.parse::<f64>().ok());
-    if let Some(seconds) = seconds {
-        exact["number"] = json!(seconds.to_string());
-        exact["is_text"] = json!(false);
+    match cell.value {
+        Value::Percent(_) => text += " %",
+        Value::Seconds(Seconds(seconds)) => {
+            text = format!("{seconds:.0} s");
+            exact["number"] = json!(((seconds * 10.0).round() / 10.0).to_string());
+            exact["is_text"] = json!(false);
+        }
+        _ => {}
     }
-    exact["text"] = json!(seconds.map_or(short, |seconds| format!("{seconds:.0} s")));
+    exact["text"] = json!(text);
     exact["interval"] = json!(half);
     exact["exact"] = json!((exact["text"] != json!(title)).then_some(title));
     exact

@@ -219,7 +219,11 @@ fn mark_best(
     let value = |(index, row): (usize, &Row)| match row.cells[at].value {
         Value::Percent(share) => Some((index, sign * share)),
         Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
-        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+        Value::Fraction(..)
+        | Value::Text(_)
+        | Value::Seconds(_)
+        | Value::NotMeasured
+        | Value::NotApplicable => None,
     };
     let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
     let values: Vec<(usize, f64)> = ranked.filter_map(value).collect();

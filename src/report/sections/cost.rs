@@ -8,9 +8,8 @@ use crate::metric::calls::ModelCalls;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::price::{Latency, Placement};
 use crate::record::PriceEntry;
-use crate::report::Table;
 use crate::report::cost::StrategyCost;
-use crate::report::display;
+use crate::report::{Seconds, Table, display};
 use crate::units::{Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
@@ -262,8 +261,9 @@ fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost
         let milliseconds = costs.iter().try_fold(0.0, |sum, (cost, asked, price)| {
             Some(sum + of(cost, asked, &(*price)?.latency?))
         });
-        let text = milliseconds.map(|time| format!("{:.1} s", time / 1_000.0));
-        text.map_or(Cell::NOT_MEASURED, Cell::text)
+        milliseconds.map_or(Cell::NOT_MEASURED, |time| {
+            Cell::exact(Value::Seconds(Seconds(time / 1_000.0)))
+        })
     };
     [
         dollars.map_or(Cell::NOT_MEASURED, |it| Cell::text(it.to_string())),
