@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction::{self, Higher, Lower};
-use crate::record::evaluators::{EXTRACT, SURVIVAL, VALIDITY};
+use crate::record::evaluators::{SURVIVAL, VALIDITY};
 use crate::stats::gate::{Bounds, Target};
 use crate::stats::paired::PairedDifference;
 use crate::stats::ratio::Ratio;
@@ -65,7 +65,6 @@ pub const COMPARED: &[ComparableMetric] = &[
     ComparableMetric::new("completion", Kind::Share, Higher, "replay", Some(0.0)),
     ComparableMetric::new("rejected", Kind::Count, Lower, VALIDITY, Some(0.0)),
     ComparableMetric::new("survival", Kind::Probes, Higher, SURVIVAL, Some(0.05)),
-    ComparableMetric::new("extract", Kind::Probes, Higher, EXTRACT, None),
     ComparableMetric::new("accuracy", Kind::Probes, Higher, "reader", Some(0.05)),
     ComparableMetric::new("action_support", Kind::Share, Higher, "replay", Some(0.05)),
     ComparableMetric::new("token_savings", Kind::Share, Higher, "counter", None),

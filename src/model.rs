@@ -215,10 +215,7 @@ pub enum Task {
         sections: Vec<String>,
     },
     /// Answer one question about the conversation.
-    Answer {
-        /// The form of the answer.
-        format: AnswerFormat,
-    },
+    Answer,
     /// Name the numbers of the listed pieces that should stay, the most important first. Each stands on a line of its
     /// own that begins with `[NUMBER]`.
     Select,
@@ -229,38 +226,6 @@ pub enum Task {
         /// The recorded answer.
         answer: Arc<str>,
     },
-}
-
-/// The form in which a probe is to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerFormat {
-    /// One value: a number, a name, an id.
-    Value,
-    /// A sentence.
-    Sentence,
-    /// Paths, one per line.
-    Paths,
-    /// A number and what it counts.
-    Number,
-    /// A choice, and why it was made.
-    Choice,
-    /// Yes or no, and why.
-    YesNo,
-    /// Yes or no, and nothing else.
-    YesOrNo,
-    /// Items of a list, one per line.
-    Items,
-    /// An error code, and the file and line it points at.
-    Fault,
-    /// Names in their order, one per line.
-    Sequence,
-    /// The user's sentence, word for word.
-    Quote,
-    /// The letter of one of two options.
-    Letter,
-    /// One tool call, or that none is made.
-    Call,
 }
 
 /// A model's answer, as cassettes keep it.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::Session;
 use crate::units::Tokens;
 
+mod answer_format;
 pub mod check;
 pub mod derive;
 pub mod grade;
@@ -26,6 +27,7 @@ mod selection;
 pub mod survival;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
+pub use answer_format::AnswerFormat;
 pub(crate) use kind::Specified;
 pub use kind::{FactExt, ProbeExt, ProbeKind};
 pub use selection::Selection;

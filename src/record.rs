@@ -119,8 +119,8 @@ pub struct Manifest {
     pub window: String,
     /// Who writes summaries.
     pub summariser: ModelEntry,
-    /// Who answers probes.
-    pub reader: ModelEntry,
+    /// Who answers probes, if anyone does.
+    pub reader: Option<ModelEntry>,
     /// Who judges answers, if anyone does.
     pub judge: Option<ModelEntry>,
     /// The sessions, in the order of the scenario.

@@ -153,7 +153,7 @@ pub struct Run {
     /// Who writes summaries.
     pub summariser: ModelEntry,
     /// Who answers probes.
-    pub reader: ModelEntry,
+    pub reader: Option<ModelEntry>,
     /// Who judges answers.
     pub judge: Option<ModelEntry>,
     /// The calibration of each judge against people's labels: `not calibrated`, or the verdict of

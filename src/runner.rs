@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
-use crate::model::ModelKind;
 use crate::model::price::{Client, Prices};
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
@@ -429,21 +428,6 @@ fn replay_arm<'a>(
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
-    };
-    let is_added = |at: usize| plan.scenario.strategies[at].is_added();
-    let unasked;
-    let models = match arm.kind {
-        // No verdict compares what a line search finds: in a control nobody looks at it.
-        ArmKind::Strategy(at)
-            if is_added(at) && plan.manifest.reader.kind == ModelKind::Deterministic =>
-        {
-            unasked = Models {
-                reader: None,
-                ..models.clone()
-            };
-            &unasked
-        }
-        _ => models,
     };
     let replayed = match arm.kind {
         ArmKind::Full => Replayed::Full,

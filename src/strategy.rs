@@ -15,6 +15,7 @@ use crate::settings::SettingError;
 use crate::step::Step;
 use crate::units::Tokens;
 
+pub(crate) mod bm25;
 pub mod control;
 pub mod cut;
 pub mod external;

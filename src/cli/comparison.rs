@@ -287,15 +287,11 @@ pub(super) fn compare(
     if let Err(mixed) = old.same_reader(&new) {
         old.forget_answers();
         new.forget_answers();
-        say(&format!(
-            "note: {mixed}; extract and accuracy are not compared"
-        ));
+        say(&format!("note: {mixed}; accuracy is not compared"));
     } else if !old.same_judge(&new) {
         old.forget_answers();
         new.forget_answers();
-        say(
-            "note: two judges graded the answers, or one in two ways; extract and accuracy are not compared",
-        );
+        say("note: two judges graded the answers, or one in two ways; accuracy is not compared");
     }
     let versions = (&old.conditions.proctor, &new.conditions.proctor);
     if versions.0 != versions.1 {

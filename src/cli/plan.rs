@@ -156,8 +156,8 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T
 /// Whether a run of this plan asks a live model.
 pub(super) fn asks_live_models(plan: &Plan) -> bool {
     let manifest = plan.manifest();
-    [&manifest.summariser, &manifest.reader]
-        .into_iter()
+    std::iter::once(&manifest.summariser)
+        .chain(&manifest.reader)
         .chain(&plan.judges())
         .any(|model| model.kind == ModelKind::Live)
 }

@@ -75,9 +75,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     let shown = args.run.display();
     let run = read_run(&args.run)?;
-    if run.manifest.reader.kind == ModelKind::Deterministic {
+    if run.manifest.reader.is_none() {
         let problem = format!("the run in `{shown}` holds no answers of a model");
-        let hint = "only runs whose reader is a model have answers that a judge can grade";
+        let hint = "only runs with a reader have answers that a judge can grade";
         return stop_with(Exit::NothingSelected, problem, hint);
     }
     let texts = texts(&run.cells);

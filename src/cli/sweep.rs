@@ -22,7 +22,7 @@ use crate::record::{Arm, CellRecord};
 use crate::report::display::many;
 use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Unfinished, Workers};
-use crate::scenario::{ModelSetting, Scenario};
+use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -41,7 +41,7 @@ use grid::Axis;
 const MARGIN: f64 = 0.05;
 
 /// The metrics that can be kept.
-const KEEPABLE: [&str; 4] = ["survival", "action_support", "extract", "accuracy"];
+const KEEPABLE: [&str; 3] = ["survival", "action_support", "accuracy"];
 
 /// Of these, the ones that need no answer to a question.
 const UNANSWERED: [&str; 2] = ["survival", "action_support"];
@@ -86,7 +86,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "METRIC", default_value = "cost_savings", value_parser = ["cost_savings", "token_savings"])]
     saves: String,
     /// Metric to keep; by default the first that was measured: accuracy (where the scenario names a
-    /// reader model), survival, `action_support`
+    /// reader), survival, `action_support`
     #[arg(long, value_name = "METRIC", value_parser = KEEPABLE)]
     keeps: Option<String>,
     /// How much worse the kept metric may be, as in `survival=0.03`; by default the scenario's
@@ -158,13 +158,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .try_for_each(|path| report::check_place(path))?;
     let (mut table, folder) = args.inputs.laid_over()?;
     let mut scenario = scenario(&table, &folder, args)?;
-    let reader = scenario.models.reader.as_ref();
-    let has_model = reader.is_some_and(|reader| *reader != ModelSetting::Offline);
-    if args
-        .keeps
-        .as_deref()
-        .map_or(!has_model, |it| UNANSWERED.contains(&it))
-    {
+    let keeps = args.keeps.as_deref();
+    if keeps.is_some_and(|metric| UNANSWERED.contains(&metric)) {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;

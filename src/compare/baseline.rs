@@ -152,7 +152,7 @@ fn halves(sample: &Sample) -> Option<(Sample, Sample)> {
                 }
             }
             for probe in session.probes.values_mut() {
-                for scores in [&mut probe.survival, &mut probe.extract, &mut probe.accuracy] {
+                for scores in [&mut probe.survival, &mut probe.accuracy] {
                     *scores = pick(scores, odd);
                 }
             }

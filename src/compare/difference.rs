@@ -18,7 +18,7 @@ use crate::stats::signflip;
 use crate::stats::suite::{self, Repeats, SuiteDifference};
 
 /// Metrics with a score per probe.
-const OF_PROBES: [&str; 3] = ["survival", "extract", "accuracy"];
+const OF_PROBES: [&str; 2] = ["survival", "accuracy"];
 
 /// Values closer to 0 than this are 0: numbers that went through a file may differ in the last bit.
 const NOTHING: f64 = 1e-9;
@@ -478,7 +478,6 @@ mod tests {
                 kind: "recall".to_owned(),
                 importance: Importance::High,
                 survival: values.clone(),
-                extract: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),
                 lost_at: None,

@@ -119,8 +119,6 @@ pub fn judge(
         .changed
         .iter()
         .filter(|probe| rules.hard_break && probe.lost && probe.high_importance)
-        // A weak reader's miss is not a loss: the text may still be in the prompt.
-        .filter(|probe| probe.metric != "extract")
         .cloned()
         .partition(|probe| is_exact(probe.metric) || probe.repeats >= CONFIRM);
     let is_sure = |death: &NewDeath| {

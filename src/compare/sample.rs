@@ -9,8 +9,7 @@ use super::prices;
 use crate::metric::CellSummary;
 use crate::metric::cost::{BilledTokens, SchemeCost, edge_savings};
 use crate::metric::survival::is_planted;
-use crate::model::ModelKind;
-use crate::probe::{Outcome, Verdict};
+use crate::probe::Verdict;
 use crate::record::{CellRecord, Importance, Level, StrategyEntry};
 use crate::units::ContentHash;
 
@@ -83,9 +82,6 @@ pub struct ProbeSample {
     pub importance: Importance,
     /// Scores of string matching.
     pub survival: Vec<f64>,
-    /// Scores of BM25 line search, where it was asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extract: Vec<f64>,
     /// Scores of a model's answers, where one was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accuracy: Vec<f64>,
@@ -103,7 +99,6 @@ impl ProbeSample {
     pub fn scores(&self, metric: &str) -> &[f64] {
         match metric {
             "survival" => &self.survival,
-            "extract" => &self.extract,
             "accuracy" => &self.accuracy,
             _ => &[],
         }
@@ -124,14 +119,13 @@ impl Sample {
         strategy: &StrategyEntry,
         cells: &[&CellRecord],
         references: &BTreeMap<&str, &CellRecord>,
-        reader: ModelKind,
     ) -> Self {
         let mut sessions: BTreeMap<String, SessionSample> = BTreeMap::new();
         for cell in cells {
             let reference = references.get(cell.session.as_str()).copied();
-            let summary = CellSummary::of(cell, reference, reader);
+            let summary = CellSummary::of(cell, reference);
             let session = sessions.entry(cell.session.clone()).or_default();
-            session.add(cell, &summary, reader);
+            session.add(cell, &summary);
         }
         Self {
             strategy: strategy.name.clone(),
@@ -151,7 +145,7 @@ impl SessionSample {
         }
     }
 
-    fn add(&mut self, cell: &CellRecord, summary: &CellSummary, reader: ModelKind) {
+    fn add(&mut self, cell: &CellRecord, summary: &CellSummary) {
         let cost = summary.costs.first();
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
         let values = [
@@ -184,7 +178,6 @@ impl SessionSample {
                 kind: probe.kind.name().to_owned(),
                 importance: probe.importance,
                 survival: Vec::new(),
-                extract: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),
                 lost_at: None,
@@ -196,25 +189,15 @@ impl SessionSample {
                 let lost = probe.survival.lost_at.as_ref();
                 item.lost_at = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
             }
-            let is_right = |outcome| f64::from(u8::from(outcome == Outcome::Right));
             // Nothing is right where the session died before the question; without a reader there
             // is no score.
             let is_lost =
                 died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
             let answered = match probe.verdict().map(Verdict::scored) {
-                // As the report counts it: a partial answer is not a right line.
-                Some(scored) if reader == ModelKind::Deterministic => {
-                    scored.map(|(_, outcome)| is_right(outcome))
-                }
                 Some(scored) => scored.map(|(score, _)| score),
                 None => is_lost.then_some(0.0),
             };
-            if let Some(score) = answered {
-                match reader {
-                    ModelKind::Deterministic => item.extract.push(score),
-                    ModelKind::Scripted | ModelKind::Live => item.accuracy.push(score),
-                }
-            }
+            item.accuracy.extend(answered);
             let answers = probe.answers().filter(|_| !probe.more.is_empty());
             let scores = answers.filter_map(|answer| Some(answer.verdict().scored()?.0));
             item.answers.extend(scores);

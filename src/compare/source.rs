@@ -17,7 +17,6 @@ use crate::record::{
 };
 
 /// How the manifest names a reader where none is asked.
-const NOBODY: &str = "none";
 
 /// All strategies of a run, with what they were measured by: what a baseline's file holds.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -79,7 +78,7 @@ pub struct Conditions {
     /// Who writes summaries.
     pub summariser: ModelEntry,
     /// Who answers probes.
-    pub reader: ModelEntry,
+    pub reader: Option<ModelEntry>,
     /// Who judges answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelEntry>,
@@ -124,29 +123,14 @@ pub struct Pairs<'a> {
     pub candidate_alone: Vec<&'a str>,
 }
 
-/// Two numbers that must not be compared.
+/// Answers of two models, which must not be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReaderMismatch {
-    /// One of them comes from line search, the other from a model.
-    #[error(
-        "`{left}` and `{right}` are not the same kind of reader: line search says nothing about \
-         what a model answers"
-    )]
-    Kind {
-        /// One reader.
-        left: String,
-        /// The other.
-        right: String,
-    },
-    /// They come from two models.
-    #[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
-    Model {
-        /// One reader.
-        left: String,
-        /// The other.
-        right: String,
-    },
+#[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
+pub struct ReaderMismatch {
+    /// One reader.
+    pub left: String,
+    /// The other.
+    pub right: String,
 }
 
 impl Source {
@@ -170,7 +154,7 @@ impl Source {
                 is_strategy && cell.end.is_measured()
             };
             let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
-            let sample = Sample::of(entry, &own, &references, manifest.reader.kind);
+            let sample = Sample::of(entry, &own, &references);
             (entry.name.clone(), sample)
         };
         let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
@@ -226,7 +210,11 @@ impl Source {
         let conditions = &self.conditions;
         if is_live(&conditions.summariser) || !conditions.random.is_empty() {
             Chance::Everywhere
-        } else if is_live(&conditions.reader) || conditions.judge.as_ref().is_some_and(is_live) {
+        } else if [&conditions.reader, &conditions.judge]
+            .into_iter()
+            .flatten()
+            .any(is_live)
+        {
             Chance::Answers
         } else {
             Chance::Nowhere
@@ -236,14 +224,12 @@ impl Source {
     /// Whether answers to probes say anything about each other: only if one and the same reader
     /// gave them. Without answers there is nothing to mix.
     pub fn same_reader(&self, candidate: &Self) -> Result<(), ReaderMismatch> {
-        let (own, other) = (&self.conditions.reader, &candidate.conditions.reader);
-        let (left, right) = (own.name.clone(), other.name.clone());
-        if own == other || left == NOBODY || right == NOBODY {
-            Ok(())
-        } else if own.kind == other.kind {
-            Err(ReaderMismatch::Model { left, right })
-        } else {
-            Err(ReaderMismatch::Kind { left, right })
+        match (&self.conditions.reader, &candidate.conditions.reader) {
+            (Some(own), Some(other)) if own != other => Err(ReaderMismatch {
+                left: own.name.clone(),
+                right: other.name.clone(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -260,7 +246,6 @@ impl Source {
         let samples = self.strategies.values_mut();
         let sessions = samples.flat_map(|sample| sample.sessions.values_mut());
         for probe in sessions.flat_map(|session| session.probes.values_mut()) {
-            probe.extract.clear();
             probe.accuracy.clear();
         }
     }
@@ -421,7 +406,7 @@ impl Conditions {
             ("counter", self.counter.clone()),
             ("window", self.window.clone()),
             ("summariser", model(&self.summariser)),
-            ("reader", model(&self.reader)),
+            ("reader", or_none(self.reader.as_ref().map(model))),
             ("judge", or_none(self.judge.as_ref().map(model))),
             ("faults", or_none(self.faults.clone())),
         ]
@@ -488,7 +473,7 @@ mod tests {
                     counter: "chars/4".to_owned(),
                     window: "native".to_owned(),
                     summariser: model(),
-                    reader: model(),
+                    reader: None,
                     judge: None,
                     faults: None,
                     prices: BTreeMap::new(),

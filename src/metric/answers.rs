@@ -1,60 +1,10 @@
-//! Answers: the results of a reader, as `extract` or as accuracy, never both.
-//!
-//! A reader without a language model fills [`Extract`]; a model fills [`Accuracy`]. They are two
-//! types, no function leads from one to the other, and which one a run has is decided by the kind
-//! of its reader alone.
-
-use derive_more::{Add, AddAssign, Sum};
+//! Answers: how well a model answers the probes.
 
 use super::prelude::*;
 use crate::metric::fidelity::{AnchoredScores, Failings, GradedItem, qualifies};
-use crate::metric::pool::share;
 use crate::metric::survival::{Score, is_planted};
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::AnswerRecord;
-
-/// The answers of a reader in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "reader", rename_all = "snake_case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each cell, and all of a run are of one kind"
-)]
-pub enum Answers {
-    /// The reader is BM25 line search.
-    Extract(Extract),
-    /// The reader is a model, live or scripted.
-    Accuracy(Accuracy),
-}
-
-/// Outcomes of a reader without a language model.
-///
-/// The first seven add up to the scored items; decoys are counted apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum, Serialize)]
-pub struct Extract {
-    /// The known answer.
-    pub right: usize,
-    /// A part of a list, or with something added.
-    pub partial: usize,
-    /// Another value.
-    pub wrong: usize,
-    /// A value that was true earlier.
-    pub stale: usize,
-    /// The value of another key.
-    pub misbound: usize,
-    /// Nothing found.
-    pub abstained: usize,
-    /// The session died before.
-    pub unanswered: usize,
-    /// Decoys that were scored.
-    pub decoys: usize,
-    /// Of these, those answered with a concrete value.
-    pub invented: usize,
-    /// Items, decoys included, that were not graded; in no share.
-    pub unscored: usize,
-    /// Of these, planted items: any of them may be right.
-    pub open: usize,
-}
 
 /// How well a model answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -125,95 +75,9 @@ pub struct ControlCells<'a> {
     pub empty: Option<&'a CellRecord>,
 }
 
-impl Answers {
-    /// The answers of a reader of this kind in `cell`. Items that did not qualify are left out of
-    /// fidelity.
-    pub fn in_scope(
-        cell: &CellRecord,
-        controls: ControlCells<'_>,
-        reader: ModelKind,
-        scope: Scope,
-    ) -> Self {
-        match reader {
-            ModelKind::Deterministic => Self::Extract(Extract::of(cell)),
-            ModelKind::Scripted | ModelKind::Live => {
-                Self::Accuracy(Accuracy::of(cell, controls, scope))
-            }
-        }
-    }
-}
-
-impl Extract {
-    fn of(cell: &CellRecord) -> Self {
-        let mut extract = Self::default();
-        for item in &cell.probes {
-            let verdict = verdict(cell, item);
-            let is_planted = is_planted(item.kind);
-            let count = match verdict {
-                Some(Verdict::Unscored { .. }) => {
-                    extract.open += usize::from(is_planted);
-                    &mut extract.unscored
-                }
-                Some(Verdict::Scored { outcome, .. }) if !is_planted => {
-                    extract.invented += usize::from(outcome == Outcome::Invented);
-                    &mut extract.decoys
-                }
-                // A dead session invents nothing; counting it would look like care.
-                None if !is_planted => continue,
-                None => &mut extract.unanswered,
-                Some(Verdict::Scored { outcome, .. }) => match outcome {
-                    Outcome::Right => &mut extract.right,
-                    Outcome::Partial => &mut extract.partial,
-                    Outcome::Wrong | Outcome::Invented => &mut extract.wrong,
-                    Outcome::Stale => &mut extract.stale,
-                    Outcome::Misbound => &mut extract.misbound,
-                    Outcome::Abstained => &mut extract.abstained,
-                },
-            };
-            *count += 1;
-        }
-        extract
-    }
-
-    /// Planted items that were scored, those after a death included.
-    pub fn scored(&self) -> usize {
-        self.outcomes().iter().sum()
-    }
-
-    /// How many planted items have each outcome, in the order of tables.
-    pub fn outcomes(&self) -> [usize; 7] {
-        [
-            self.right,
-            self.partial,
-            self.wrong,
-            self.stale,
-            self.misbound,
-            self.abstained,
-            self.unanswered,
-        ]
-    }
-
-    /// Formula: right / scored; `None` where nothing was scored. Higher is better.
-    pub fn right_share(&self) -> Option<f64> {
-        share(self.right as u64, self.scored() as u64)
-    }
-
-    /// The same with its items.
-    pub(crate) fn right(&self) -> Option<Sample> {
-        Some((self.right_share()?, self.scored()))
-    }
-
-    /// Formula: right / (scored + open) and (right + open) / (scored + open); `None` where all
-    /// planted items have a score.
-    pub fn right_bounds(&self) -> Option<(f64, f64)> {
-        let all = (self.scored() + self.open) as f64;
-        let (right, open) = (self.right as f64, self.open as f64);
-        (self.open > 0).then(|| (right / all, (right + open) / all))
-    }
-}
-
 impl Accuracy {
-    fn of(cell: &CellRecord, controls: ControlCells<'_>, scope: Scope) -> Self {
+    /// The answers in this scope. Items that did not qualify are left out of fidelity.
+    pub fn of(cell: &CellRecord, controls: ControlCells<'_>, scope: Scope) -> Self {
         let full = verdicts(controls.full);
         let empty = verdicts(controls.empty);
         let qualification = Qualification::of(controls);

@@ -24,7 +24,7 @@ impl RepeatedScores {
         manifest: &Manifest,
         cells: impl IntoIterator<Item = &'a CellRecord>,
     ) -> Option<Self> {
-        let is_answered = manifest.reader.kind != ModelKind::Deterministic;
+        let is_answered = manifest.reader.is_some();
         let (answers, judgements) = if is_answered {
             (manifest.answers as usize, manifest.judgements as usize)
         } else {

@@ -163,7 +163,7 @@ mod tests {
         };
         CellSummary {
             cluster: cluster.to_owned(),
-            ..CellSummary::of(&cell, None, ModelKind::Deterministic)
+            ..CellSummary::of(&cell, None)
         }
     }
 

@@ -1,7 +1,7 @@
 //! Every metric of one cell.
 
 use super::prelude::*;
-use crate::metric::answers::{Accuracy, Answers, ControlCells, Extract, Scope, was_asked};
+use crate::metric::answers::{Accuracy, ControlCells, Scope, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
@@ -71,31 +71,30 @@ pub struct CellSummary {
     #[serde(skip)]
     pub retention: Retention,
     /// Answers to its prompts; `None` without a reader.
-    pub answers: Option<Answers>,
+    pub answers: Option<Accuracy>,
     /// Answers to the summaries in its prompts alone; `None` where none were asked for.
-    pub summary_answers: Option<Answers>,
+    pub summary_answers: Option<Accuracy>,
     /// How well the task was solved, where an agent ran and that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
 }
 
 impl CellSummary {
-    /// Measures a cell. `reference` is `full` on the same session, `reader` the kind of model that
-    /// answered probes.
-    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
+    /// Measures a cell. `reference` is `full` on the same session.
+    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
         let empty = None;
         let full = reference;
-        Self::with_controls(cell, ControlCells { full, empty }, reader)
+        Self::with_controls(cell, ControlCells { full, empty })
     }
 
     /// The same with the cell of the empty context: items that did not qualify are then left out of
     /// fidelity.
-    pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>, reader: ModelKind) -> Self {
+    pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>) -> Self {
         let reference = controls.full;
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
-        let answers = |scope| Answers::in_scope(cell, controls, reader, scope);
+        let answers = |scope| Accuracy::of(cell, controls, scope);
         let has_summaries = cell.probes.iter().any(|item| item.from_summary.is_some());
         let savings = match cell.arm {
             Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
@@ -135,26 +134,10 @@ impl CellSummary {
     }
 
     /// The answers in this scope.
-    pub(crate) fn answers_in(&self, scope: Scope) -> Option<&Answers> {
+    pub(crate) fn accuracy(&self, scope: Scope) -> Option<&Accuracy> {
         match scope {
             Scope::Context => self.answers.as_ref(),
             Scope::Summaries => self.summary_answers.as_ref(),
-        }
-    }
-
-    /// The same of a reader without a language model.
-    pub(crate) fn extract(&self, scope: Scope) -> Option<&Extract> {
-        match self.answers_in(scope)? {
-            Answers::Extract(extract) => Some(extract),
-            Answers::Accuracy(_) => None,
-        }
-    }
-
-    /// The same of a model.
-    pub(crate) fn accuracy(&self, scope: Scope) -> Option<&Accuracy> {
-        match self.answers_in(scope)? {
-            Answers::Accuracy(accuracy) => Some(accuracy),
-            Answers::Extract(_) => None,
         }
     }
 

@@ -68,7 +68,6 @@ fn function(metric: &str) -> Formula {
             Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate))
         }
         "survival_reachable" => Mean(|cell| cell.survival.reachable.counted()),
-        "extract" => Mean(|cell| cell.extract(Scope::Context)?.right()),
         "accuracy" => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted()),
         "fidelity" => Pool(fidelity::pooled),
         "action_support" => Mean(|cell| counted(cell.support.share(), cell.support.wanted)),

@@ -200,7 +200,7 @@ fn definitions(request: &Request, provider: Provider) -> Vec<String> {
 /// asks: a word on tools would break the prompt's cache.
 fn forbids_tools(request: &Request) -> bool {
     match request.task {
-        Task::Answer { .. } | Task::Select | Task::Judge => true,
+        Task::Answer | Task::Select | Task::Judge => true,
         Task::Agent | Task::Summarise { .. } | Task::Recorded { .. } => false,
     }
 }

@@ -1,7 +1,6 @@
 //! The model that needs no key and no network: rules where a language model would write.
 //!
-//! As summariser it extracts lines, as reader it is [`bm25-extract`](bm25); it neither acts nor
-//! judges. It lets the whole pipeline run, and what it writes says nothing about what a language
+//! It extracts lines for summaries; it neither acts, answers nor judges. It lets the whole pipeline run, and what it writes says nothing about what a language
 //! model would have written: reports name it.
 
 use std::collections::BTreeMap;
@@ -11,14 +10,7 @@ use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
 use crate::tokens::{Block, CountedTexts};
 use crate::units::{Tokens, Usage};
 
-pub mod bm25;
 mod summary;
-
-/// The answer of a reader that does not find one; the question prompt asks for it.
-pub const NOT_IN_CONTEXT: &str = "not in context";
-
-/// How a question prompt begins; the question ends at the first empty line.
-pub const QUESTION: &str = "Question: ";
 
 /// The lists of words that come with the model, by name.
 static WORDS: LazyLock<BTreeMap<String, Vec<String>>> =
@@ -29,21 +21,17 @@ fn listed(name: &str) -> impl Iterator<Item = &'static str> + Clone {
     WORDS.get(name).into_iter().flatten().map(String::as_str)
 }
 
-/// Rules instead of a language model. One value serves all cells of a session: it keeps the
-/// index of each text.
+/// Rules instead of a language model. One value serves all cells of a session: it counts as the
+/// session does.
 #[derive(Debug)]
 pub struct Offline {
     counts: Arc<CountedTexts>,
-    reader: bm25::Reader,
 }
 
 impl Offline {
     /// Bills by the session's own counter.
     pub fn new(counts: Arc<CountedTexts>) -> Self {
-        Self {
-            counts,
-            reader: bm25::Reader::default(),
-        }
+        Self { counts }
     }
 
     /// The tokens of a request. Its last text was written for this request alone (a question, or
@@ -82,11 +70,10 @@ impl Model for Offline {
 
     fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
         let text = match &request.task {
-            Task::Agent | Task::Judge => return Err(CallFailure::Unsupported),
+            Task::Agent | Task::Answer | Task::Judge => return Err(CallFailure::Unsupported),
             Task::Summarise { sections } => {
                 summary::write(&request.messages, sections, request.max_output)
             }
-            Task::Answer { format } => self.reader.answer(&request.messages, *format),
             Task::Select => summary::ranking(&request.messages),
             Task::Recorded { answer } => answer.to_string(),
         };
@@ -105,16 +92,16 @@ impl Model for Offline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AnswerFormat, Purpose};
+    use crate::model::Purpose;
     use crate::session::{Message, Role};
     use crate::tokens::CharsPer4;
 
     #[test]
-    fn it_summarises_and_reads_but_neither_acts_nor_judges() {
+    fn it_summarises_but_neither_acts_answers_nor_judges() {
         let offline = Offline::new(Arc::new(CountedTexts::new(Arc::new(CharsPer4))));
         let ask = |task, text: &str| {
             offline.respond(&Request {
-                purpose: Purpose::Probe,
+                purpose: Purpose::Compaction,
                 task,
                 system: None,
                 tools: None,
@@ -123,13 +110,11 @@ mod tests {
                 model: None,
             })
         };
-        let answer = AnswerFormat::Value;
-        let answered = ask(Task::Answer { format: answer }, "Question: Which port?").unwrap();
-        assert_eq!(&*answered.text, NOT_IN_CONTEXT);
-        assert_eq!(answered.usage, Usage::uncached(Tokens(6), Tokens(4)));
         let sections = Vec::new();
-        assert!(ask(Task::Summarise { sections }, "x").is_ok());
-        assert_eq!(ask(Task::Judge, "x"), Err(CallFailure::Unsupported));
-        assert_eq!(ask(Task::Agent, "x"), Err(CallFailure::Unsupported));
+        let summary = ask(Task::Summarise { sections }, "You must read it.").unwrap();
+        assert_eq!(summary.usage.input_uncached, Tokens(5));
+        for task in [Task::Answer, Task::Judge, Task::Agent] {
+            assert_eq!(ask(task, "x"), Err(CallFailure::Unsupported));
+        }
     }
 }

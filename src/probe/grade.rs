@@ -11,10 +11,9 @@ use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, words};
-use super::kind::{Search, Spec, Wording};
+use super::kind::{Search, Spec};
 use super::survival::canonical_path;
 use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
-use crate::model::AnswerFormat;
 use crate::probe::Specified as _;
 use crate::script::is_unspaced;
 
@@ -127,35 +126,6 @@ impl Rules {
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
             None => NEEDS_JUDGE,
-        }
-    }
-
-    /// The verdict on an answer that a reader copied from the prompt word for word.
-    ///
-    /// It says nothing in words of its own, so that its answer set is closed: a copied value that is not
-    /// exactly right is wrong. A copied line is right where it holds the known words; else only a judge
-    /// could tell what it says.
-    pub fn verdict_of_copied(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
-        let verdict = self.verdict(probe, before, answer);
-        let spec = probe.fact.spec();
-        if verdict != NEEDS_JUDGE || spec.grade.is_none() {
-            return verdict;
-        }
-        let scored = |(score, outcome)| Verdict::Scored { score, outcome };
-        let own = match spec.wording {
-            Wording::Copied => spec.current(before),
-            Wording::Values | Wording::Sentences => spec.sentences(before),
-        };
-        let own: Vec<String> = own.into_iter().map(normalise).collect();
-        let mut halves = answer.split(OTHER_ORDER).map(normalise);
-        let is_line = !own.is_empty() && spec.format != AnswerFormat::Items;
-        if is_line && halves.all(|half| own.iter().all(|own| exact::has_phrase(&half, own))) {
-            return scored(RIGHT);
-        }
-        match spec.format {
-            _ if spec.kind.is_never_said() => scored(wrong(Outcome::Invented)),
-            AnswerFormat::Sentence | AnswerFormat::Choice => NEEDS_JUDGE,
-            _ => scored(wrong(Outcome::Wrong)),
         }
     }
 }

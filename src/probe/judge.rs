@@ -9,8 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
-use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
-use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
+use crate::model::{CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
@@ -24,6 +23,9 @@ pub use brief::Brief;
 pub use word::Word;
 
 pub use super::kind::NEVER_SAID;
+
+/// The answer of a reader that finds none; the question prompt asks for it.
+pub const NOT_IN_CONTEXT: &str = "not in context";
 
 /// An answer to a probe is cut off after this many tokens: a list of many paths fits.
 pub const MAX_ANSWER: Tokens = Tokens(1_024);
@@ -130,29 +132,10 @@ pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
     }
 }
 
-/// The form of the answer that is asked for, in words.
-fn form_in_words(format: AnswerFormat) -> &'static str {
-    match format {
-        AnswerFormat::Value => "Answer with the value alone, exactly as it was written.",
-        AnswerFormat::Sentence => "Answer with one sentence.",
-        AnswerFormat::Paths => "Answer with the paths alone, one per line.",
-        AnswerFormat::Number => "Answer with the number and its unit alone.",
-        AnswerFormat::Choice => "Answer with the choice first, then the reason in one sentence.",
-        AnswerFormat::YesNo => "Answer with yes or no first, then the reason in one sentence.",
-        AnswerFormat::YesOrNo => "Answer with yes or no alone.",
-        AnswerFormat::Items => "Answer with the items alone, one per line, as they were written.",
-        AnswerFormat::Fault => "Answer with the code, then file and line as `file:line`.",
-        AnswerFormat::Sequence => "Answer with the names alone, one per line, the first one first.",
-        AnswerFormat::Quote => "Answer with the user's words alone, exactly as they were written.",
-        AnswerFormat::Letter => "Answer with the letter A or B alone.",
-        AnswerFormat::Call => "Answer with the one tool call alone, or with `ask`.",
-    }
-}
-
 fn prompt(probe: &Probe, question: &str) -> String {
-    let form = form_in_words(probe.answer_format());
+    let form = probe.answer_format().in_words();
     format!(
-        "{QUESTION}{question}\n\nUse only what this conversation says so far. {form} \
+        "Question: {question}\n\nUse only what this conversation says so far. {form} \
          If it does not say, answer `{NOT_IN_CONTEXT}`. Call no tool."
     )
 }
@@ -179,10 +162,9 @@ pub fn questions(
     messages: &[Arc<Message>],
     probe: &Probe,
 ) -> Vec<Request> {
-    let format = probe.answer_format();
     let request = |asked: String| Request {
         purpose: Purpose::Probe,
-        task: Task::Answer { format },
+        task: Task::Answer,
         system: system.cloned(),
         tools: None,
         messages: put(messages, prompt(probe, &asked)),

@@ -6,8 +6,7 @@
 //! [`Fact`], a file and a line in `kinds!`, beside its `mod`.
 
 use super::grade::{Answer, Score};
-use super::{LEAST_EVENTS, Probe};
-use crate::model::AnswerFormat;
+use super::{AnswerFormat, LEAST_EVENTS, Probe};
 use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

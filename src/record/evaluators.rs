@@ -5,9 +5,6 @@
 /// String matching of planted values.
 pub const SURVIVAL: &str = "survival v1";
 
-/// The reader without a language model: line search by BM25.
-pub const EXTRACT: &str = "bm25-extract v2";
-
 /// The version of the rules that confirm answers.
 pub const GRADING: &str = "rules v2";
 
@@ -19,5 +16,5 @@ pub const EVALUATORS: &str = "evaluators";
 
 /// All of them, as the manifest names them.
 pub fn all() -> String {
-    [SURVIVAL, EXTRACT, GRADING, VALIDITY].join(", ")
+    [SURVIVAL, GRADING, VALIDITY].join(", ")
 }

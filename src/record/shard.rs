@@ -90,9 +90,9 @@ impl FromStr for Division {
 /// a live model answers, each question is a request, which takes a thousand times as long.
 pub fn work(manifest: &Manifest, session: usize) -> u64 {
     let entry = &manifest.sessions[session];
-    let question = match manifest.reader.kind {
-        ModelKind::Live => 1_000_000,
-        ModelKind::Deterministic | ModelKind::Scripted => 300,
+    let question = match manifest.reader.as_ref().map(|reader| reader.kind) {
+        Some(ModelKind::Live) => 1_000_000,
+        Some(ModelKind::Deterministic | ModelKind::Scripted) | None => 300,
     };
     entry.calls as u64 * 2_500 + entry.items as u64 * question + entry.tokens.0 / 4
 }

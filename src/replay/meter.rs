@@ -9,7 +9,7 @@ use super::{CpuClock, Models, Unanswered};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{
-    AGAIN, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Stop, Task, bill,
+    AGAIN, CallFailure, Model, Purpose, Reply, Request, Response, Stop, Task, bill,
 };
 use crate::record::{KeptCall, LostCall, ModelCall};
 use crate::step::{Answer, Caller};
@@ -99,12 +99,6 @@ impl<'a> Meter<'a> {
             });
         }
         false
-    }
-
-    /// Whether probes are answered by a model, live or scripted, and not by rules.
-    pub(super) fn has_model_reader(&self) -> bool {
-        let reader = self.models.reader.as_deref();
-        reader.is_some_and(|reader| reader.kind() != ModelKind::Deterministic)
     }
 
     /// The model that is meant by a purpose, of judges the one of this number, and the repeat that it

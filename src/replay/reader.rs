@@ -161,12 +161,11 @@ impl<'a> Questioner<'a, '_> {
 
     /// The purposes for which each item is asked.
     fn purposes(&self) -> Vec<AnswerPurpose> {
-        let is_model = self.meter.has_model_reader();
         let is_anchor = self.arm != Arm::Strategy;
         let asking = &self.prepared.asking;
         let scored = (0..self.times.answers.max(1)).map(AnswerPurpose::Scored);
-        let qualifies = is_model && asking.qualifies && is_anchor;
-        let summaries = is_model && asking.summaries && !is_anchor;
+        let qualifies = asking.qualifies && is_anchor;
+        let summaries = asking.summaries && !is_anchor;
         scored
             .chain(qualifies.then_some(AnswerPurpose::Qualifying))
             .chain(summaries.then_some(AnswerPurpose::FromSummary))
@@ -174,13 +173,13 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// The messages that the item is asked of: the prompt as it was sent, unless it is full history
-    /// and does not fit the window of a reader that is a model. Then it is the evidence and the
+    /// and does not fit the window of the reader. Then it is the evidence and the
     /// newest history that fits, as the flag says; `None` if not even the evidence fits.
     fn shown(&self, probe: &Probe) -> Option<(Vec<Arc<Message>>, bool)> {
         let view = &self.view;
         let entries = view.context.entries();
         let counts = &self.prepared.counts;
-        let is_limited = self.arm == Arm::Reference && self.meter.has_model_reader();
+        let is_limited = self.arm == Arm::Reference;
         let window = self.prepared.asking.window.filter(|_| is_limited);
         let room = window.map(|window| {
             window - (view.fixed.tokens + judge::MAX_ANSWER + ceiling::question(probe, counts))
@@ -202,12 +201,10 @@ impl<'a> Questioner<'a, '_> {
     fn requests(&self, probe: &Probe, messages: &[Arc<Message>]) -> Vec<Request> {
         let view = &self.view;
         let mut requests = judge::questions(view.session.system(), messages, probe);
-        if self.meter.has_model_reader() {
-            // The prompt exactly as it was sent has its tools.
-            let tools: Arc<[ToolSchema]> = view.session.tools().into();
-            for request in &mut requests {
-                request.tools = Some(tools.clone());
-            }
+        // The prompt exactly as it was sent has its tools.
+        let tools: Arc<[ToolSchema]> = view.session.tools().into();
+        for request in &mut requests {
+            request.tools = Some(tools.clone());
         }
         requests
     }
@@ -235,18 +232,13 @@ impl<'a> Questioner<'a, '_> {
         let before = self.view.before;
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;
-        let is_model = self.meter.has_model_reader();
         let graded = questions.into_iter().map(|question| {
             let came = came.by_ref().take(question.requests);
             let (answers, booked): (Vec<Answer>, Vec<RequestBill>) = came.unzip();
             let mut record = ungraded(text_of(answers));
             if let Some(text) = &record.text {
                 let probe = self.probe(question.item);
-                record.typed = if is_model {
-                    rules.verdict(probe, before, text)
-                } else {
-                    rules.verdict_of_copied(probe, before, text)
-                };
+                record.typed = rules.verdict(probe, before, text);
             }
             record.usage = booked.iter().map(RequestBill::total).sum();
             record.calls = booked.into_iter().filter_map(|it| it.kept).collect();

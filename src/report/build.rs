@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::model::ModelKind;
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
@@ -23,8 +23,8 @@ const FIXED_TRAJECTORY: &str = "the recorded agent's actions are fixed; this mea
 const RUNNING_AGENTS: &str = "agents ran under each strategy; the table shows a replay of each one's longest conversation, with \
      the bill of full history taken from that under `none`, or the first strategy";
 
-const NO_MODEL: &str = "graded without a language model: survival is string matching, extract is \
-     BM25 line search; neither is accuracy, and accuracy and fidelity are not measured";
+const NO_READER: &str = "no model was asked what it still knows: survival is string matching, and \
+     accuracy and fidelity are not measured";
 
 const SCRIPTED: &str = "answers scripted, not a result of a model";
 
@@ -190,6 +190,7 @@ fn not_applied(material: &Material<'_>) -> Option<String> {
 fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
     let judge = sections::models::judges_in_words(&run.judges);
     let judge = judge.unwrap_or_else(|| "none".to_owned());
+    let reader = run.reader.as_ref().map_or("none", |reader| &reader.name);
     vec![
         format!(
             "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
@@ -203,8 +204,8 @@ fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String>
             run.seed
         ),
         format!(
-            "summariser {}, reader {}, judge {judge}; run {}, proctor {}",
-            run.summariser.name, run.reader.name, run.fingerprint, run.proctor
+            "summariser {}, reader {reader}, judge {judge}; run {}, proctor {}",
+            run.summariser.name, run.fingerprint, run.proctor
         ),
     ]
 }
@@ -303,7 +304,7 @@ fn material<'a>(
             let session = cell.session.as_str();
             CellSummary {
                 cluster: clusters.get(session).copied().unwrap_or(session).to_owned(),
-                ..CellSummary::with_controls(cell, controls, manifest.reader.kind)
+                ..CellSummary::with_controls(cell, controls)
             }
         })
         .collect();
@@ -333,8 +334,9 @@ fn material<'a>(
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
     use ModelKind::{Deterministic, Scripted};
     let manifest = material.manifest;
-    let (summariser, reader) = (manifest.summariser.kind, manifest.reader.kind);
-    let judge = manifest.judge.as_ref().map(|judge| judge.kind);
+    let kind = |model: &Option<ModelEntry>| model.as_ref().map(|model| model.kind);
+    let summariser = manifest.summariser.kind;
+    let (reader, judge) = (kind(&manifest.reader), kind(&manifest.judge));
     let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
@@ -355,14 +357,14 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         Controls::Passed { .. } | Controls::NotMeasured => None,
     };
     // Where nothing was planted nothing is graded, and the comparison says so.
-    let is_searched = reader == Deterministic && (has_items || is_empty);
+    let is_searched = reader.is_none() && (has_items || is_empty);
     let is_extracted = summariser == Deterministic && has_calls;
-    let is_unasked = !is_empty && has_items && !is_asked;
+    let is_unasked = !is_empty && has_items && !is_asked && reader.is_some();
     let mut banners: Vec<Banner> = [
         invalid,
         nothing_to_choose(material),
-        note(is_searched, NO_MODEL),
-        warning(reader == Scripted, SCRIPTED),
+        note(is_searched, NO_READER),
+        warning(reader == Some(Scripted), SCRIPTED),
         warning(summariser == Scripted, SCRIPTED_SUMMARIES),
         note(is_extracted, RULES_SUMMARIES),
         warning(judge == Some(Scripted), SCRIPTED_VERDICTS),
@@ -396,7 +398,10 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
             is_empty,
             "no cell was recorded: there is nothing to compare",
         ),
-        note(is_unasked, "no reader was asked: answers are not measured"),
+        note(
+            is_unasked,
+            "the reader was not asked: answers are not measured",
+        ),
         of_cells(coverage.outstanding, outstanding).map(Banner::warning),
         of_cells(coverage.failed, failed).map(Banner::warning),
         of_cells(coverage.not_measurable, not_measurable).map(Banner::note),

@@ -4,7 +4,6 @@
 //! format. Shares are fractions of 1.
 
 use super::{AskedItem, display};
-use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CELL_COLUMNS, CellSummary, Formula, METRICS, Mark, Metric};
 use crate::record::{LostAt, ProbeRecord};
@@ -184,8 +183,6 @@ fn cost(cell: &CellSummary) -> Option<&SchemeCost> {
 
 /// Answers with and without a score.
 fn scored(cell: &CellSummary) -> Option<(usize, usize)> {
-    Some(match cell.answers.as_ref()? {
-        Answers::Extract(extract) => (extract.scored(), extract.unscored),
-        Answers::Accuracy(accuracy) => (accuracy.score.items, accuracy.unscored),
-    })
+    let accuracy = cell.answers.as_ref()?;
+    Some((accuracy.score.items, accuracy.unscored))
 }

@@ -73,7 +73,9 @@ fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRu
 
 /// A graded axis goes before string search.
 fn facts_axis(strategies: &[&StrategySummary]) -> Axis {
-    let mut graded = strategies.iter().filter_map(|it| it.accuracy()?.accuracy);
+    let mut graded = strategies
+        .iter()
+        .filter_map(|it| it.answers.as_ref()?.accuracy);
     graded.next().map_or(Axis::Facts, |_| Axis::Answers)
 }
 
@@ -240,12 +242,14 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let (reader, summariser) = (&manifest.reader, &manifest.summariser);
     let mut found = Vec::new();
     if material.has_items() {
-        found.push(match reader.kind {
-            ModelKind::Deterministic => "facts are found by string search".to_owned(),
-            ModelKind::Scripted => "answers were scripted".to_owned(),
-            ModelKind::Live => format!("the answers are by {}", reader.name),
+        found.push(match reader {
+            None => "facts are found by string search".to_owned(),
+            Some(reader) if reader.kind == ModelKind::Live => {
+                format!("the answers are by {}", reader.name)
+            }
+            Some(_) => "answers were scripted".to_owned(),
         });
-        if reader.kind != ModelKind::Deterministic {
+        if reader.is_some() {
             let judges = models::judges_in_words(&models::judges(manifest));
             let judges = judges.map(|judges| format!("judge {judges}"));
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));

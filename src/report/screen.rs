@@ -375,7 +375,11 @@ fn title(report: &Report, took: Option<Duration>) -> String {
     let Some(run) = &report.run else {
         return report.title.clone();
     };
-    let models = [Some(&run.summariser), Some(&run.reader), run.judge.as_ref()];
+    let models = [
+        Some(&run.summariser),
+        run.reader.as_ref(),
+        run.judge.as_ref(),
+    ];
     let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
+use crate::metric::answers::{Accuracy, Scope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 pub use crate::metric::fidelity::Anchors;
@@ -48,9 +48,9 @@ pub struct StrategySummary {
     /// By kind, uncorrected; that of `decoy` is the chance rate.
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
     /// The reader's answers; `None` where no reader was asked.
-    pub answers: Option<StrategyAnswers>,
+    pub answers: Option<StrategyAccuracy>,
     /// The reader's answers from the summaries alone; `None` where it was not asked.
-    pub summary_answers: Option<StrategyAnswers>,
+    pub summary_answers: Option<StrategyAccuracy>,
     /// By stage.
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
@@ -63,16 +63,6 @@ pub struct StrategySummary {
 
 /// Accuracy relative to full history, or why there is none.
 pub type Fidelity = Result<Estimate, Refusal>;
-
-/// The answers of a reader to a strategy's prompts.
-#[expect(clippy::large_enum_variant, reason = "there is one for each strategy")]
-#[derive(Debug, Clone, PartialEq)]
-pub enum StrategyAnswers {
-    /// The reader is not a language model: outcomes over all cells.
-    Extract(Extract),
-    /// The reader is a model.
-    Accuracy(StrategyAccuracy),
-}
 
 /// The scores of a model on a strategy's prompts.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,14 +130,6 @@ impl StrategySummary {
         }
     }
 
-    /// The scores of the reader, where it is a model.
-    pub(crate) fn accuracy(&self) -> Option<&StrategyAccuracy> {
-        match self.answers.as_ref()? {
-            StrategyAnswers::Accuracy(found) => Some(found),
-            StrategyAnswers::Extract(_) => None,
-        }
-    }
-
     /// The estimate of a metric that is a mean over sessions.
     pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
         match self.values.get(metric)? {
@@ -208,36 +190,27 @@ impl fmt::Display for Breakage {
     }
 }
 
-fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<StrategyAnswers> {
-    match cells.iter().find_map(|cell| cell.answers_in(scope))? {
-        Answers::Extract(_) => {
-            let extracts = cells.iter().filter_map(|cell| cell.extract(scope).copied());
-            Some(StrategyAnswers::Extract(extracts.sum()))
-        }
-        Answers::Accuracy(_) => {
-            let part = |part: &dyn Fn(&Accuracy) -> Score| {
-                estimate(cells, |cell| part(cell.accuracy(scope)?).counted())
-            };
-            let sum = |count: fn(&Accuracy) -> usize| {
-                let models = cells.iter().filter_map(|cell| cell.accuracy(scope));
-                models.map(count).sum()
-            };
-            Some(StrategyAnswers::Accuracy(StrategyAccuracy {
-                accuracy: part(&|accuracy| accuracy.score),
-                bounds: between(
-                    part(&|accuracy| accuracy.bounds.worst),
-                    part(&|accuracy| accuracy.bounds.best),
-                ),
-                fidelity: fidelity::relative(cells, scope, anchors),
-                fidelity_bounds: fidelity::bounds(cells, scope, anchors),
-                normalised: fidelity::normalised(cells, scope, anchors),
-                failings: std::array::from_fn(|at| part(&|accuracy| rates(&accuracy.failings)[at])),
-                unscored: sum(|accuracy| accuracy.unscored),
-                needs_judge: sum(|accuracy| accuracy.needs_judge),
-                unqualified: sum(|accuracy| accuracy.unqualified),
-            }))
-        }
-    }
+fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<StrategyAccuracy> {
+    let answered = || cells.iter().filter_map(|cell| cell.accuracy(scope));
+    answered().next()?;
+    let part = |part: &dyn Fn(&Accuracy) -> Score| {
+        estimate(cells, |cell| part(cell.accuracy(scope)?).counted())
+    };
+    let sum = |count: fn(&Accuracy) -> usize| answered().map(count).sum();
+    Some(StrategyAccuracy {
+        accuracy: part(&|accuracy| accuracy.score),
+        bounds: between(
+            part(&|accuracy| accuracy.bounds.worst),
+            part(&|accuracy| accuracy.bounds.best),
+        ),
+        fidelity: fidelity::relative(cells, scope, anchors),
+        fidelity_bounds: fidelity::bounds(cells, scope, anchors),
+        normalised: fidelity::normalised(cells, scope, anchors),
+        failings: std::array::from_fn(|at| part(&|accuracy| rates(&accuracy.failings)[at])),
+        unscored: sum(|accuracy| accuracy.unscored),
+        needs_judge: sum(|accuracy| accuracy.needs_judge),
+        unqualified: sum(|accuracy| accuracy.unqualified),
+    })
 }
 
 /// Two estimates as the ends of what a value may be; `None` where they are one.

@@ -246,16 +246,9 @@ pub(super) fn summariser(models: &ModelsSetting) -> ModelEntry {
 }
 
 /// The reader as the manifest names it.
-pub(super) fn reader(models: &ModelsSetting) -> ModelEntry {
-    let named = |name: &str| ModelEntry {
-        name: name.to_owned(),
-        kind: ModelKind::Deterministic,
-    };
-    match &models.reader {
-        None => named("none"),
-        Some(ModelSetting::Offline) => named("bm25-extract"),
-        Some(reader) => entry(models, reader),
-    }
+pub(super) fn reader(models: &ModelsSetting) -> Option<ModelEntry> {
+    let reader = models.reader.as_ref();
+    reader.map(|reader| entry(models, reader))
 }
 
 /// The judges one by one, in the order of the scenario.

@@ -25,7 +25,7 @@ const THINKING: Tokens = Tokens(4_096);
 pub struct ModelsSetting {
     /// Writes summaries.
     pub summariser: ModelSetting,
-    /// Answers probes; without one no probe is asked, and survival is measured all the same.
+    /// Answers probes, and is a model; without one no probe is asked, and survival is measured all the same.
     pub reader: Option<ModelSetting>,
     /// Judge answers; several vote.
     pub judges: Vec<ModelSetting>,
@@ -35,7 +35,7 @@ pub struct ModelsSetting {
     pub answers: u32,
     /// How often each judge grades an answer.
     pub judgements: u32,
-    /// Further questions to a reader that is a model.
+    /// Further questions to the reader.
     pub asking: Asking,
     /// Calibrations of judges: files, with the place that names each.
     pub calibrations: Vec<(PathBuf, Place)>,
@@ -222,7 +222,14 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
         setting.map_or(Ok(None), |setting| one(&path_of(name), setting, folder))
     };
     let reader = named("reader")?;
-    let has_model = !matches!(reader, None | Some(ModelSetting::Offline));
+    if reader == Some(ModelSetting::Offline) {
+        let problem = format!(
+            "`{}` cannot be `offline`: rules answer no questions",
+            path_of("reader")
+        );
+        let hint = "`none` asks nobody, and survival is measured all the same; or name a model";
+        return Err(SettingError::new(keys.place_of("reader"), problem).with_hint(hint));
+    }
     let judges = keys.given("judge");
     let judges = judges.map(|setting| judges_of(&path_of("judge"), setting, folder));
     let judges = judges.transpose()?.unwrap_or_default();
@@ -232,7 +239,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
     for (name, is_unmet, needs, model) in [
         (
             "answers",
-            answers > 1 && !has_model,
+            answers > 1 && reader.is_none(),
             "above 1 needs a reader that may answer otherwise the next time",
             "reader",
         ),
@@ -244,8 +251,8 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
         ),
         (
             "reader_window",
-            window.is_some() && !has_model,
-            "needs a reader that is a model",
+            window.is_some() && reader.is_none(),
+            "needs a reader",
             "reader",
         ),
     ] {

@@ -330,7 +330,7 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
         "ci.toml",
         &(scenario(11, 1, 8)
             + "[gate]\ntarget = 'population'\nhard_break = false\nonly = true\n\
-            margins = { extract = 0.005 }\nbaseline = 'main'\n"),
+            margins = { survival = 0.005 }\nbaseline = 'main'\n"),
     );
     let said = bench.check(
         &[
@@ -372,7 +372,6 @@ fn answers_of_two_readers_are_never_one_difference() {
     let scripted =
         |name: &str| format!("{{ kind = 'scripted', model = '{name}', script = 'a.toml' }}");
     for (name, reader) in [
-        ("lines", "'offline'".to_owned()),
         ("nobody", "'none'".to_owned()),
         ("one", scripted("one")),
         ("two", scripted("two")),
@@ -394,14 +393,8 @@ fn answers_of_two_readers_are_never_one_difference() {
     };
     let is_compared = |said: &str| {
         let mut lines = said.lines().map(str::trim_start);
-        lines.any(|line| line.starts_with("accuracy") || line.starts_with("extract"))
+        lines.any(|line| line.starts_with("accuracy"))
     };
-    let said = refused("lines", "one");
-    assert!(
-        said.contains("line search says nothing about what a model answers"),
-        "{said}"
-    );
-    assert!(!is_compared(&said), "{said}");
     let said = refused("one", "two");
     assert!(said.contains("`one` and `two` are two readers"), "{said}");
     assert!(!is_compared(&said), "{said}");
@@ -788,7 +781,7 @@ fn several_candidates_and_single_strategies_are_compared() {
         0,
         &["old → two", "two → main"],
     );
-    assert!(bench.read("all.txt").contains("bm25-extract"));
+    assert!(bench.read("all.txt").contains("old → two"));
     bench.check(
         &["compare", "old", "two", "-o", "x.pdf"],
         2,

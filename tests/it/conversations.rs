@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proctor::metric::survival::Survival;
-use proctor::model::offline::NOT_IN_CONTEXT;
+use proctor::probe::judge::NOT_IN_CONTEXT;
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::journal::Run;
 use proctor::record::{CellRecord, Fate, ProbeRecord};

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proctor::metric::CellSummary;
-use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
 use proctor::probe::Fact;
@@ -157,7 +156,10 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
             .all(|entry| entry.kind == ModelKind::Scripted)
     );
     // Both reader and judge are named as what they are, and the numbers are accuracy.
-    assert_eq!(report.run.unwrap().reader.kind, ModelKind::Scripted);
+    assert_eq!(
+        report.run.unwrap().reader.unwrap().kind,
+        ModelKind::Scripted
+    );
     let banners: Vec<&str> = report
         .banners
         .iter()
@@ -185,12 +187,9 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
     let masking = cells
         .iter()
         .find(|cell| cell.strategy.starts_with("observation-masking"));
-    let accuracy = |cell: &CellRecord| match CellSummary::of(cell, Some(full), ModelKind::Scripted)
-        .answers
-        .unwrap()
-    {
-        Answers::Accuracy(accuracy) => accuracy.score.mean().unwrap(),
-        Answers::Extract(_) => panic!("a scripted reader gives accuracy"),
+    let accuracy = |cell: &CellRecord| {
+        let answers = CellSummary::of(cell, Some(full)).answers.unwrap();
+        answers.score.mean().unwrap()
     };
     assert!(accuracy(full) > accuracy(masking.unwrap()));
 }

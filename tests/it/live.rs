@@ -6,7 +6,7 @@ use std::time::Duration;
 use proctor::model::api::{Dialect, longest_bytes};
 use proctor::model::http::pace::{PaceSetting, Pacer};
 use proctor::model::http::{Connection, Engine, Live, Notice, Waits};
-use proctor::model::{AnswerFormat, CallFailure, Model, Purpose, Request, Response, Stop, Task};
+use proctor::model::{CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use proctor::session::redact::Secret;
 use proctor::session::wire::Provider;
 use proctor::session::{Message, Role};
@@ -23,9 +23,7 @@ pub(crate) const KEY: &str = "sk-live-0123456789abcdefghijklmnop";
 pub(crate) fn question(text: &str) -> Request {
     Request {
         purpose: Purpose::Probe,
-        task: Task::Answer {
-            format: AnswerFormat::Value,
-        },
+        task: Task::Answer,
         system: Some("You are a test.".into()),
         tools: None,
         messages: vec![Arc::new(Message::text(Role::User, text))],

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use proctor::metric::CellSummary;
 use proctor::metric::cost::SchemeCost;
-use proctor::model::ModelKind;
 use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::price::Prices;
@@ -210,8 +209,8 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
     prepared.faults = Arc::new(faults);
     prepared.asking = Asking::default();
     let models = Models {
-        summariser: offline.clone(),
-        reader: Some(offline),
+        summariser: offline,
+        reader: None,
         judge: None,
         times: Repetitions::default(),
     };
@@ -224,7 +223,7 @@ fn check(cell: &CellRecord, full: &CellRecord) {
     let line = serde_json::to_string(cell).unwrap();
     let read: CellRecord = serde_json::from_str(&line).unwrap();
     assert_eq!(read, *cell, "{name}");
-    let summary = CellSummary::of(cell, Some(full), ModelKind::Deterministic);
+    let summary = CellSummary::of(cell, Some(full));
     let share = summary.completion.share();
     assert!(
         share.is_none_or(|share| (0.0..=1.0).contains(&share)),

@@ -7,15 +7,12 @@ use std::sync::Mutex;
 
 use proctor::model::offline::Offline;
 use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
-use proctor::probe::grade::Rules;
-use proctor::probe::judge::questions;
 use proctor::probe::survival::{PARAPHRASE, content_word_recall};
-use proctor::probe::{Fact, Outcome, Probe, ProbeKind, Verdict};
+use proctor::probe::{Probe, ProbeKind};
 use proctor::record::{CellRecord, Fate};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
-use proctor::session::ground_truth::{Importance, RuleForm};
+use proctor::session::ground_truth::Importance;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
-use proctor::session::{Message, Role};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
@@ -110,69 +107,6 @@ fn shared_compint_content_word_recall_agrees_with_the_human() {
         content_word_recall(&labelled[at].sssc_message, text) >= 0.4
     });
     assert!(mismatched.count() <= 3);
-}
-
-/// Probe, prompt, reader, rules: the path of a model, with the reader that needs none.
-#[test]
-fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
-    let probe = |id: &str, question: &str, fact| Probe {
-        id: id.to_owned(),
-        fact,
-        question: question.to_owned(),
-        evidence: Vec::new(),
-        importance: Importance::Normal,
-    };
-    let value = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let (key, port) = value("staging gateway port", "48213");
-    let (absent, never) = value("nightly archive checksum", "9f31c07a");
-    let probes = [
-        probe(
-            "p-recall-1",
-            "What is the staging gateway port?",
-            Fact::Recall { key, value: port },
-        ),
-        probe(
-            "p-rule-1",
-            "What did the user say about the migrations folder?",
-            Fact::Constraint {
-                topic: "migrations folder".to_owned(),
-                statement: "Never touch the migrations folder on this branch.".to_owned(),
-                form: RuleForm::Open,
-            },
-        ),
-        probe(
-            "p-decoy-1",
-            "What is the nightly archive checksum?",
-            Fact::Decoy {
-                key: absent,
-                value: never,
-            },
-        ),
-    ];
-    let context = [
-        "Never touch the migrations folder on this branch.\nThe rest is up to you.",
-        "log line 1\nThe staging gateway port is 48213.\nlog line 2",
-    ]
-    .map(|text| Arc::new(Message::text(Role::User, text)));
-    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let reader = Offline::new(counts);
-    let rules = Rules::new(&probes);
-    for (probe, messages, outcome) in [
-        (&probes[0], &context[..], Outcome::Right),
-        (&probes[1], &context[..], Outcome::Right),
-        (&probes[2], &context[..], Outcome::Right),
-        (&probes[0], &context[..1], Outcome::Abstained),
-        (&probes[1], &context[1..], Outcome::Abstained),
-    ] {
-        let request = questions(None, messages, probe).remove(0);
-        for text in request.messages.iter().flat_map(|m| m.model_text()) {
-            assert!(!text.contains(&probe.id));
-        }
-        let answer = reader.respond(&request).unwrap();
-        let verdict = rules.verdict(probe, usize::MAX, &answer.text);
-        let score = f64::from(u8::from(outcome == Outcome::Right));
-        assert_eq!(verdict, Verdict::Scored { score, outcome }, "{}", probe.id);
-    }
 }
 
 fn made(family: &str, seed: u64, rounds: u32) -> (Generated, Arc<CountedTexts>) {

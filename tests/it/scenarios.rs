@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use proctor::metric::CellSummary;
-use proctor::model::ModelKind;
 use proctor::record::CellRecord;
 use proctor::runner::Plan;
 
@@ -112,7 +111,7 @@ fn rows(name: &str) -> Vec<Row> {
         let reference = cells
             .iter()
             .find(|other| other.strategy == "full" && other.session == cell.session);
-        CellSummary::of(cell, reference, ModelKind::Deterministic)
+        CellSummary::of(cell, reference)
     };
     strategies
         .into_iter()

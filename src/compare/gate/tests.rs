@@ -10,7 +10,6 @@ fn sample() -> Sample {
         kind: "recall".to_owned(),
         importance: Importance::High,
         survival: vec![1.0],
-        extract: Vec::new(),
         accuracy: vec![1.0],
         answers: Vec::new(),
         lost_at: None,

@@ -23,7 +23,6 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
                 kind: "recall".to_owned(),
                 importance: Importance::Normal,
                 survival: vec![*survival],
-                extract: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),
                 lost_at: None,

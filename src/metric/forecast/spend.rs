@@ -117,8 +117,9 @@ impl Spend {
                 let price = (inputs.price_of)(&manifest.summariser.name);
                 spend.summaries(cell, &carry, Terms::live(price), inputs);
             }
-            if manifest.reader.kind == ModelKind::Live {
-                spend.answers(cell, &carry, inputs.terms(&manifest.reader.name), inputs);
+            let reader = manifest.reader.as_ref();
+            if let Some(reader) = reader.filter(|reader| reader.kind == ModelKind::Live) {
+                spend.answers(cell, &carry, inputs.terms(&reader.name), inputs);
             }
             for (at, judge) in inputs.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {

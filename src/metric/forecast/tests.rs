@@ -13,11 +13,11 @@ fn entry(kind: ModelKind) -> ModelEntry {
     }
 }
 
-fn manifest(summariser: ModelKind, reader: ModelKind) -> Manifest {
+fn manifest(summariser: ModelKind, reader: Option<ModelKind>) -> Manifest {
     let manifest = serde_json::json!({
         "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "", "scenario": "s",
         "counter": "chars/4", "seed": 1, "window": "native", "summariser": entry(summariser),
-        "reader": entry(reader), "judge": null, "sessions": [],
+        "reader": reader.map(entry), "judge": null, "sessions": [],
         "strategies": [{ "name": "s", "description": "", "toml": "" }], "repeats": 1,
     });
     serde_json::from_value(manifest).unwrap()
@@ -87,17 +87,17 @@ fn due() -> ProbesDue {
     }
 }
 
-fn forecast(summariser: ModelKind, reader: ModelKind) -> Forecast {
+fn forecast(summariser: ModelKind, reader: Option<ModelKind>) -> Forecast {
     judged(summariser, reader, &[])
 }
 
-fn judged(summariser: ModelKind, reader: ModelKind, judges: &[ModelEntry]) -> Forecast {
+fn judged(summariser: ModelKind, reader: Option<ModelKind>, judges: &[ModelEntry]) -> Forecast {
     thought(summariser, reader, judges, Thinking::default())
 }
 
 fn thought(
     summariser: ModelKind,
-    reader: ModelKind,
+    reader: Option<ModelKind>,
     judges: &[ModelEntry],
     thinking: Thinking,
 ) -> Forecast {
@@ -137,8 +137,8 @@ fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
 #[test]
 fn only_what_a_live_model_writes_is_a_range() {
     use ModelKind::{Deterministic, Live};
-    let offline = forecast(Deterministic, Deterministic);
-    let live = forecast(Live, Deterministic);
+    let offline = forecast(Deterministic, None);
+    let live = forecast(Live, None);
     let output = |forecast: &Forecast| forecast.strategies[1].strategy_output;
     assert_eq!(output(&offline), Span::exact(Tokens(40)));
     // The recorded answer is what it is; the other one may be empty, or as long as allowed.
@@ -156,7 +156,7 @@ fn only_what_a_live_model_writes_is_a_range() {
 #[test]
 fn a_live_reader_is_asked_every_probe_of_every_arm_the_floor_included() {
     use ModelKind::{Deterministic, Live};
-    let spend = forecast(Deterministic, Live).spend;
+    let spend = forecast(Deterministic, Some(Live)).spend;
     // Three of the reference, three of the floor, three of the strategy; and the questions.
     let input = 3 * 2_000 + 3 * 40 + 3 * 2_000 + 3 * 60;
     let expected = input + 3 * 10 * 15;
@@ -195,7 +195,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
         summaries_written_from: None,
         batch_of: &|_| Some(500),
     };
-    let manifest = manifest(ModelKind::Deterministic, ModelKind::Live);
+    let manifest = manifest(ModelKind::Deterministic, Some(ModelKind::Live));
     let spend = Spend::of(&manifest, &[cell], &inputs);
     // Three questions of 20 tokens each: two read what the first one wrote.
     let read = 500 + 2 * 1_900;
@@ -214,7 +214,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
 fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
     use ModelKind::{Deterministic, Live, Scripted};
     let judges = [entry(Live), entry(Scripted), entry(Live)];
-    let spend = judged(Deterministic, Deterministic, &judges).spend;
+    let spend = judged(Deterministic, None, &judges).spend;
     // One answer of each of three arms, and each live judge ten answers of known verdict. The floor's
     // answers say that nothing is known, as a rule.
     assert_eq!(spend.judged_at_most, 2 * 3);
@@ -240,7 +240,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             summaries_written_from: None,
             batch_of: &|_| None,
         };
-        Forecast::of(&manifest(summariser, Deterministic), &cells, &inputs).spend
+        Forecast::of(&manifest(summariser, None), &cells, &inputs).spend
     };
     assert_eq!(
         (spend(Live, &[]).calls, spend(Live, &[]).dollars),
@@ -359,10 +359,13 @@ fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
     };
     // At 10 each: one summary; three questions in three arms; three answers of three arms and ten of
     // known verdict.
-    assert_eq!(most(Live, Deterministic, &[], thinking()), 10 * 1_000);
-    assert_eq!(most(Deterministic, Live, &[], thinking()), 10 * 9 * 100);
+    assert_eq!(most(Live, None, &[], thinking()), 10 * 1_000);
+    assert_eq!(
+        most(Deterministic, Some(Live), &[], thinking()),
+        10 * 9 * 100
+    );
     let verdicts = 10 * (3 + 10) * (10 + 7);
-    let found = most(Deterministic, Deterministic, &judges, thinking());
+    let found = most(Deterministic, None, &judges, thinking());
     assert_eq!(found, verdicts);
-    assert_eq!(most(Deterministic, Deterministic, &[], thinking()), 0);
+    assert_eq!(most(Deterministic, None, &[], thinking()), 0);
 }

@@ -1,7 +1,7 @@
 //! Exact bytes out, and answers in, cut anywhere.
 
 use super::*;
-use crate::model::{AnswerFormat, Purpose, Stop};
+use crate::model::{Purpose, Stop};
 use crate::session::{JsonText, Opaque, Role, Thinking, ToolClass, ToolResult, ToolUse};
 use crate::units::{Tokens, Usage};
 
@@ -44,17 +44,11 @@ fn request(task: Task) -> Request {
     }
 }
 
-fn answer() -> Task {
-    Task::Answer {
-        format: AnswerFormat::Value,
-    }
-}
-
 #[test]
 fn the_same_request_is_the_same_valid_json_and_holds_no_thinking() {
     let dialect = Dialect::new(Provider::Anthropic, "claude-x");
-    let body = dialect.body(&request(answer()));
-    assert_eq!(body, dialect.body(&request(answer())));
+    let body = dialect.body(&request(Task::Answer));
+    assert_eq!(body, dialect.body(&request(Task::Answer)));
     let value: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(value["tools"][0]["name"], "Read");
     assert_eq!(value["tool_choice"]["type"], "none");
@@ -85,7 +79,7 @@ fn openai_gets_tool_messages_and_its_own_names() {
     let roles = value["messages"].as_array().unwrap().iter();
     let roles: Vec<&str> = roles.filter_map(|m| m["role"].as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user"]);
-    let value: Value = serde_json::from_str(&dialect.body(&request(answer()))).unwrap();
+    let value: Value = serde_json::from_str(&dialect.body(&request(Task::Answer))).unwrap();
     assert!(value["response_format"].is_null() && value["tools"].is_null());
 }
 
@@ -97,7 +91,7 @@ fn verdicts_are_asked_for_with_a_schema_by_both_providers() {
     let format = &judged["output_config"]["format"];
     assert_eq!(format["type"], "json_schema");
     assert_eq!(format["schema"]["required"][0], "reason");
-    let asked: Value = serde_json::from_str(&dialect.body(&request(answer()))).unwrap();
+    let asked: Value = serde_json::from_str(&dialect.body(&request(Task::Answer))).unwrap();
     assert!(asked["output_config"].is_null());
     dialect.provider = Provider::OpenAi;
     let judged: Value = serde_json::from_str(&dialect.body(&request(Task::Judge))).unwrap();

@@ -2,16 +2,14 @@
 
 use super::*;
 use crate::model::scripted::{RequestMatcher, Scripted, response};
-use crate::model::{AnswerFormat, Stop, Task};
+use crate::model::{Stop, Task};
 use crate::session::{Message, Role};
 use crate::units::{Tokens, Usage};
 
 fn request(text: &str) -> Request {
     Request {
         purpose: Purpose::Probe,
-        task: Task::Answer {
-            format: AnswerFormat::Value,
-        },
+        task: Task::Answer,
         system: None,
         tools: None,
         messages: vec![

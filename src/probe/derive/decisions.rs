@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::model::{AnswerFormat, Purpose, Request, Task};
+use crate::model::{Purpose, Request, Task};
 use crate::probe::survival::content_word_recall;
 use crate::script::word_count;
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
@@ -78,9 +78,7 @@ pub fn requests(session: &Session) -> Vec<Request> {
     }
     let request = |part: String| Request {
         purpose: Purpose::Probe,
-        task: Task::Answer {
-            format: AnswerFormat::Items,
-        },
+        task: Task::Answer,
         system: Some(Arc::from(INSTRUCTIONS)),
         tools: None,
         messages: vec![Arc::new(Message::text(

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entities::class_of;
 use super::{Proposal, Texts, messages_of, proposal, tokens};
-use crate::model::offline::bm25::tasks;
 use crate::probe::{Pattern, ask_points};
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
@@ -292,6 +291,18 @@ pub(super) fn order(texts: &Texts<'_>) -> Vec<Proposal> {
         ));
     }
     proposals
+}
+
+/// The tasks of a list, each with its state, however its tool spells them.
+fn tasks(input: &serde_json::Value) -> impl Iterator<Item = (&str, &str)> {
+    let mut lists = ["todos", "tasks", "items", "plan"].iter();
+    let list = lists.find_map(|name| input.get(name)?.as_array());
+    list.into_iter().flatten().filter_map(|task| {
+        let mut names = ["content", "task", "text", "step", "title"].iter();
+        let text = names.find_map(|name| task.get(name)?.as_str())?;
+        let state = task.get("status").and_then(serde_json::Value::as_str);
+        Some((text, state.unwrap_or_default()))
+    })
 }
 
 /// The task list as the agent kept it: what stood on the last version, and when it was ticked off.

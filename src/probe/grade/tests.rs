@@ -335,34 +335,6 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_copied_answer_is_from_a_closed_set() {
-    let probes = probes();
-    let rules = Rules::new(&probes);
-    let check = |id: &str, answer: &str, expected: Option<Outcome>| {
-        let probe = probes.iter().find(|probe| probe.id == id).unwrap();
-        let found = match rules.verdict_of_copied(probe, 5, answer) {
-            Verdict::Scored { outcome, .. } => Some(outcome),
-            Verdict::Unscored { .. } => None,
-        };
-        assert_eq!(found, expected, "{id}: {answer}");
-    };
-    check("a", "31", Some(Outcome::Wrong));
-    check("f", "31", Some(Outcome::Invented));
-    check(
-        "m",
-        "it broke: F4821937 at src/glue/a.rs:117, again",
-        Some(Outcome::Right),
-    );
-    check("m", "it broke at src/glue/a.rs:117", Some(Outcome::Wrong));
-    check(
-        "d",
-        "Please: never touch the migrations folder on this branch.",
-        Some(Outcome::Right),
-    );
-    check("d", "migrations stay as they are", None);
-}
-
-#[test]
 fn what_a_person_asks_is_a_judges_unless_it_is_a_plain_abstention() {
     let verdict = |fact: Fact, answer: &str| Rules::new(&[]).verdict(&probe("t", fact), 9, answer);
     // An omission alone could be told by rule: a share of omissions is no share of answers.

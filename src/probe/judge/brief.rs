@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{NEVER_SAID, form_in_words, neutralised};
+use super::{NEVER_SAID, neutralised};
 use crate::probe::kind::{Answers, Spec};
 use crate::probe::{FactExt as _, ProbeExt as _, Specified as _};
 use crate::probe::{OTHER_ORDER, Probe};
@@ -47,7 +47,7 @@ impl Brief {
         older.drain(..older.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
-            form: Some(form_in_words(probe.answer_format()).to_owned()),
+            form: Some(probe.answer_format().in_words().to_owned()),
             reference: probe.fact.in_words(before),
             older,
             others: others(probe, probes),

@@ -3,7 +3,7 @@
 pub(super) use super::{
     Answers, NEVER_SAID, Part, ProbeKind, Question, Reference, Search, Spec, Wording, own_and,
 };
-pub(super) use crate::model::AnswerFormat;
+pub(super) use crate::probe::AnswerFormat;
 pub(super) use crate::probe::grade::call::Call;
 pub(super) use crate::probe::grade::exact::{Around, BECAUSE, has_phrase, words};
 pub(super) use crate::probe::grade::lists::{self, f1, listed, outcome};

@@ -7,10 +7,12 @@
 use super::prelude::*;
 use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
-use crate::model::offline::bm25::search::Snippets;
 use crate::probe::ProbeExt as _;
 use crate::probe::recovery::Recovery;
 use crate::record::{RecoveredItem, RecoveryRecord};
+use snippets::Snippets;
+
+mod snippets;
 
 /// The snippets of one session: made once, searched by all its cells.
 #[derive(Debug)]
@@ -92,9 +94,9 @@ impl Observer for RecoveryArm {
                 .search(&scope, &probe.question, plan.setting.snippets);
             let mut tokens = Tokens::ZERO;
             let mut missing = survival.asked_slots(index, view.before);
-            for snippet in best.into_iter().filter_map(|at| plan.snippets.get(at)) {
-                tokens += plan.counts.size(&snippet.text).tokens;
-                let held = survival.survival.held(&snippet.text);
+            for text in best {
+                tokens += plan.counts.size(text).tokens;
+                let held = survival.survival.held(text);
                 missing.retain(|slot| !held.contains(slot));
             }
             self.found[index] = Some(RecoveredItem {

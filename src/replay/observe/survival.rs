@@ -7,10 +7,9 @@
 use super::prelude::*;
 use super::sources::Pointers;
 use super::{CallView, Observer, StrategyRequest};
-use crate::model::AnswerFormat;
 use crate::patterns::PatternsError;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
-use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;

@@ -3,12 +3,12 @@
 
 use super::prelude::*;
 use super::row;
-use crate::metric::answers::{Answers, ControlCells, Extract, Qualification, QualifyingOutcomes};
+use crate::metric::answers::{ControlCells, Qualification, QualifyingOutcomes};
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored};
 use crate::report::probe_texts;
-use crate::report::strategy_summary::{Fidelity, StrategyAnswers};
+use crate::report::strategy_summary::Fidelity;
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the
 /// full history; `None` where it did of none.
@@ -59,32 +59,22 @@ pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
     })
 }
 
-/// Outcomes of a reader without a model, or the columns next to accuracy.
+/// The columns next to accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
-    let mut strategies = material.strategies.iter();
-    let is_extract = strategies.any(|it| matches!(it.answers, Some(StrategyAnswers::Extract(_))));
     let is_open = material.strategies.iter().any(is_open);
     let mut rows = material.rows(|strategy| {
-        Some(match strategy.answers.as_ref()? {
-            StrategyAnswers::Extract(found) => {
-                let mut cells = extracts(material, &strategy.name);
-                cells.extend([between(found.right_bounds()), Cell::count(found.unscored)]);
-                cells
-            }
-            StrategyAnswers::Accuracy(found) => {
-                let mut cells = vec![
-                    Cell::estimate(found.accuracy),
-                    between(found.bounds),
-                    in_table(found.fidelity),
-                    between(found.fidelity_bounds),
-                    Cell::estimate(found.normalised),
-                ];
-                cells.extend(found.failings.map(Cell::estimate));
-                let counts = [found.unscored, found.needs_judge, found.unqualified];
-                cells.extend(counts.map(Cell::count));
-                cells
-            }
-        })
+        let found = strategy.answers.as_ref()?;
+        let mut cells = vec![
+            Cell::estimate(found.accuracy),
+            between(found.bounds),
+            in_table(found.fidelity),
+            between(found.fidelity_bounds),
+            Cell::estimate(found.normalised),
+        ];
+        cells.extend(found.failings.map(Cell::estimate));
+        let counts = [found.unscored, found.needs_judge, found.unqualified];
+        cells.extend(counts.map(Cell::count));
+        Some(cells)
     });
     for row in &mut rows {
         if row.role == Role::Reference {
@@ -92,13 +82,11 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         }
         let mut strategies = material.strategies.iter();
         let own = strategies.find(|strategy| strategy.name == row.name);
-        let normalised = own.and_then(|strategy| strategy.accuracy()?.normalised);
+        let normalised = own.and_then(|strategy| strategy.answers.as_ref()?.normalised);
         let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
         row.marks.extend(above.map(RowMark::from));
     }
-    let texts = if is_extract { "extract" } else { "answers" };
-    let mut section = Section::new(texts, rows).with_notes(ceiling(material));
-    section.id = "answers";
+    let section = Section::new("answers", rows).with_notes(ceiling(material));
     if is_open {
         section.with_notes([BOUNDS.to_owned()])
     } else {
@@ -112,11 +100,8 @@ const BOUNDS: &str = "Items without a score may be right or wrong: at least coun
 
 /// Whether planted items of this strategy have no score.
 fn is_open(strategy: &StrategySummary) -> bool {
-    match &strategy.answers {
-        Some(StrategyAnswers::Extract(outcomes)) => outcomes.open > 0,
-        Some(StrategyAnswers::Accuracy(found)) => found.bounds.or(found.fidelity_bounds).is_some(),
-        None => false,
-    }
+    let found = strategy.answers.as_ref();
+    found.is_some_and(|found| found.bounds.or(found.fidelity_bounds).is_some())
 }
 
 /// `46.0–71.2 %`; not applicable where all items have a score.
@@ -129,7 +114,10 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
 
 /// How many answers of a model need a judge, in a sentence; `None` where none does.
 pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let models = material.strategies.iter().filter_map(|it| it.accuracy());
+    let models = material
+        .strategies
+        .iter()
+        .filter_map(|it| it.answers.as_ref());
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
@@ -140,37 +128,10 @@ pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
     })
 }
 
-/// Outcomes of a reader without a model, each as a share of the items scored, and of decoys what was
-/// invented.
-fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
-    let mut sessions: BTreeMap<&str, Extract> = BTreeMap::new();
-    for cell in &material.summaries {
-        if let (true, Some(Answers::Extract(own))) = (cell.strategy == strategy, &cell.answers) {
-            *sessions.entry(&cell.session).or_default() += *own;
-        }
-    }
-    let rate = |count: &dyn Fn(&Extract) -> (usize, usize)| {
-        let values = sessions.values().map(|extract| {
-            let (part, whole) = count(extract);
-            let mut values = vec![0.0; whole];
-            values[..part].fill(1.0);
-            values
-        });
-        Cell::rate(&values.collect::<Vec<_>>())
-    };
-    let mut cells: Vec<Cell> = (0..7)
-        .map(|at| rate(&|extract| (extract.outcomes()[at], extract.scored())))
-        .collect();
-    cells.push(rate(&|extract| (extract.invented, extract.decoys)));
-    cells
-}
-
 /// A model's answers from the summaries alone: the fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let Some(StrategyAnswers::Accuracy(found)) = &strategy.summary_answers else {
-            return None;
-        };
+        let found = strategy.summary_answers.as_ref()?;
         let mut cells = vec![Cell::estimate(found.accuracy), in_table(found.fidelity)];
         // Claims and rules are seen in whole prompts only.
         cells.extend(found.failings[..5].iter().copied().map(Cell::estimate));

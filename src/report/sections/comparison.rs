@@ -112,13 +112,13 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
         unit: metric.unit,
         direction: metric.direction,
     });
-    // A reader that is a model is named by its kind: scripted answers are no model's.
+    // A reader is named by its kind: scripted answers are no model's.
     if matches!(metric.name, "accuracy" | "fidelity") {
-        match material.manifest.reader.kind {
-            ModelKind::Deterministic => {}
-            ModelKind::Scripted => column.label.push_str(" (scripted)"),
-            ModelKind::Live => column.label.push_str(" (live)"),
-        }
+        column.label += match material.manifest.reader.as_ref().map(|reader| reader.kind) {
+            Some(ModelKind::Live) => " (live)",
+            Some(ModelKind::Deterministic | ModelKind::Scripted) => " (scripted)",
+            None => "",
+        };
     }
     column
 }

@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use crate::metric::CellSummary;
-use crate::metric::answers::Answers;
 use crate::record::{DeathCause, End};
 use crate::stats::SampleSize;
 
@@ -32,14 +31,9 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
         ..Cell::share(share)
     };
     let planted = cell.survival.planted();
-    let (mut extract, mut accuracy) = (Cell::NOT_MEASURED, Cell::NOT_MEASURED);
-    match &cell.answers {
-        Some(Answers::Extract(found)) => extract = of_items(found.right_share(), found.scored()),
-        Some(Answers::Accuracy(found)) => {
-            accuracy = of_items(found.score.mean(), found.score.items);
-        }
-        None => {}
-    }
+    let accuracy = cell.answers.as_ref().map_or(Cell::NOT_MEASURED, |found| {
+        of_items(found.score.mean(), found.score.items)
+    });
     let run = |value: Cell| match cell.arm {
         Arm::Floor => Cell::NOT_APPLICABLE,
         Arm::Reference | Arm::Strategy => value,
@@ -53,7 +47,6 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
         run(Cell::share(cell.completion.share())),
         strategy(Cell::share(savings)),
         of_items(planted.mean(), planted.items),
-        extract,
         accuracy,
         run(of_items(cell.support.share(), wanted)),
         strategy(Cell::count(cell.compactions())),

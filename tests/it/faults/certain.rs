@@ -2,7 +2,6 @@
 //! and where the session ends.
 
 use proctor::metric::CellSummary;
-use proctor::model::ModelKind;
 use proctor::model::fault::{Fault, FaultSchedule, FaultTarget};
 use proctor::record::{DeathCause, End};
 
@@ -94,7 +93,7 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
         calls.all(|call| (call.usage.prompt().0 == 0) == refused),
         "{told}"
     );
-    let summary = CellSummary::of(&record, None, ModelKind::Deterministic);
+    let summary = CellSummary::of(&record, None);
     assert_eq!(summary.model_calls.total().calls, requests, "{told}");
 }
 

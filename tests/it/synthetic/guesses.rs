@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use proctor::model::AnswerFormat;
+use proctor::probe::AnswerFormat;
 use proctor::probe::grade::Rules;
 use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Verdict, items};
 use proctor::probe::{FactExt as _, ProbeExt as _};

@@ -18,7 +18,6 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
         kind: "recall".to_owned(),
         importance: Importance::Normal,
         survival: vec![kept],
-        extract: Vec::new(),
         accuracy: Vec::new(),
         answers: Vec::new(),
         lost_at: None,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::context::Entry;
-use crate::model::offline::bm25::{gain, rarity};
+use crate::strategy::bm25::{gain, rarity};
 
 /// The share of a rank that is passed on, and how often: the usual values of `PageRank`.
 const DAMPING: f64 = 0.85;
