@@ -17,7 +17,6 @@ use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
 
-mod bmf;
 mod build;
 mod columns;
 pub mod comment;

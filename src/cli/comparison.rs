@@ -83,7 +83,7 @@ pub(super) struct ComparisonArgs {
     #[arg(long)]
     pub(super) json: bool,
     /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
-    /// .bmf.json, or .svg for a forest plot; an older file is removed first (repeatable)
+    /// or .svg for a forest plot; an older file is removed first (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Vec<PathBuf>,
 }
@@ -92,7 +92,7 @@ pub(super) struct ComparisonArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
     /// Also write the comparison to this file; the ending sets the format: .md for a comment,
-    /// .full.md, .json, .txt, .junit.xml, .bmf.json, or .svg for a forest plot; an older file is
+    /// .full.md, .json, .txt, .junit.xml, or .svg for a forest plot; an older file is
     /// removed before the run begins (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,

@@ -118,7 +118,7 @@ impl PrintedTables {
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
     /// Also write the report to this file; the ending sets the format: .html, .md for a comment,
-    /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .bmf.json, .otlp.json
+    /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .otlp.json
     /// for a trace of evaluation events, or a
     /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable)
     #[arg(short, long, value_name = "FILE")]

@@ -5,7 +5,7 @@ use super::plot::{
 };
 use crate::compare::sweep;
 
-use super::{Report, Subject, bmf, comment, csv, html, json, junit, markdown, otlp, terminal};
+use super::{Report, Subject, comment, csv, html, json, junit, markdown, otlp, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -77,7 +77,6 @@ use Kind::{Comparison, Run, Sweep};
 
 /// All formats, in the order of help texts.
 const FORMATS: &[Format] = &[
-    Format::new("bmf.json", &[Run, Comparison], Text(bmf::render)),
     Format::new("csv", &[Run], Tables(csv::render)),
     Format::new("html", &[Run, Sweep], Document(html::render)),
     Format::new("json", &[Run, Comparison, Sweep], Document(json::render)),
@@ -127,7 +126,7 @@ pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
         let is_picture = matches!(format.render, Picture(_));
         front.is_some_and(|front| front.ends_with('.') || (is_picture && front.is_empty()))
     };
-    // Of `.bmf.json` and `.json` the longer one is meant.
+    // Of `.otlp.json` and `.json` the longer one is meant.
     let named = formats_of(kind).filter(is_named);
     named.max_by_key(|format| format.ending.len())
 }

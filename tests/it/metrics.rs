@@ -1059,7 +1059,6 @@ fn files_hold_everything() {
     }
     for (name, ending) in [
         ("out.MD", Some("md")),
-        ("out.bmf.json", Some("bmf.json")),
         ("out.otlp.json", Some("otlp.json")),
         ("a.b.SAVINGS.SVG", Some("savings.svg")),
         ("tokens.svg", Some("tokens.svg")),
