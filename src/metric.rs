@@ -36,12 +36,10 @@ pub mod validity;
 
 pub(crate) use pool::{Formula, PooledValue, estimate, sessions};
 pub use summary::CellSummary;
-pub(crate) use table::CELL_COLUMNS;
 pub use table::{DETAILS, METRICS};
 
 /// A metric: its texts for people, and its function.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Metric {
     /// Its name: the id of a column in every format.
     pub name: &'static str,
@@ -58,16 +56,16 @@ pub struct Metric {
     /// Its evaluator: the counter, string matching, a reader.
     pub source: &'static str,
     /// Its place in the comparison, and its priority there; `None` where it has no column there.
+    #[serde(skip)]
     pub(crate) column: Option<(u8, u8)>,
-    #[serde(default, skip_serializing)]
-    marks: Vec<Mark>,
+    #[serde(skip)]
+    marks: &'static [Mark],
     #[serde(skip)]
     pub(crate) function: Formula,
 }
 
 /// How the comparison treats a metric. Without a mark it applies to strategies alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// It applies to full history as well.
     Reference,

@@ -14,10 +14,9 @@ use crate::stats::Estimate;
 pub(crate) type Sample = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Formula {
     /// It has tables of its own.
-    #[default]
     Nothing,
     /// A mean over clusters.
     Mean(fn(&CellSummary) -> Option<Sample>),

@@ -7,7 +7,7 @@ use super::{DETAILS, METRICS};
 
 /// All metrics: meaning, formula, unit, direction and source.
 pub fn reference() -> String {
-    let values = context! { metrics => Serde(&*METRICS), details => Serde(&*DETAILS) };
+    let values = context! { metrics => Serde(METRICS), details => Serde(DETAILS) };
     let page = Environment::new().render_str(include_str!("reference.md.j2"), values);
     // A test compares the page with the docs, so that it is never empty.
     page.unwrap_or_default() + "\n"

@@ -1,121 +1,383 @@
-//! The table of metrics: their texts from `metrics.toml`, and the function of each.
+//! The table of metrics: the texts of each, its place in the comparison and its function.
 //!
 //! The comparison, the files for programs and the documentation are made from it.
 
-use std::sync::LazyLock;
-
-use serde::Deserialize;
-
 use super::answers::Scope;
 use super::cost::SchemeCost;
-use super::pool::Formula::{self, Count, Largest, Mean, Nothing, Pool, Tokens};
+use super::pool::Formula::{Count, Largest, Mean, Nothing, Pool, Tokens};
 use super::pool::{PooledValue, counted};
-use super::tokens::Savings;
-use super::{Metric, compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
+use super::{Direction, Mark, Metric, Unit};
+use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
+
+const REPLAY: &str = "the replay";
+const COUNTER: &str = "the replay, by the scenario's token counter";
+const CACHE: &str =
+    "the simulated prompt cache, under the scheme that the note below the comparison names";
+const CACHE_BY_SCHEME: &str = "the simulated prompt cache, scheme by scheme";
+const READER: &str = "a reader's answers, graded";
+const SURVIVAL: &str = "string matching (evaluator `survival`)";
+const TOOL_CALLS: &str = "string matching on tool calls";
+const VALIDITY: &str = "the validity check";
+const TRAIL: &str = "tool uses, and rules that read the lines of summaries";
+const LATENCY: &str = "parameters of the model in a price file, and the simulated prompt cache";
+
+/// Makes a list of metrics. Each has its meaning and its formula above it, and then its name in files, its
+/// heading, its unit, which way is better, who measures it, its place in the comparison and the rank in
+/// which it makes room for others there, how the comparison treats it, and its function.
+macro_rules! metrics {
+    ($(
+        #[doc = $doc:literal]
+        #[doc = $formula:literal]
+        $name:literal = $label:literal, $unit:ident, $direction:ident, $source:expr, $column:expr,
+        [$($mark:ident),*] => $function:expr;
+    )*) => {
+        &[$(Metric {
+            name: $name,
+            label: $label,
+            unit: Unit::$unit,
+            direction: Direction::$direction,
+            doc: $doc.trim_ascii(),
+            formula: $formula.trim_ascii(),
+            source: $source,
+            column: $column,
+            marks: &[$(Mark::$mark),*],
+            function: $function,
+        }),*]
+    };
+}
 
 /// Every metric, in the order of the documentation.
-pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
-    let mut metrics = Texts::read().metric;
-    for metric in &mut metrics {
-        metric.function = function(metric.name);
-    }
-    metrics
-});
+pub static METRICS: &[Metric] = metrics! {
+    /// share of the sessions' calls that were sent before a prompt no longer fitted
+    /// calls reached / calls planned, over all cells
+    "completion" = "completion", Share, Higher, REPLAY, Some((0, 0)), [Reference]
+        => Pool(completion::pooled);
 
-/// Metrics with a table of their own, named as their columns there.
-pub static DETAILS: LazyLock<Vec<Metric>> = LazyLock::new(|| Texts::read().detail);
+    /// share of the tasks that the agent solved under the strategy
+    /// mean over tasks of the mean score of its repeats, each from 0 to 1
+    "tasks_solved" = "tasks solved", Share, Higher, "the tests of each task, where agents ran", Some((0, 4)), [Best, Optional]
+        => Mean(|cell| counted(cell.score, 1));
 
-/// The order of the columns of a cell in tables for programs.
-pub(crate) static CELL_COLUMNS: LazyLock<Vec<&str>> =
-    LazyLock::new(|| Texts::read().cells.split_whitespace().collect());
+    /// sessions in which the strategy changed the context at all
+    /// sessions with at least one applied patch, of all sessions
+    "fired" = "fired", Count, Neutral, REPLAY, Some((1, 3)), []
+        => Pool(|cells, _| Some(compaction::fired(cells)));
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Texts {
-    cells: &'static str,
-    metric: Vec<Metric>,
-    detail: Vec<Metric>,
-}
+    /// tokens not processed, compared with full history over the calls both reached
+    /// 1 − S/S⁰; S = prompts of the agent's calls + input and output of every call the strategy made
+    "token_savings" = "token savings", Share, Higher, COUNTER, Some((2, 0)), [Best, Savings]
+        => Mean(|cell| tokens::compared(cell, tokens::Savings::share));
 
-impl Texts {
-    /// A test reads them, so that there are always some.
-    fn read() -> Self {
-        toml::from_str(include_str!("metrics.toml")).unwrap_or_default()
-    }
-}
+    /// cost saved with the provider's prompt cache, compared with full history over the calls both reached; below 0 the strategy costs more than it saves
+    /// 1 − C/C⁰; C = uncached + w·written + r·read tokens of the agent's prompts and, with o·output, of every call the strategy made; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's; what the agent wrote is the same under both and left out
+    "cost_savings" = "cost savings", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
+        => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share));
 
-/// How a metric is computed from the cells of a strategy.
-fn function(metric: &str) -> Formula {
-    match metric {
-        "completion" => Pool(completion::pooled),
-        "fired" => Pool(|cells, _| Some(compaction::fired(cells))),
-        "tasks_solved" => Mean(|cell| counted(cell.score, 1)),
-        "token_savings" => Mean(|cell| tokens::compared(cell, Savings::share)),
-        "cost_savings" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share)),
-        "cost_savings_edge" => Mean(cost::edge_savings),
-        "token_savings_of_totals" => Pool(tokens::savings_of_totals),
-        "token_savings_without_calls" => {
-            Mean(|cell| tokens::compared(cell, Savings::share_without_calls))
-        }
-        "peak_prompt" => Largest(|cell| cell.peak_prompt),
-        "area" => Tokens(|cell| Some(cell.area)),
-        "cache_read_share" => Mean(|cell| cost::under_first_bill(cell, SchemeCost::read_share)),
-        "cache_broken" => Tokens(|cell| Some(cell.costs.first()?.broken())),
-        "cache_again" => Tokens(|cell| Some(cell.costs.first()?.resent)),
-        "broke_even" => Pool(cost::broke_even),
-        "survival" => Pool(|cells, _| survival::corrected(cells).map(PooledValue::Estimate)),
-        "survival_compacted" => {
-            Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate))
-        }
-        "survival_reachable" => Mean(|cell| cell.survival.reachable.counted()),
-        "accuracy" => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted()),
-        "fidelity" => Pool(fidelity::pooled),
-        "action_support" => Mean(|cell| counted(cell.support.share(), cell.support.wanted)),
-        "action_support_compacted" => Mean(|cell| {
-            counted(
-                cell.support.compacted_share(),
-                cell.support.compacted_wanted,
-            )
-        }),
-        "action_reachable" => {
-            Mean(|cell| counted(cell.support.reachable_share(), cell.support.wanted))
-        }
-        "retained" => Mean(|cell| Some((cell.retained?, cell.compactions()))),
-        "headroom" => Mean(|cell| Some((cell.headroom?, cell.compactions()))),
-        "compactions" => Count(|cell| Some(cell.compactions())),
-        "strategy_calls" => Count(|cell| Some(cell.model_calls.total().calls)),
-        "failed_calls" => Count(|cell| Some(cell.context_pressure.failed_calls)),
-        "retried_calls" => Count(|cell| Some(cell.context_pressure.retried_calls)),
-        "wasted_calls" => Count(|cell| Some(cell.context_pressure.wasted_calls)),
-        "strategy_tokens" => Tokens(|cell| Some(cell.model_calls.total().tokens)),
-        "summary_tokens" => Pool(summaries::pooled),
-        "net_savings" => Mean(|cell| {
+    /// cost savings of a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
+    /// 1 − C/C⁰ as for cost savings
+    "cost_savings_edge" = "cost, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
+        => Mean(cost::edge_savings);
+
+    /// the same over all sessions together, so that long sessions weigh more
+    /// 1 − ΣS/ΣS⁰
+    "token_savings_of_totals" = "savings of totals", Share, Higher, COUNTER, Some((23, 13)), []
+        => Pool(tokens::savings_of_totals);
+
+    /// token savings as if the strategy's own calls were free
+    /// 1 − S′/S⁰; S′ = prompts of the agent's calls
+    "token_savings_without_calls" = "savings without strategy's calls", Share, Higher, COUNTER, Some((24, 14)), [Savings]
+        => Mean(|cell| tokens::compared(cell, tokens::Savings::share_without_calls));
+
+    /// the largest prompt that was sent
+    /// max over calls and sessions
+    "peak_prompt" = "peak prompt", Tokens, Lower, COUNTER, Some((15, 8)), [Reference, Best]
+        => Largest(|cell| cell.peak_prompt);
+
+    /// all prompts together: the area under the curve of tokens by call
+    /// Σ over calls and sessions of prompt tokens; calls that were not reached have none
+    "area" = "prompt area", Tokens, Lower, COUNTER, Some((49, 35)), [Reference, NotInCsv]
+        => Tokens(|cell| Some(cell.area));
+
+    /// share of the agent's prompts that is read from the provider's cache
+    /// tokens read / prompt tokens
+    "cache_read_share" = "cache read", Share, Higher, CACHE, Some((13, 8)), [Reference]
+        => Mean(|cell| cost::under_first_bill(cell, SchemeCost::read_share));
+
+    /// tokens that were cached at a call and not read at the next one; a table of its own names the causes
+    /// Σ over calls of max(0, read and written at the call before − removed by the provider itself − read)
+    "cache_broken" = "cache broken", Tokens, Lower, CACHE, Some((20, 12)), []
+        => Tokens(|cell| Some(cell.costs.first()?.broken()));
+
+    /// tokens not read from the cache although an earlier prompt held them in the same place: writes that could have been avoided
+    /// Σ over calls of the tokens behind the prefix that was read, in blocks that an earlier prompt held
+    "cache_again" = "processed again", Tokens, Lower, CACHE, Some((21, 12)), []
+        => Tokens(|cell| Some(cell.costs.first()?.resent));
+
+    /// cells in which the strategy, from some call on and to the end, had cost less than full history
+    /// cells with a break-even call, of all cells
+    "broke_even" = "broke even", Count, Higher, CACHE, Some((14, 8)), [] => Pool(cost::broke_even);
+
+    /// planted facts whose value is in the prompt, bound to its key; says nothing about answers
+    /// mean score of the planted items, corrected for chance by the decoys: (s − f)/(1 − f); items after a death score 0
+    "survival" = "survival", Share, Higher, SURVIVAL, Some((5, 1)), [Controls, BestKept]
+        => Pool(|cells, _| survival::corrected(cells).map(PooledValue::Estimate));
+
+    /// the same for items whose evidence is no longer wholly verbatim, searched in what compaction left of it
+    /// mean compacted score of the items that have one, corrected for chance; own n
+    "survival_compacted" = "survival compacted", Share, Higher, SURVIVAL, Some((6, 4)), []
+        => Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate));
+
+    /// planted facts that are gone from the prompt and could be read again: it names the file in which they were put aside, or holds the call that read a file which has not changed since; never part of survival
+    /// items of that fate / planted items
+    "survival_reachable" = "reachable", Share, Higher, SURVIVAL, Some((27, 16)), [NotInCsv]
+        => Mean(|cell| cell.survival.reachable.counted());
+
+    /// probes a model answers right from the prompt
+    /// mean score of the planted items; those after a death score 0, unscored ones are left out and counted, and the least and the most it can be with them is shown as a range
+    "accuracy" = "accuracy", Share, Higher, READER, Some((10, 1)), [Controls, BestKept]
+        => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted());
+
+    /// accuracy relative to full history, same items and reader
+    /// F = Σ acc / Σ acc_full over sessions, of qualified items scored under both; refused where acc_full < 60 % or acc_full − acc_empty < 20 points
+    "fidelity" = "fidelity", Share, Higher, READER, Some((11, 2)), [Controls, BestKept]
+        => Pool(fidelity::pooled);
+
+    /// of what the agent's recorded tool calls needed from the past, the share still in the prompt
+    /// atoms present / atoms wanted under full history, calls after a death included
+    "action_support" = "action support", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference, BestKept]
+        => Mean(|cell| counted(cell.support.share(), cell.support.wanted));
+
+    /// the same for atoms of which some occurrence has been compacted, over calls reached
+    /// compacted atoms present / compacted atoms wanted
+    "action_support_compacted" = "support compacted", Share, Higher, TOOL_CALLS, Some((25, 15)), []
+        => Mean(|cell| counted(cell.support.compacted_share(), cell.support.compacted_wanted));
+
+    /// of what the agent's tool calls needed and the prompt no longer held, what could be read again: the prompt names the file in which the tool result was put aside, or holds the call that read a file which has not changed since; never part of action support
+    /// atoms gone and reachable / atoms wanted under full history
+    "action_reachable" = "support reachable", Share, Higher, TOOL_CALLS, Some((47, 33)), []
+        => Mean(|cell| counted(cell.support.reachable_share(), cell.support.wanted));
+
+    /// what a compaction leaves of the messages
+    /// mean of after/before over the patches that freed something
+    "retained" = "retained", Share, Neutral, COUNTER, Some((26, 16)), []
+        => Mean(|cell| Some((cell.retained?, cell.compactions())));
+
+    /// what a compaction leaves free of the effective window
+    /// mean of 1 − (system prompt and tools + messages after)/effective window over the patches that freed something
+    "headroom" = "headroom", Share, Neutral, COUNTER, Some((48, 34)), []
+        => Mean(|cell| Some((cell.headroom?, cell.compactions())));
+
+    /// patches that were applied
+    /// count over all cells
+    "compactions" = "compactions", Count, Neutral, REPLAY, Some((18, 11)), []
+        => Count(|cell| Some(cell.compactions()));
+
+    /// model calls the strategy made, failed ones included
+    /// count of purposes compaction, background and recovery
+    "strategy_calls" = "model calls", Count, Lower, REPLAY, Some((8, 6)), []
+        => Count(|cell| Some(cell.model_calls.total().calls));
+
+    /// model calls of the strategy without an answer
+    /// count of purposes compaction, background and recovery; those that were read are billed
+    "failed_calls" = "failed calls", Count, Lower, REPLAY, Some((50, 36)), [HideZeros, NotInCsv]
+        => Count(|cell| Some(cell.context_pressure.failed_calls));
+
+    /// model calls of the strategy that repeat one which failed
+    /// calls directly after a failed one of the same purpose, at the same call of the agent
+    "retried_calls" = "retried calls", Count, Lower, REPLAY, Some((51, 36)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.retried_calls));
+
+    /// model calls of the strategy after which nothing was gained
+    /// calls of purposes compaction and recovery at a call of the agent at which no patch freed anything
+    "wasted_calls" = "wasted calls", Count, Lower, REPLAY, Some((52, 36)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.wasted_calls));
+
+    /// input and output of the strategy's model calls
+    /// Σ over purposes compaction, background and recovery
+    "strategy_tokens" = "model tokens", Tokens, Lower, COUNTER, Some((19, 12)), []
+        => Tokens(|cell| Some(cell.model_calls.total().tokens));
+
+    /// what a model wrote for a compaction, on average
+    /// mean output of the answered calls of purposes compaction and recovery
+    "summary_tokens" = "summary tokens", Tokens, Neutral, COUNTER, Some((22, 12)), []
+        => Pool(summaries::pooled);
+
+    /// token savings if the agent re-read, once, everything that a call needed and its prompt no longer held; an estimate, since a replay cannot see an agent re-read
+    /// 1 − (S + re-reads)/S⁰; a re-read costs the prompt at that call + the missing tool result × the calls from there to the next compaction; a thing that no tool result held costs a call that returns nothing
+    "net_savings" = "net savings (estimate)", Share, Higher, "string matching on tool calls, and the scenario's token counter", Some((41, 28)), [Savings, Optional, NotInCsv]
+        => Mean(|cell| {
             let savings = cell.savings?;
             Some((cell.rereads?.net_savings(&savings)?, savings.calls))
-        }),
-        "reread_calls" => Count(|cell| Some(cell.rereads?.calls)),
-        "trail_f1" => Mean(|cell| trail::share_of(cell, trail::f1, |it| it.touched)),
-        "trail_precision" => {
-            Mean(|cell| trail::share_of(cell, trail::precision, |it| it.mentioned))
-        }
-        "trail_recall" => Mean(|cell| trail::share_of(cell, trail::recall, |it| it.touched)),
-        "unsupported_atoms" => Mean(trail::unsupported_atoms),
-        "rejected" => Count(|cell| Some(cell.findings.rejected)),
-        "warnings" => Count(|cell| Some(cell.findings.warnings)),
-        "overflows" => Count(|cell| Some(cell.findings.overflows)),
-        "warned_calls" => Count(|cell| Some(cell.context_pressure.warned_calls)),
-        "auto_compact_calls" => Count(|cell| Some(cell.context_pressure.auto_compact_calls)),
-        "blocking_calls" => Count(|cell| Some(cell.context_pressure.blocking_calls)),
-        "blocked_turns" => Count(|cell| Some(cell.context_pressure.blocked_turns)),
-        "blocked_agents" => Count(|cell| Some(cell.context_pressure.blocked_agents)),
-        "thrash" => Count(|cell| Some(cell.context_pressure.thrash)),
-        "retriggered" => Count(|cell| Some(cell.context_pressure.retriggered)),
-        "next_call" => Count(|cell| Some(cell.context_pressure.next_call)),
-        "futile" => Count(|cell| Some(cell.context_pressure.futile)),
-        "unseen_altered" => Count(|cell| Some(cell.context_pressure.unseen_altered)),
-        "unseen_reachable" => Count(|cell| Some(cell.context_pressure.unseen_reachable)),
-        "unseen_gone" => Count(|cell| Some(cell.context_pressure.unseen_gone)),
-        "agent_failures" => Count(|cell| Some(cell.context_pressure.agent_failures)),
-        _ => Nothing,
-    }
-}
+        });
+
+    /// calls by which the agent would have re-read what was missing, each thing once
+    /// different tool results, and atoms of no tool result, that a call wanted and its prompt did not hold, over the calls both reached
+    "reread_calls" = "re-reads (estimate)", Count, Lower, TOOL_CALLS, Some((42, 29)), [Optional, NotInCsv]
+        => Count(|cell| Some(cell.rereads?.calls));
+
+    /// how well the prompt still says which files were read, created, modified and deleted; a table of its own shows it verb by verb
+    /// 2·right/(stated + touched), over all calls; touched in the full history, calls after a death included; stated by tool uses in the prompt and by lines of summaries
+    "trail_f1" = "artifact trail F1", Share, Higher, TRAIL, Some((43, 30)), [Reference, Optional, NotInCsv]
+        => Mean(|cell| trail::share_of(cell, trail::f1, |it| it.touched));
+
+    /// of the prompt's statements about what was done to a file, the share that is true
+    /// right / stated, over all calls
+    "trail_precision" = "artifact trail precision", Share, Higher, TRAIL, Some((44, 31)), [Reference, Optional, NotInCsv]
+        => Mean(|cell| trail::share_of(cell, trail::precision, |it| it.mentioned));
+
+    /// of the files that were touched, the share for which the prompt still says so
+    /// right / touched, over all calls
+    "trail_recall" = "artifact trail recall", Share, Higher, TRAIL, Some((45, 31)), [Reference, Optional, NotInCsv]
+        => Mean(|cell| trail::share_of(cell, trail::recall, |it| it.touched));
+
+    /// of the paths, identifiers, ids and numbers in summaries, the share found nowhere in what the summary replaces: at least so much was made up
+    /// unsupported / different atoms, summed over summaries; an earlier summary supports nothing
+    "unsupported_atoms" = "unsupported atoms", Share, Lower, "string matching on the texts that stages write in place of messages", Some((46, 32)), [Optional, WhereWritten, NotInCsv]
+        => Mean(trail::unsupported_atoms);
+
+    /// calls whose prompt breaks a rule for which the provider documents an error
+    /// calls with a violation of level rejected that full history does not have
+    "rejected" = "rejected", Count, Lower, VALIDITY, Some((9, 6)), []
+        => Count(|cell| Some(cell.findings.rejected));
+
+    /// findings that the provider accepts although they are suspicious
+    /// count of violations of level warning
+    "warnings" = "warnings", Count, Lower, VALIDITY, Some((17, 10)), []
+        => Count(|cell| Some(cell.findings.warnings));
+
+    /// prompts refused as too long, recovered or not
+    /// count over all cells
+    "overflows" = "overflows", Count, Lower, REPLAY, Some((16, 9)), []
+        => Count(|cell| Some(cell.findings.overflows));
+
+    /// cells that ended at a prompt no recovery made fit, or at a call the provider never answered
+    /// count over all cells
+    "deaths" = "deaths", Count, Lower, REPLAY, None, [NotInCsv]
+        => Count(|cell| Some(usize::from(cell.completion.died_at.is_some())));
+
+    /// calls whose prompt had reached the warning or error line and no higher one
+    /// prompt ≥ effective window − 13,000 − 20,000, and below the line of automatic compaction
+    "warned_calls" = "warned", Count, Neutral, COUNTER, Some((39, 26)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.warned_calls));
+
+    /// calls whose prompt had reached the line of automatic compaction of Claude Code, and not the blocking line
+    /// prompt ≥ effective window − 13,000, and below the blocking line
+    "auto_compact_calls" = "over auto-compact", Count, Lower, COUNTER, Some((38, 25)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.auto_compact_calls));
+
+    /// calls whose prompt had reached the blocking line of Claude Code
+    /// prompt ≥ effective window − 3,000
+    "blocking_calls" = "over blocking", Count, Lower, COUNTER, Some((37, 24)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.blocking_calls));
+
+    /// times the user typed something at or above the blocking line, which a product would have refused; the replay goes on
+    /// system prompt, tools and messages before the typed one ≥ effective window − 3,000
+    "blocked_turns" = "blocked turns", Count, Lower, COUNTER, Some((28, 17)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.blocked_turns));
+
+    /// calls that started a sub-agent when the prompt filled that share of the effective window from which on a product that collapses starts none: `block_at` of the strategy's own `collapse_groups`, else Claude Code's 95 %; the replay goes on
+    /// prompt ≥ block_at · effective window, and the response uses a tool of the class `agent`
+    "blocked_agents" = "blocked agents", Count, Lower, COUNTER, Some((29, 18)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.blocked_agents));
+
+    /// paid compactions that are the third of three in a row; paid is one for which a model was asked at the same call
+    /// each less than 4 calls after the one before
+    "thrash" = "thrash", Count, Lower, REPLAY, Some((30, 19)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.thrash));
+
+    /// compactions, paid or not, that left the context at or over the size their stage waits for, all that the strategy did at that call included: the next call has to compact again
+    /// count of after ≥ trigger, in the trigger's own unit; after a refusal, of prompts that would be refused again
+    "retriggered" = "re-triggered", Count, Lower, REPLAY, Some((32, 21)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.retriggered));
+
+    /// paid compactions at the very next call after another, for any reason
+    /// count of pairs of paid compactions one call apart
+    "next_call" = "again at once", Count, Lower, REPLAY, Some((33, 21)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.next_call));
+
+    /// paid compactions that left most of the messages
+    /// after/before > 0.8
+    "futile" = "futile", Count, Lower, COUNTER, Some((31, 20)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.futile));
+
+    /// tool results altered before the first call that would have shown them: the model never saw them as they were
+    /// results whose text differs from the recorded one at that call, or that are gone
+    "unseen_altered" = "unseen loss", Count, Lower, REPLAY, Some((34, 22)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.unseen_altered));
+
+    /// of these, results that can be read again: a path to exactly their content is in their place
+    /// altered results replaced by a path that names the hash of their content
+    "unseen_reachable" = "unseen but reachable", Count, Neutral, REPLAY, Some((35, 23)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.unseen_reachable));
+
+    /// of the unseen, results that were offloaded nowhere: neither the model nor the disk has the originals
+    /// altered results less those that a stage had offloaded by then, even if the path was cleared since
+    "unseen_gone" = "unseen and gone", Count, Lower, REPLAY, Some((36, 23)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.unseen_gone));
+
+    /// attempts at the agent's own calls that failed; not in token savings, since no strategy causes them
+    /// count over all cells
+    "agent_failures" = "agent retries", Count, Lower, REPLAY, Some((40, 27)), [HideZeros]
+        => Count(|cell| Some(cell.context_pressure.agent_failures));
+};
+
+/// Metrics with a table of their own, named as their columns there.
+pub static DETAILS: &[Metric] = metrics! {
+    /// cost of all prompts and of the strategy's calls, in uncached input tokens of the same price
+    /// C = uncached + w·written + r·read of the agent's prompts and of the strategy's calls, + o·output of the latter; w, r, o relative to input
+    "cost" = "input equivalents", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
+
+    /// prompts that were neither read from the cache nor written to it, the strategy's calls included
+    /// prompt − written − read
+    "uncached" = "uncached", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
+
+    /// prompts that were written to the cache
+    /// behind the prefix that was read, up to the last breakpoint; rounded down to the scheme's step
+    "written" = "written", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
+
+    /// prompts that were read from the cache
+    /// the longest live prefix that the scheme finds; rounded down to its step, and nothing below its minimum
+    "read" = "read", Tokens, Higher, CACHE_BY_SCHEME, None, [] => Nothing;
+
+    /// input and output of the strategy's calls before a call
+    /// Σ input and output of purpose compaction, those to another model left out
+    "compaction_tokens" = "for compaction", Tokens, Lower, COUNTER, None, [] => Nothing;
+
+    /// input and output of the strategy's calls in the background
+    /// Σ input and output of purpose background, those to another model left out
+    "background_tokens" = "in background", Tokens, Lower, COUNTER, None, [] => Nothing;
+
+    /// input and output of the strategy's calls after a refused prompt
+    /// Σ input and output of purpose recovery, those to another model left out
+    "recovery_tokens" = "for recovery", Tokens, Lower, COUNTER, None, [] => Nothing;
+
+    /// input and output of the strategy's calls to another model than the agent's
+    /// Σ input and output, for all purposes
+    "elsewhere_tokens" = "by another model", Tokens, Lower, COUNTER, None, [] => Nothing;
+
+    /// the call from which on a strategy has cost less than full history, to the end; the median over the cells that have one
+    /// the first call k with Σ C < Σ C⁰ over calls up to j, for every j ≥ k
+    "break_even_call" = "from call", Count, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
+
+    /// cost of all calls, the agent's answers included; an answer counts as its text or as the tokens billed for it, whichever is more, since recorded counters may be partial
+    /// Σ over classes of tokens · price; unknown where the price of a class that occurs is unknown
+    "dollars" = "dollars", Dollars, Lower, "the price files in force, and the simulated prompt cache", None, []
+        => Nothing;
+
+    /// modelled time of the agent's calls and of those that it waits for; of the background's what is in `waited_seconds`
+    /// Σ a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode over purposes agent, compaction and recovery, + waited for background
+    "blocking_seconds" = "modelled time", Seconds, Lower, LATENCY, None, [] => Nothing;
+
+    /// the same for the calls in the background
+    /// Σ over purpose background
+    "background_seconds" = "modelled background", Seconds, Lower, LATENCY, None, [] => Nothing;
+
+    /// modelled time that the agent waits for compactions asked for in the background, where they are wanted before they are written. At most this: tools take time too, which is not modelled
+    /// Σ over such compactions of max(0, time of their requests − time of the agent's calls since they were asked for)
+    "waited_seconds" = "waited for background", Seconds, Lower, LATENCY, None, [] => Nothing;
+
+    /// processor time of the strategy's own code, that of a program included, models left out: p50 and p95 of a call, and all calls; measured on the machine of the run, and never added to modelled time
+    /// time of before_call, on_overflow, on_append and after_call less that of its models
+    "strategy_cpu" = "strategy's own time", Seconds, Lower, "the processor clocks of the thread and, on Linux, of the program; `timings.jsonl`, `report --timings`", None, []
+        => Nothing;
+};

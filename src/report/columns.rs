@@ -5,7 +5,7 @@
 
 use super::{AskedItem, display};
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CELL_COLUMNS, CellSummary, Formula, METRICS, Mark, Metric};
+use crate::metric::{CellSummary, Formula, METRICS, Mark, Metric};
 use crate::record::{LostAt, ProbeRecord};
 use crate::units::Tokens;
 
@@ -67,8 +67,22 @@ fn metric(metric: &Metric) -> Option<Cell> {
     })
 }
 
-/// One row per cell, in the order of `metrics.toml`. Behind the columns named there come those of all
-/// other metrics.
+/// The order of the columns of a cell, which programs rely on.
+const CELL_COLUMNS: &str = "\
+    session strategy repeat arm calls_planned calls_reached died_at failed_at token_savings \
+    token_savings_without_calls calls_compared prompt_tokens strategy_tokens_compared reference_tokens \
+    cache_scheme cost_savings cost_savings_edge cost_thousandths reference_cost_thousandths \
+    cache_read_share tokens_uncached tokens_cache_written tokens_cache_read cache_broken cache_again \
+    break_even_call peak_prompt survival_uncorrected survival_items survival_compacted_uncorrected \
+    survival_compacted_items decoys_found decoy_items accuracy answers_scored answers_unscored \
+    action_support action_atoms action_support_compacted action_atoms_compacted compactions retained \
+    strategy_calls strategy_calls_failed strategy_tokens rejected warnings overflows blocked_turns \
+    blocked_agents thrash futile retriggered unseen_altered unseen_reachable unseen_gone \
+    blocking_calls auto_compact_calls warned_calls agent_failures retried_calls wasted_calls \
+    prompt_area headroom action_reachable";
+
+/// One row per cell, in the order of [`CELL_COLUMNS`]. Behind the columns named there come those of all
+/// other metrics, except those marked [`Mark::NotInCsv`].
 pub(crate) fn cells() -> Vec<Cell> {
     let mut columns = vec![
         Cell::text("session", |it| Some(it.session.clone())),
@@ -121,9 +135,9 @@ pub(crate) fn cells() -> Vec<Cell> {
     let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
     columns.extend(metrics.filter_map(metric));
     columns.sort_by_key(|column| {
-        let mut order = CELL_COLUMNS.iter();
+        let mut order = CELL_COLUMNS.split_whitespace();
         order
-            .position(|name| *name == column.name)
+            .position(|name| name == column.name)
             .unwrap_or(usize::MAX)
     });
     columns
