@@ -29,7 +29,6 @@ impl Interrupt {
             return say(words);
         }
         self.groups.kill();
-        #[expect(clippy::exit, reason = "Ctrl-C asks for exactly this")]
         std::process::exit(i32::from(Exit::Interrupted.code()));
     }
 }

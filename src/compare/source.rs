@@ -16,8 +16,6 @@ use crate::record::{
     StrategyEntry,
 };
 
-/// How the manifest names a reader where none is asked.
-
 /// All strategies of a run, with what they were measured by: what a baseline's file holds.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename = "Baseline")]

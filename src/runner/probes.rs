@@ -70,7 +70,7 @@ impl Facts {
             if let Some(mistake) = file.mistakes(session).into_iter().next() {
                 return Err(wrong(&name, mistake));
             }
-            *probes = file.truth.facts.clone();
+            probes.clone_from(&file.truth.facts);
         }
         Ok(())
     }

@@ -1,189 +1,20 @@
-//! Databases of opencode, goose and Crush: read by the library and through the program.
+//! Databases of products through the program.
 //!
 //! `.ci/run optional` runs these with the feature `sqlite`.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
-use proctor::session::{Session, Tag, import};
-use rusqlite::Connection;
+use proctor::session::import;
 
-fn make(path: &Path, statements: &str) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute_batch(statements).unwrap();
+fn seeds() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds"))
 }
 
-/// The sessions of a database made by these statements, as one line per message.
-#[track_caller]
-fn check(statements: &str, expected: Result<&[&str], &str>) {
+/// What `proctor import` says of a database of the seeds of fuzzing, and the bytes of what it wrote.
+fn imported(seed: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("50% of it?#.db");
-    make(&path, statements);
-    let before = std::fs::read(&path).unwrap();
-    let shown = import::load(&path).map(|sessions| {
-        let lines = sessions.iter().flat_map(|session| {
-            let messages = session.messages().iter();
-            let said = messages.map(|message| {
-                let side = if message.has_tag(Tag::Sidechain) {
-                    " side"
-                } else {
-                    ""
-                };
-                let usage = message
-                    .details
-                    .usage
-                    .map(|it| format!(" {}+{}", it.prompt(), it.output));
-                let usage = usage.unwrap_or_default();
-                format!("{}{side}{usage}", message.model_text().join("|"))
-            });
-            let id = session.id().rsplit_once('-').unwrap().0.to_owned();
-            let counts = session.compactions().len();
-            let unknown = session.source().unknown.len();
-            std::iter::once(format!("{id} {counts} {unknown}")).chain(said)
-        });
-        lines.collect::<Vec<String>>()
-    });
-    match (shown, expected) {
-        (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
-        (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
-        (shown, expected) => panic!("got {shown:?}, expected {expected:?}"),
-    }
-    assert_eq!(std::fs::read(&path).unwrap(), before, "nothing is written");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-const OPENCODE: &str = "
-    CREATE TABLE session (id TEXT, parent_id TEXT, time_created INTEGER);
-    CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
-    CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT);";
-
-const GOOSE: &str = "
-    CREATE TABLE sessions (id TEXT, created_at TEXT, session_type TEXT);
-    CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT,
-        created_timestamp INTEGER, metadata_json TEXT);
-    CREATE TABLE usage_ledger (session_id TEXT, created_timestamp INTEGER, input_tokens INTEGER,
-        output_tokens INTEGER, cache_read_tokens INTEGER, is_compaction INTEGER);";
-
-const CRUSH: &str = "
-    CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT, created_at INTEGER,
-        summary_message_id TEXT);
-    CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT, role TEXT, parts BLOB, model TEXT,
-        created_at INTEGER, is_summary_message INTEGER);";
-
-#[test]
-fn opencodes_sessions_are_read_with_those_that_tools_started() {
-    let rows = r#"
-        INSERT INTO session VALUES ('ses_B', 'ses_A', 2), ('ses_A', NULL, 1), ('ses_C', NULL, 3);
-        INSERT INTO message VALUES
-            ('m2', 'ses_A', 2, '{"role":"assistant","modelID":"m","finish":"stop","time":{"created":1767258001000}}'),
-            ('m1', 'ses_A', 1, '{"role":"user","time":{"created":1767258000000}}'),
-            ('m3', 'ses_A', 3, 'not json'),
-            ('m4', 'ses_B', 1, '{"role":"user"}');
-        INSERT INTO part VALUES
-            ('p3', 'm2', 'ses_A', 1, '{"type":"step-finish","tokens":{"input":7,"output":2,"cache":{"read":5,"write":0}}}'),
-            ('p2', 'm2', 'ses_A', 2, '{"type":"tool","callID":"t","tool":"read","state":{"status":"completed","input":{},"output":"dry","time":{"compacted":1767258009000}}}'),
-            ('p1', 'm1', 'ses_A', 1, '{"type":"text","text":"Look."}'),
-            ('p4', 'm4', 'ses_B', 1, '{"type":"text","text":"Sub."}'),
-            ('p5', 'm4', 'ses_B', 1, x'ff7b');"#;
-    check(
-        &format!("{OPENCODE}{rows}"),
-        Ok(&[
-            "ses_a 1 1",
-            "Look.",
-            "read {} 12+2",
-            "dry",
-            "ses_b 0 1",
-            "Sub. side",
-        ]),
-    );
-    check(OPENCODE, Err("holds no conversation"));
-}
-
-#[test]
-fn crushs_sessions_are_read_from_their_parts() {
-    let rows = r#"
-        INSERT INTO sessions VALUES ('s1', NULL, 'Oars', 1767258000, 'm6'), ('m2$$c1', 's1', 'Sub', 1767258002, NULL),
-            ('title-s1', 's1', 'Oars', 1767258001, NULL);
-        INSERT INTO messages VALUES
-            ('m1', 's1', 'user', '[{"type":"text","data":{"text":"Which oar?"}},{"type":"finish","data":{"reason":"stop","time":0}}]', NULL, 1767258000, 0),
-            ('m2', 's1', 'assistant', '[{"type":"reasoning","data":{"thinking":"Both.","signature":""}},{"type":"text","data":{"text":""}},{"type":"tool_call","data":{"id":"c1","name":"agent","input":"{\"prompt\":\"Look.\"}","finished":true}},{"type":"tool_call","data":{"id":"c2","name":"view","input":"{","finished":true}}]', 'm', 1767258000, 0),
-            ('m3', 's1', 'tool', '[{"type":"tool_result","data":{"tool_call_id":"c1","name":"agent","content":"left","is_error":false}},{"type":"tool_result","data":{"tool_call_id":"c2","name":"view","content":"no file","is_error":true}}]', NULL, 1767258000, 0),
-            ('m4', 's1', 'assistant', '[{"type":"text","data":{"text":"So far left."}}]', 'm', 1767258003, 1),
-            ('m5', 's1', 'user', '[{"type":"text","data":{"text":"Go on.","hidden":true}},{"type":"mystery","data":{}}]', NULL, 1767258004, 0),
-            ('m6', 's1', 'assistant', '[{"type":"text","data":{"text":"All said."}}]', 'm', 1767258005, 0),
-            ('m7', 's1', 'assistant', '[{"type":"text","data":{"text":"Left."}}]', 'm', 1767258006, 0),
-            ('m8', 's1', 'assistant', 'x', 'm', 1767258007, 0),
-            ('n1', 'm2$$c1', 'user', '[{"type":"text","data":{"text":"Look."}}]', NULL, 1767258002, 0),
-            ('n2', 'm2$$c1', 'assistant', '[{"type":"text","data":{"text":"Left."}}]', 'm', 1767258002, 0);"#;
-    check(
-        &format!("{CRUSH}{rows}"),
-        Ok(&[
-            "s1 2 2",
-            "Which oar?",
-            r#"Both.|agent {"prompt":"Look."}|view "{""#,
-            "left|no file",
-            r#"Go on.|{"type":"mystery","data":{}}"#,
-            "Left.",
-            "m2--c1 0 0",
-            "Look. side",
-            "Left. side",
-        ]),
-    );
-    check(CRUSH, Err("holds no conversation"));
-}
-
-#[test]
-fn gooses_calls_are_billed_by_its_ledger() {
-    let rows = r#"
-        INSERT INTO sessions VALUES ('20260301_1', '2026', 'user'), ('20260301_2', '2027', 'sub_agent');
-        INSERT INTO messages VALUES
-            (1, '20260301_1', 'user', '[{"type":"text","text":"Look."}]', 10, '{"agentVisible":false}'),
-            (2, '20260301_1', 'assistant', '[{"type":"text","text":"Dry."}]', 11, '{"agentVisible":false}'),
-            (3, '20260301_1', 'user', '[{"type":"text","text":"It is dry."}]', 12, '{"userVisible":false}'),
-            (4, '20260301_1', 'assistant', '[{"type":"text","text":"On."}]', 13, NULL),
-            (5, '20260301_2', 'user', '[{"type":"text","text":"Sub."}]', 10, 'x'),
-            (6, '20260301_2', 'assistant', '7', 10, NULL),
-            (7, '20260301_2', 'assistant', '[', 10, NULL);
-        INSERT INTO usage_ledger VALUES
-            ('20260301_1', 12, 100, 5, 40, 0),
-            ('20260301_1', 12, 900, 50, 0, 1),
-            ('20260301_1', 14, 30, 2, 0, 0);"#;
-    check(
-        &format!("{GOOSE}{rows}"),
-        Ok(&[
-            "20260301_1 1 0",
-            "Look.",
-            "Dry. 100+5",
-            "On. 30+2",
-            "20260301_2 0 2",
-            "Sub. side",
-            "7 side",
-        ]),
-    );
-}
-
-#[test]
-fn what_is_no_database_of_theirs_is_refused() {
-    check("CREATE TABLE a (b)", Err("cannot tell the format"));
-    let views = "CREATE TABLE x (y); CREATE VIEW session AS SELECT 1 AS id;
-        CREATE VIEW message AS SELECT 1; CREATE VIEW part AS SELECT 1;";
-    check(views, Err("cannot tell the format"));
-    let other = "CREATE TABLE sessions (a); CREATE TABLE messages (b);";
-    check(other, Err("no such column"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.db");
-    std::fs::write(&path, b"SQLite format 3\0 and no more").unwrap();
-    let error = import::load(&path).unwrap_err().to_string();
-    assert!(
-        error.contains("cannot be read as an SQLite database"),
-        "{error}"
-    );
-}
-
-/// What `proctor import` says of a database with these rows, and the bytes of what it wrote.
-fn imported(statements: &str) -> (String, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    make(&folder.path().join("kept.db"), statements);
+    std::fs::copy(seeds().join(seed), folder.path().join("kept.db")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .args(["import", "kept.db", "-o", "out", "--counter", "chars/4"])
@@ -204,31 +35,11 @@ fn imported(statements: &str) -> (String, Vec<String>) {
 
 #[test]
 fn the_program_imports_databases() {
-    let rows = r#"
-        INSERT INTO session VALUES ('ses_A', NULL, 1);
-        INSERT INTO message VALUES
-            ('m1', 'ses_A', 1, '{"role":"user","time":{"created":1767258000000}}'),
-            ('m2', 'ses_A', 2, '{"role":"assistant","modelID":"m","finish":"stop","time":{"created":1767258001000}}');
-        INSERT INTO part VALUES
-            ('p1', 'm1', 'ses_A', 1, '{"type":"text","text":"Look."}'),
-            ('p2', 'm2', 'ses_A', 2, '{"type":"tool","callID":"t","tool":"read","state":{"status":"completed","input":{},"output":"dry"}}');"#;
-    let (line, names) = imported(&format!("{OPENCODE}{rows}"));
-    assert!(
-        line.starts_with("kept.db: opencode, 1 session, 3 messages, 1 call, 1 tool use, 1 result"),
-        "{line}"
-    );
-    assert_eq!(names.len(), 1, "{names:?}");
-    let rows = r#"
-        INSERT INTO sessions VALUES ('20260301_1', '2026', 'user'), ('20260301_2', '2027', 'user');
-        INSERT INTO messages VALUES
-            (1, '20260301_1', 'user', '[{"type":"text","text":"Look."}]', 10, NULL),
-            (2, '20260301_1', 'assistant', '[{"type":"text","text":"Dry."}]', 11, NULL),
-            (3, '20260301_2', 'user', '[{"type":"text","text":"Go."}]', 12, NULL);"#;
-    let (line, names) = imported(&format!("{GOOSE}{rows}"));
-    assert!(
-        line.starts_with("kept.db: goose, 2 sessions, 3 messages"),
-        "{line}"
-    );
+    let (line, names) = imported("opencode.db");
+    assert!(line.starts_with("kept.db: opencode, 2 sessions,"), "{line}");
+    assert_eq!(names.len(), 2, "{names:?}");
+    let (line, names) = imported("goose.db");
+    assert!(line.starts_with("kept.db: goose, 2 sessions,"), "{line}");
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
@@ -237,26 +48,11 @@ fn each_session_of_a_database_is_listed_the_newest_first() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join(".local/share/opencode");
     std::fs::create_dir_all(&place).unwrap();
-    let session = |id: &str, parent: &str, at: u64| {
-        format!(
-            r#"INSERT INTO session VALUES ('{id}', {parent}, {at});
-            INSERT INTO message VALUES
-                ('{id}1', '{id}', 1, '{{"role":"user","time":{{"created":{at}}}}}'),
-                ('{id}2', '{id}', 2, '{{"role":"assistant","modelID":"m","finish":"stop","time":{{"created":{at}}}}}');
-            INSERT INTO part VALUES
-                ('{id}p', '{id}1', '{id}', 1, '{{"type":"text","text":"Look."}}'),
-                ('{id}q', '{id}2', '{id}', 2, '{{"type":"text","text":"Dry."}}');"#
-        )
-    };
-    let rows = [
-        session("ses_a", "NULL", 1_767_258_000_000),
-        session("ses_b", "NULL", 1_767_344_400_000),
-        session("ses_c", "'ses_a'", 1_767_344_400_000),
-    ];
-    make(
-        &place.join("opencode.db"),
-        &format!("{OPENCODE}{}", rows.concat()),
-    );
+    std::fs::copy(
+        seeds().join("opencode-listed.db"),
+        place.join("opencode.db"),
+    )
+    .unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .args(["sessions", "--json", "--home"])
         .arg(home.path())
@@ -275,64 +71,5 @@ fn each_session_of_a_database_is_listed_the_newest_first() {
     assert!(
         listed[1].starts_with("\"2026-01-01T09:00:00Z\" \"ses_a-"),
         "{listed:?}"
-    );
-}
-
-/// A database of opencode as it stands while the product runs: the copy's path, and its log's.
-fn running(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let (live, path) = (folder.join("live.db"), folder.join("copy/kept.db"));
-    std::fs::create_dir(folder.join("copy")).unwrap();
-    let connection = Connection::open(&live).unwrap();
-    let message = |at: u32| {
-        format!(
-            r#"INSERT INTO message VALUES ('m{at}', 'ses_A', {at}, '{{"role":"user","time":{{"created":1767258000000}}}}');
-            INSERT INTO part VALUES ('p{at}', 'm{at}', 'ses_A', {at}, '{{"type":"text","text":"Look {at}."}}');"#
-        )
-    };
-    let begin = format!("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {OPENCODE}");
-    let first = format!(
-        "BEGIN; INSERT INTO session VALUES ('ses_A', NULL, 1); {} COMMIT;",
-        message(1)
-    );
-    for statements in [begin, first, format!("BEGIN; {} COMMIT;", message(2))] {
-        connection.execute_batch(&statements).unwrap();
-    }
-    let log = folder.join("copy/kept.db-wal");
-    std::fs::copy(&live, &path).unwrap();
-    std::fs::copy(folder.join("live.db-wal"), &log).unwrap();
-    (path, log)
-}
-
-#[test]
-fn what_the_product_has_not_moved_from_its_log_is_read_as_far_as_the_log_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, log) = running(folder.path());
-    let said = || -> Result<Vec<String>, String> {
-        let sessions = import::load(&path).map_err(|error| error.to_string())?;
-        let texts = sessions.iter().flat_map(Session::texts);
-        Ok(texts.map(ToString::to_string).collect())
-    };
-    assert_eq!(said().unwrap(), ["Look 1.", "Look 2."]);
-    let whole = std::fs::read(&log).unwrap();
-    // The last transaction is cut: what ended before it stands.
-    std::fs::write(&log, &whole[..whole.len() - 100]).unwrap();
-    assert_eq!(said().unwrap(), ["Look 1."]);
-    // A page that does not fit its checksum ends the log.
-    let mut damaged = whole.clone();
-    let middle = whole.len() / 2;
-    damaged[middle] ^= 1;
-    std::fs::write(&log, &damaged).unwrap();
-    assert_ne!(
-        said().ok(),
-        Some(vec!["Look 1.".to_owned(), "Look 2.".to_owned()])
-    );
-    // What is no log leaves the database as it is: empty, here.
-    std::fs::write(&log, b"no log at all").unwrap();
-    assert!(said().unwrap_err().contains("cannot tell the format"));
-    assert_eq!(
-        std::fs::read_dir(folder.path().join("copy"))
-            .unwrap()
-            .count(),
-        2
     );
 }

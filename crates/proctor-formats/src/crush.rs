@@ -14,11 +14,11 @@
 
 use sha2::{Digest, Sha256};
 
+use super::counted::time as time_of;
 use super::file::session_id;
 use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
-use proctor_sessions::wire::object::time as time_of;
 
 /// All sessions, oldest first.
 pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {

@@ -68,7 +68,8 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
     let far = (saved < LOWEST).then(|| format!(", {in_words}"));
     let name = label(&row.name) + &far.unwrap_or_default();
-    let marks: String = row.marks.iter().map(|mark| format!("; {mark}")).collect();
+    let marks: Vec<String> = row.marks.iter().map(|mark| format!("; {mark}")).collect();
+    let marks = marks.concat();
     Some(Point {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],

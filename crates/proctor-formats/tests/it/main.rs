@@ -25,6 +25,8 @@ mod chat;
 mod chats;
 mod claude_code;
 mod codex;
+#[cfg(feature = "sqlite")]
+mod databases;
 mod dialects;
 mod exported;
 mod folders;

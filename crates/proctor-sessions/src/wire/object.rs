@@ -104,6 +104,7 @@ impl<'a> Object<'a> {
     }
 
     /// Takes the object under a key out; an empty one where there is none.
+    #[must_use]
     pub fn inner(&mut self, key: &str) -> Self {
         self.take_typed(key).unwrap_or_default()
     }
