@@ -117,6 +117,7 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
         is_offline: true,
         replay: Some(mode),
         cassette: out.path().join("unused.jsonl"),
+        #[cfg(feature = "http")]
         notice: None,
     })
     .unwrap();

@@ -48,6 +48,7 @@ mod noise;
 mod odd;
 mod outputs;
 mod own_prompts;
+#[cfg(feature = "http")]
 mod parts;
 mod pipeline;
 mod plan;

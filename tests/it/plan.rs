@@ -27,6 +27,7 @@ fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
         is_offline: true,
         replay: None,
         cassette: out.path().join("unused.jsonl"),
+        #[cfg(feature = "http")]
         notice: None,
     })
     .unwrap();
