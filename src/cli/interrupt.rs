@@ -15,7 +15,7 @@ static INTERRUPT: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 
 #[derive(Default)]
 struct Interrupt {
-    /// The command that ends in its own way, with the words that say so.
+    /// The token of a command that ends in its own way, and what is said then.
     command: Mutex<Option<(StopToken, &'static str)>>,
     groups: Groups,
 }

@@ -175,11 +175,6 @@ fn the_task_list_and_skills_come_back_too() {
         &rounds,
         &[review],
     );
-    check(
-        "sources = ['skills']\nskill_tools = ['SKILL']",
-        &rounds,
-        &[release],
-    );
     let asked = round("6", "TodoRead", "{}", "1. new");
     check(
         "sources = ['todo']",
@@ -202,7 +197,6 @@ fn the_newest_plan_comes_back_and_lists_of_skills_do_not() {
     check("", &rounds, &[file, plan]);
     check("sources = ['plans']", &rounds, &[plan]);
     check("sources = ['files']", &rounds, &[file]);
-    check("sources = ['plans']\nplan_tools = ['decide']", &rounds, &[]);
 }
 
 #[test]
