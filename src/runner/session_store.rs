@@ -355,12 +355,11 @@ pub(super) fn load_all(
         }
         all.sources.push(planned);
     }
-    // `proctor import` writes each into a file of its own, with the id of its main session in its own.
+    // `proctor import` writes each into a file of its own, which names its main session.
     let sessions = all.sessions.iter_mut().filter(|_| part.is_none());
-    for loaded in sessions.filter(|it| it.cluster.is_none()) {
-        let named = loaded.session.id().rsplit_once("-side-");
-        let main = named.map(|(main, _)| main.to_owned());
-        loaded.cluster = main.filter(|main| loaded.session.is_side_chain() && seen.contains(main));
+    for loaded in sessions.filter(|loaded| loaded.cluster.is_none()) {
+        let main = loaded.session.source().main.clone();
+        loaded.cluster = main.filter(|main| seen.contains(main));
     }
     if part.is_none() {
         facts.all_placed()?;

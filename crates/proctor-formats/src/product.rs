@@ -33,7 +33,7 @@ pub(super) fn with_side_chains(
 ) -> Result<Vec<Session>, ImportError> {
     let mut sessions: Vec<Session> = Vec::new();
     let mut sides = 0;
-    for (at, chain) in chains.into_iter().enumerate() {
+    for (at, mut chain) in chains.into_iter().enumerate() {
         if chain.is_empty() {
             if sessions.is_empty() {
                 add_counts(source, chain.source);
@@ -44,6 +44,7 @@ pub(super) fn with_side_chains(
         let mut id = text.id.clone();
         if at > 0 {
             sides += 1;
+            chain.source.main = Some(id.clone());
             id = format!("{id}-side-{sides}");
         }
         sessions.extend(chain.finish(id, &text.path)?);

@@ -104,7 +104,9 @@ impl Redactor {
             *notes = notes.as_ref().map(|notes| self.shared(notes));
         }
         let id = to_valid_id(&self.text(session.id()), 80);
+        let main = session.source().main.as_deref();
         let source = Source {
+            main: main.map(|id| to_valid_id(&self.text(id), 80)),
             skipped: self.names(&session.source().skipped),
             unknown: self.names(&session.source().unknown),
             ..session.source().clone()

@@ -16,6 +16,9 @@ pub const SYNTHETIC: &str = "synthetic";
 pub struct Source {
     /// Name of the format: `native`, `claude-code`, `synthetic`.
     pub format: String,
+    /// Of a sub-agent's conversation that shared a file with its main one, the id of that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main: Option<String>,
     /// Records that do not belong to the conversation (progress, titles, snapshots), by type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, u64>,
