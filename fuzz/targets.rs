@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use proctor::bill::Sizes;
-use proctor::live::{CellName, Live, Setting};
+use proctor::live::{Live, LiveCell, Setting};
 use proctor::model::api::IncomingAnswer;
 use proctor::model::offline::Offline;
 use proctor::replay::{self, Models, NoClock, PreparedSession, Replayed, replay};
@@ -186,7 +186,7 @@ fn agents(bytes: &[u8]) {
         };
         let live = Live::new(vec![setting], Duration::from_mins(1));
         for (line, at) in lines.iter().zip(0..) {
-            let sent = live.send(&CellName::default(), api, line, Timestamp(at));
+            let sent = live.send(&LiveCell::default(), api, line, Timestamp(at));
             if let Some(body) = sent.body {
                 serde_json::from_str::<serde::de::IgnoredAny>(&body).expect("what is sent is JSON");
             }

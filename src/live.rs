@@ -44,7 +44,7 @@ pub use state::{Input, Setting, Skip};
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(deny_unknown_fields)]
-pub struct CellName {
+pub struct LiveCell {
     /// The task; without one each conversation is a session of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
@@ -85,7 +85,7 @@ pub struct Live {
 
 #[derive(Debug, Default)]
 struct Table {
-    conversations: Vec<(CellName, Arc<Mutex<Conversation>>)>,
+    conversations: Vec<(LiveCell, Arc<Mutex<Conversation>>)>,
     log: Option<Log>,
     /// Why the log could not be written.
     broken: Option<io::Error>,
@@ -154,7 +154,7 @@ impl Live {
                     }
                     // A request that was cut off by the end of the program was placed all the same.
                     let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = Source::Log(told.and_then(|(skipped, _)| skipped));
+                    let known = SentBy::Log(told.and_then(|(skipped, _)| skipped));
                     let now = self.take(cell, *api, body, *at, known);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);
@@ -235,11 +235,11 @@ impl Live {
     }
 
     /// The body to send in the place of this one. Waits for the strategy.
-    pub fn send(&self, cell: &CellName, api: Api, body: &str, at: Timestamp) -> Sent {
-        self.take(cell, api, body, at, Source::Client)
+    pub fn send(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp) -> Sent {
+        self.take(cell, api, body, at, SentBy::Client)
     }
 
-    fn take(&self, cell: &CellName, api: Api, body: &str, at: Timestamp, source: Source) -> Sent {
+    fn take(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp, source: SentBy) -> Sent {
         // The places in it are those in the body that is sent.
         let kept = without_keys(body);
         let mut request = match (self.reader.request)(api, &kept) {
@@ -257,14 +257,14 @@ impl Live {
             let mut conversation = lock(&conversation);
             let call = &mut conversation.inputs[ticket.call];
             // One that was late did its work all the same.
-            if let Source::Log(skipped) = source {
+            if let SentBy::Log(skipped) = source {
                 call.skipped = call.skipped.or(skipped);
             }
             conversation.job(ticket.call + 1)
         };
         let patience = match source {
-            Source::Log(_) => Patience::Endless,
-            Source::Client => Patience::Until(self.timeout),
+            SentBy::Log(_) => Patience::Endless,
+            SentBy::Client => Patience::Until(self.timeout),
         };
         let done = within(patience, move |_| Some(job.run()));
         let done = done.unwrap_or_else(|why| Done::nothing(Some(why)));
@@ -288,7 +288,7 @@ impl Live {
     /// Finds the conversation of a request, or begins one.
     fn place(
         &self,
-        cell: &CellName,
+        cell: &LiveCell,
         api: Api,
         request: &mut Request<'_>,
         body: &str,
@@ -449,7 +449,7 @@ fn hash(body: &str) -> String {
 }
 
 /// The name of the next conversation.
-fn name(cell: &CellName, number: usize) -> String {
+fn name(cell: &LiveCell, number: usize) -> String {
     match &cell.task {
         Some(task) => task.clone(),
         None => format!("live-{:04}", number + 1),
@@ -461,7 +461,7 @@ type Told<'a> = (Option<Skip>, &'a Option<String>);
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum SentBy {
     Client,
     /// A log, which says why the strategy was not applied.
     Log(Option<Skip>),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::asked::Asked;
-use super::state::{Facts, Input, Moment, Setting, Skip, State};
+use super::state::{AskMoment, Facts, Input, Setting, Skip, State};
 use super::{lock, results};
 use crate::bill::Scale;
 use crate::context::Entry;
@@ -236,11 +236,11 @@ impl Conversation {
     }
 
     /// The first call whose prompt shows what was done at a moment.
-    pub(super) fn call_of(&self, moment: Moment) -> usize {
+    pub(super) fn call_of(&self, moment: AskMoment) -> usize {
         match moment {
-            Moment::Append(at) => self.inputs.partition_point(|input| input.messages <= at),
-            Moment::Before(call) | Moment::Refused(call, _) => call,
-            Moment::After(call) => call + 1,
+            AskMoment::Append(at) => self.inputs.partition_point(|input| input.messages <= at),
+            AskMoment::Before(call) | AskMoment::Refused(call, _) => call,
+            AskMoment::After(call) => call + 1,
         }
     }
 

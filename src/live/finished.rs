@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::asked::Given;
 use super::conversation::Conversation;
 use super::played::Played;
-use super::{CellName, Live, lock};
+use super::{Live, LiveCell, lock};
 use crate::bill::Scale;
 use crate::model::Model;
 use crate::replay::RequestBill;
@@ -20,7 +20,7 @@ use crate::window::Window;
 #[derive(Debug)]
 pub struct Finished {
     /// Which cell it is.
-    pub cell: CellName,
+    pub cell: LiveCell,
     /// The session as the agent saw it.
     pub session: Session,
     /// Sizes of all texts.
@@ -57,7 +57,7 @@ pub struct Measured {
 impl Live {
     /// The cells so far, in the order in which they began. Those without an answered call are left out.
     pub fn finished(&self) -> Vec<Finished> {
-        let mut cells: Vec<(CellName, Vec<Arc<_>>)> = Vec::new();
+        let mut cells: Vec<(LiveCell, Vec<Arc<_>>)> = Vec::new();
         for (cell, conversation) in &lock(&self.table).conversations {
             let known = cells
                 .iter_mut()
@@ -75,7 +75,7 @@ impl Live {
 }
 
 fn finished(
-    cell: CellName,
+    cell: LiveCell,
     conversations: &[Arc<std::sync::Mutex<Conversation>>],
 ) -> Option<Finished> {
     let mut measured = Measured {

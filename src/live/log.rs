@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CellName, Skip, Ticket};
+use super::{LiveCell, Skip, Ticket};
 use crate::session::wire::stream::Api;
 use crate::units::Timestamp;
 
@@ -27,7 +27,7 @@ pub enum Event {
         /// The API that was spoken to.
         api: Api,
         /// The cell that it belongs to.
-        cell: CellName,
+        cell: LiveCell,
         /// Its body, byte for byte but for the keys in it, which are blanked.
         body: String,
     },

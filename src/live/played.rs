@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::state::Moment;
+use super::state::AskMoment;
 use crate::context::{Applied, Context, Edit};
 use crate::model::Request;
 use crate::step::Step;
@@ -58,14 +58,14 @@ impl Work {
 
 /// Plays the work of a strategy.
 #[derive(Debug)]
-pub(super) struct Played(pub(super) BTreeMap<Moment, Work>);
+pub(super) struct Played(pub(super) BTreeMap<AskMoment, Work>);
 
 impl Played {
     fn play<'a>(
         &'a mut self,
         context: Context,
         cx: &'a Situation,
-        moments: Vec<Moment>,
+        moments: Vec<AskMoment>,
     ) -> Step<'a, Compaction> {
         let mut works = moments.into_iter().filter_map(|it| self.0.remove(&it));
         let Some(mut work) = works.next() else {
@@ -95,7 +95,7 @@ impl Strategy for Played {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let index = context.entries().first();
         let index = index.and_then(|entry| entry.origin.message());
-        match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
+        match index.and_then(|index| self.0.remove(&AskMoment::Append(index))) {
             Some(work) => work.apply(context, cx),
             None => Compaction::unchanged(context),
         }
@@ -103,10 +103,10 @@ impl Strategy for Played {
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let refused = self.0.keys().filter_map(|it| match it {
-            Moment::Refused(call, _) if *call == cx.call => Some(*it),
+            AskMoment::Refused(call, _) if *call == cx.call => Some(*it),
             _ => None,
         });
-        let moments = [Moment::Before(cx.call)].into_iter().chain(refused);
+        let moments = [AskMoment::Before(cx.call)].into_iter().chain(refused);
         self.play(context, cx, moments.collect())
     }
 
@@ -115,7 +115,7 @@ impl Strategy for Played {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(context, cx, vec![Moment::After(cx.call)])
+        self.play(context, cx, vec![AskMoment::After(cx.call)])
     }
 
     /// The prompts were sent, whatever the window is taken to be.

@@ -97,7 +97,7 @@ pub enum Skip {
 
 /// A moment at which a strategy is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Moment {
+pub(super) enum AskMoment {
     /// The message of this index is appended.
     Append(usize),
     /// Before this call.
@@ -125,7 +125,7 @@ pub(super) struct State {
     /// The situation at the last call.
     present: Option<Situation>,
     /// The work so far, for the record.
-    pub(super) work: BTreeMap<Moment, Work>,
+    pub(super) work: BTreeMap<AskMoment, Work>,
     pub(super) asked: Vec<(usize, Asked)>,
     /// Replies of an earlier time, to be given first.
     given: VecDeque<Reply>,
@@ -237,7 +237,7 @@ impl State {
             if is_asked {
                 let context = std::mem::take(&mut self.context);
                 let done = drive(self.strategy.after_call(context, &present), &mut asking);
-                self.take_back(Moment::After(call - 1), done, &mut asking)?;
+                self.take_back(AskMoment::After(call - 1), done, &mut asking)?;
             }
         } else if call == 0 {
             // The client goes on with a conversation: no write-time stage sees what it was loaded with.
@@ -263,7 +263,7 @@ impl State {
         if !is_skipped {
             let context = std::mem::take(&mut self.context);
             let done = drive(self.strategy.before_call(context, &cx), &mut asking);
-            self.take_back(Moment::Before(call), done, &mut asking)?;
+            self.take_back(AskMoment::Before(call), done, &mut asking)?;
         }
         self.present = Some(cx);
         Ok(())
@@ -280,7 +280,7 @@ impl State {
         cx.overflow = Some(Overflow { prompt, attempt });
         let context = std::mem::take(&mut self.context);
         let done = drive(self.strategy.on_overflow(context, &cx), &mut asking);
-        let moment = Moment::Refused(cx.call, attempt);
+        let moment = AskMoment::Refused(cx.call, attempt);
         self.take_back(moment, done, &mut asking)?;
         self.present = Some(cx);
         // A recovery that frees nothing would go on for ever.
@@ -360,7 +360,7 @@ impl State {
         let done = self.strategy.on_append(single, cx);
         let work = Work::of(&done);
         if !work.is_nothing() {
-            self.work.insert(Moment::Append(at), work);
+            self.work.insert(AskMoment::Append(at), work);
         }
         done.outcome.map_err(|_| Skip::Failed)?;
         let appended = done.context.into_entries().pop();
@@ -379,7 +379,7 @@ impl State {
 
     fn take_back(
         &mut self,
-        moment: Moment,
+        moment: AskMoment,
         done: Compaction,
         asking: &mut Asking<'_>,
     ) -> Result<(), Skip> {
@@ -388,9 +388,9 @@ impl State {
         self.given.clone_from(&asking.given);
         work.requests = asked.iter().map(|(request, _)| request.clone()).collect();
         let call = match moment {
-            Moment::After(call) => call + 1,
-            Moment::Before(call) | Moment::Refused(call, _) => call,
-            Moment::Append(_) => self.calls,
+            AskMoment::After(call) => call + 1,
+            AskMoment::Before(call) | AskMoment::Refused(call, _) => call,
+            AskMoment::Append(_) => self.calls,
         };
         self.asked.extend(asked.into_iter().map(|it| (call, it)));
         if !work.is_nothing() {

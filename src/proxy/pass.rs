@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::relay::{Front, HEADERS, Relayed};
 use super::{Exchange, Log, ProxyError, is_named};
-use crate::live::CellName;
+use crate::live::LiveCell;
 use crate::session::redact::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
@@ -314,10 +314,10 @@ impl<L: Log + 'static> Pass<L> {
     }
 
     /// Where a request is passed on to, and the cell that it belongs to.
-    fn place(&self, parts: &Parts) -> Result<(Url, CellName), Refusal> {
+    fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Refusal> {
         let (cell, path) = match &self.front {
             Some(front) => front.cell_of(&parts.uri, &parts.headers)?,
-            None => (CellName::default(), parts.uri.path().to_owned()),
+            None => (LiveCell::default(), parts.uri.path().to_owned()),
         };
         below(&self.upstream, &path, parts.uri.query()).map(|url| (url, cell))
     }

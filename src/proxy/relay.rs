@@ -7,7 +7,7 @@ use hyper::header::HeaderMap;
 use hyper::{StatusCode, Uri};
 
 use super::pass::Refusal;
-use crate::live::{CellName, Live, Ticket};
+use crate::live::{Live, LiveCell, Ticket};
 use crate::session::wire::stream::Api;
 use crate::units::{Timestamp, is_valid_id};
 
@@ -50,7 +50,7 @@ impl Front {
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<(CellName, String), Refusal> {
+    ) -> Result<(LiveCell, String), Refusal> {
         const NO_TASK: Refusal = (
             StatusCode::BAD_REQUEST,
             "the name of a task is `[a-z0-9][a-z0-9._@-]*`",
@@ -94,7 +94,7 @@ impl Front {
         if repeat > MOST_REPEATS {
             return Err(NO_REPEAT);
         }
-        let cell = CellName {
+        let cell = LiveCell {
             task: task.map(str::to_owned),
             strategy,
             repeat,
@@ -119,7 +119,7 @@ impl Relayed {
     /// The body to send in the place of this one. Waits for the strategy, on a thread that may wait.
     pub(super) async fn send(
         front: &Arc<Front>,
-        cell: CellName,
+        cell: LiveCell,
         api: Option<Api>,
         body: &Bytes,
         now: fn() -> Timestamp,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proctor::live::{CellName, Event, Live, Log, Setting, Ticket, read_log};
+use proctor::live::{Event, Live, LiveCell, Log, Setting, Ticket, read_log};
 use proctor::model::offline::Offline;
 use proctor::record::{End, Sizes};
 use proctor::replay::observe::{CallView, Observer};
@@ -153,9 +153,9 @@ impl World {
             "model": "m", "system": "You are an agent.", "max_tokens": 100, "messages": messages, "odd": [1, 2],
         });
         let body = body.to_string();
-        let cell = CellName {
+        let cell = LiveCell {
             strategy,
-            ..CellName::default()
+            ..LiveCell::default()
         };
         self.now += 1_000;
         let sent = self

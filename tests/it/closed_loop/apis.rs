@@ -57,9 +57,9 @@ fn body(api: Api, items: &[Value]) -> String {
 
 /// Lets an agent make calls under a strategy; the items that were sent at the last, and what of the body is around them.
 fn last_sent(live: &Live, api: Api, strategy: usize, calls: usize) -> (Vec<Value>, String) {
-    let cell = CellName {
+    let cell = LiveCell {
         strategy,
-        ..CellName::default()
+        ..LiveCell::default()
     };
     let mut last = None;
     for call in 0..=calls {
@@ -126,9 +126,9 @@ fn items_that_say_nothing_keep_their_places() {
         let mut own = items(api, 12);
         own.splice(at..at, added.into_iter().cloned());
         let (live, _) = front(None);
-        let cell = CellName {
+        let cell = LiveCell {
             strategy: 1,
-            ..CellName::default()
+            ..LiveCell::default()
         };
         let is_models = |item: &Value| {
             let is_said = ["reasoning", "function_call", "mcp_list_tools"].map(Value::from);
@@ -173,9 +173,9 @@ fn an_answer_that_comes_back_tells_an_agent_whose_prompt_changes() {
             history.push(said("user", &asked));
             let body = json!({"system": system, "messages": history}).to_string();
             let task = Some(format!("t{}", agent / 2));
-            let cell = CellName {
+            let cell = LiveCell {
                 task,
-                ..CellName::default()
+                ..LiveCell::default()
             };
             let sent = live.send(&cell, Api::Messages, &body, Timestamp(call));
             let ticket = sent.ticket.unwrap();
@@ -211,7 +211,7 @@ fn every_api_takes_a_summary() {
 #[test]
 fn what_cannot_be_read_is_passed_on_and_counted() {
     let (live, _) = front(None);
-    let cell = CellName::default();
+    let cell = LiveCell::default();
     let kept = json!({"previous_response_id": "r1", "input": [{"role": "user", "content": "go"}]});
     let reference = json!({"input": [{"type": "item_reference", "id": "i1"}]});
     for (api, body) in [
@@ -268,7 +268,7 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
     for call in 0..=calls {
         let own = body(Api::Messages, &items(Api::Messages, call));
         let sent = live.send(
-            &CellName::default(),
+            &LiveCell::default(),
             Api::Messages,
             &own,
             Timestamp(i64::try_from(call).unwrap()),
@@ -315,9 +315,9 @@ fn a_key_in_a_body_is_sent_and_not_logged() {
     let log = Bytes::default();
     let (live, _) = front(None);
     live.keep(Log::new(log.clone()), true);
-    let cell = CellName {
+    let cell = LiveCell {
         strategy: 1,
-        ..CellName::default()
+        ..LiveCell::default()
     };
     let tools = r#""tools": [{"type": "mcp", "server_label": "x", "authorization" : "k\"key-é", "headers": {"x": "key-2"}}], "mcp_servers": [{"authorization_token": "key-3"}], "before":"#;
     let mut changed = 0;
@@ -346,9 +346,9 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     let log = Bytes::default();
     let (live, _) = front(None);
     live.keep(Log::new(log.clone()), true);
-    let cell = CellName {
+    let cell = LiveCell {
         strategy: 1,
-        ..CellName::default()
+        ..LiveCell::default()
     };
     let mut items = vec![
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}),
