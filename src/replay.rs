@@ -45,7 +45,7 @@ use failure::{chain, stopped};
 use faults::FaultInjector;
 use meter::Meter;
 use observe::{CallView, Observer};
-use reader::{Answers, Questioner};
+use reader::{AnsweredQuestions, Questioner};
 
 pub use clock::{CpuClock, NoClock};
 pub use failure::failed;
@@ -191,7 +191,7 @@ struct Cell<'a> {
     observers: Vec<Box<dyn Observer + 'a>>,
     context: Context,
     record: CellRecord,
-    answers: Answers,
+    answers: AnsweredQuestions,
     offloaded: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,

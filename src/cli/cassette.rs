@@ -101,12 +101,12 @@ fn renew(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
 
 /// A number of answers, and their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Answers {
+struct AnswerTotal {
     count: usize,
     tokens: Tokens,
 }
 
-impl Answers {
+impl AnswerTotal {
     fn add(&mut self, entry: &Entry) {
         self.count += 1;
         self.tokens += entry.answer.usage.total();
@@ -117,7 +117,7 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
     let mut listed = Vec::new();
     for path in cassettes {
         let entries = read(path)?.entries;
-        let mut sums: BTreeMap<(&str, String, String), Answers> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, String, String), AnswerTotal> = BTreeMap::new();
         for entry in &entries {
             let purpose = serde_json::to_value(entry.purpose)?;
             let kind = serde_json::to_value(entry.kind)?;
@@ -125,7 +125,7 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
             let key = (&*entry.model, word(&purpose), word(&kind));
             sums.entry(key).or_default().add(entry);
         }
-        let models = sums.into_iter().map(|((model, purpose, kind), Answers { count, tokens })| {
+        let models = sums.into_iter().map(|((model, purpose, kind), AnswerTotal { count, tokens })| {
             json!({
                 "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens,
             })
@@ -205,7 +205,7 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
 /// answers at the same cost.
 fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
     let wanted = cached_calls::keys(cells);
-    let mut held: BTreeMap<Purpose, Answers> = BTreeMap::new();
+    let mut held: BTreeMap<Purpose, AnswerTotal> = BTreeMap::new();
     let mut others = 0;
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for entry in entries {
@@ -221,7 +221,7 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
         if kept.distinct == 0 {
             continue;
         }
-        let Answers { count, tokens } = held.get(&purpose).copied().unwrap_or_default();
+        let AnswerTotal { count, tokens } = held.get(&purpose).copied().unwrap_or_default();
         let purpose = format!("{purpose:?}").to_lowercase();
         if (count, tokens) == (kept.distinct, kept.paid) {
             lines.push(format!(

@@ -23,11 +23,11 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-/// When a prompt is sent, in milliseconds from an arbitrary start.
-pub type Moment = i64;
+/// When a prompt is sent, in milliseconds from an arbitrary start; or the time between two prompts.
+pub type SentAt = i64;
 
 /// The last use of a prefix, by its hash.
-type LastUse = HashMap<u64, Moment, FixedState>;
+type LastUse = HashMap<u64, SentAt, FixedState>;
 
 /// How a prompt splits for the provider. What is neither read nor written is plain input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl PromptCache {
 
     /// The prompt is sent. The caller calls [`Line::sent`] afterwards, once for all schemes. `edge`
     /// is the number of blocks behind which the breakpoint of the tools goes instead.
-    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: Moment) -> CacheOutcome {
+    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: SentAt) -> CacheOutcome {
         if self.scheme.reuse == Reuse::Nothing {
             return CacheOutcome::default();
         }
@@ -129,7 +129,7 @@ impl PromptCache {
     }
 
     /// Forgets what is no longer kept: time never goes back. Where that is less than half, the table grows.
-    fn make_room(&mut self, now: Moment) {
+    fn make_room(&mut self, now: SentAt) {
         let scheme = &self.scheme;
         self.entries.retain(|_, used| is_live(scheme, *used, now));
         if self.entries.len() > self.entries.capacity() / 2 {
@@ -139,7 +139,7 @@ impl PromptCache {
 
     /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for
     /// `shared` blocks. It leaves nothing in the cache.
-    pub fn side_request(&self, line: &Line, request: &Line, shared: usize, now: Moment) -> Tokens {
+    pub fn side_request(&self, line: &Line, request: &Line, shared: usize, now: SentAt) -> Tokens {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }
@@ -158,7 +158,7 @@ impl PromptCache {
         request: &Line,
         limit: usize,
         breakpoints: &[usize],
-        now: Moment,
+        now: SentAt,
     ) -> usize {
         match self.scheme.reuse {
             Reuse::Nothing => 0,
@@ -181,7 +181,7 @@ impl PromptCache {
                     .unwrap_or(0)
             }
             Reuse::LongestPrefix => {
-                let is_live = |used: Moment| is_live(&self.scheme, used, now);
+                let is_live = |used: SentAt| is_live(&self.scheme, used, now);
                 line.longest_known(limit, &is_live)
             }
         }
@@ -205,7 +205,7 @@ impl PromptCache {
 }
 
 /// Whether a prefix that was last used at `used` is still kept.
-fn is_live(scheme: &CacheScheme, used: Moment, now: Moment) -> bool {
+fn is_live(scheme: &CacheScheme, used: SentAt, now: SentAt) -> bool {
     let is_within =
         |seconds: u64| now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000);
     scheme.ttl_seconds.is_none_or(is_within)

@@ -87,13 +87,13 @@ const SUMMARIES: usize = 1;
 const EVIDENCE: usize = 2;
 
 /// Questions with their answers.
-pub(super) type Answers = Vec<(Question, AnswerRecord)>;
+pub(super) type AnsweredQuestions = Vec<(Question, AnswerRecord)>;
 
 impl<'a> Questioner<'a, '_> {
     /// Asks the items of these numbers of the prompt in `view`, and has the answers graded. Judges are
     /// asked where the rules do not suffice, or always. The context is not changed; nothing is billed
     /// to the strategy.
-    pub(super) fn ask(&mut self, items: Range<usize>) -> Answers {
+    pub(super) fn ask(&mut self, items: Range<usize>) -> AnsweredQuestions {
         let mut answers = Vec::new();
         let (mut questions, mut puts) = (Vec::new(), Vec::new());
         for item in items {
@@ -228,7 +228,7 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// Sends the requests of all questions, and has the rules grade the answers.
-    fn put(&mut self, questions: Vec<Question>, puts: &[EvaluatorRequest]) -> Answers {
+    fn put(&mut self, questions: Vec<Question>, puts: &[EvaluatorRequest]) -> AnsweredQuestions {
         let before = self.view.before;
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;
@@ -248,7 +248,7 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// Has the judges grade all answers that need a verdict, at once.
-    fn judge(&mut self, answers: &mut Answers) {
+    fn judge(&mut self, answers: &mut AnsweredQuestions) {
         let Some(judges) = self.judges else {
             return;
         };
@@ -354,7 +354,7 @@ fn text_of(answers: Vec<Answer>) -> Result<String, (Unscored, Option<String>)> {
 }
 
 /// Puts the answers of a reader into the records of the items they answer.
-pub(super) fn attach(records: &mut [ProbeRecord], answers: Answers) {
+pub(super) fn attach(records: &mut [ProbeRecord], answers: AnsweredQuestions) {
     for (question, answer) in answers {
         let Some(record) = records.get_mut(question.item) else {
             continue;

@@ -10,7 +10,7 @@ use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{
-    EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
+    EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt, Split,
 };
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
@@ -100,11 +100,11 @@ impl Prompt {
 /// A cache that remembers every prompt.
 struct Memory {
     reuse: Reuse,
-    kept: Vec<(Vec<(String, Tokens)>, Moment)>,
+    kept: Vec<(Vec<(String, Tokens)>, SentAt)>,
 }
 
 impl Memory {
-    fn send(&mut self, prompt: &Prompt, now: Moment) -> Split {
+    fn send(&mut self, prompt: &Prompt, now: SentAt) -> Split {
         let live: Vec<&[(String, Tokens)]> = self
             .kept
             .iter()

@@ -5,7 +5,7 @@
 //! differs is how many are still in the prompt. No model is asked, and no planted fact needed.
 
 use super::prelude::*;
-use super::sources::{Places, Pointers, Source};
+use super::sources::{Places, Pointers, ResultSource};
 use super::{CallView, Observer};
 use crate::patterns::{Pattern, Patterns, PatternsError, PerText};
 use crate::record::{ActionSupport, Arm, Reread};
@@ -24,7 +24,7 @@ pub struct ActionEntities {
     /// By entity: the messages of the texts that hold it, in order.
     texts: Vec<Vec<usize>>,
     /// By entity: the tool results that hold it, in order, with their sizes.
-    results: Vec<Vec<(Arc<Source>, Tokens)>>,
+    results: Vec<Vec<(Arc<ResultSource>, Tokens)>>,
     found: PerText<[u32]>,
 }
 
@@ -99,7 +99,7 @@ impl ActionEntities {
     }
 
     /// The newest tool result before a message that holds an entity, and its size.
-    fn newest_result(&self, entity: u32, before: usize) -> Option<&(Arc<Source>, Tokens)> {
+    fn newest_result(&self, entity: u32, before: usize) -> Option<&(Arc<ResultSource>, Tokens)> {
         let results = &self.results[entity as usize];
         let known = results.partition_point(|(source, _)| source.message < before);
         known.checked_sub(1).map(|last| &results[last])

@@ -8,7 +8,7 @@ use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
-    CacheOutcome, EditedEntries, IdealCache, Line, Moment, Piece, Pieces, PromptCache,
+    CacheOutcome, EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt,
 };
 use crate::units::Usage;
 
@@ -31,7 +31,7 @@ pub struct CachePlan {
     head: Vec<Piece>,
     counts: Arc<CountedTexts>,
     messages: usize,
-    pub(crate) pacing: Moment,
+    pub(crate) pacing: SentAt,
     bill: Arc<Bill>,
     /// Who sends the prompts, and sets the breakpoints.
     pub client: Client,
@@ -97,15 +97,15 @@ pub struct PromptCaches {
 /// The time at which prompts are sent: it never goes back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
-    now: Moment,
+    now: SentAt,
     /// The newest time of what was appended since the last call.
-    newest: Option<Moment>,
+    newest: Option<SentAt>,
     /// Whether the declared pacing has yet to pass before the next request.
     is_due: bool,
 }
 
 impl Clock {
-    fn request(&mut self, pacing: Moment) -> Moment {
+    fn request(&mut self, pacing: SentAt) -> SentAt {
         self.now = match self.newest {
             Some(time) => self.now.max(time),
             None if self.is_due => self.now.saturating_add(pacing),

@@ -10,7 +10,7 @@ const DIGITS: usize = 12;
 
 /// One tool result.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct ResultSource {
     /// The message that holds it.
     pub(super) message: usize,
     /// The block of that message.
@@ -54,7 +54,7 @@ impl<'a> Places<'a> {
     }
 
     /// The tool result in a block of a message; `None` if there is none.
-    pub(super) fn of(&self, message: usize, block: usize) -> Option<Source> {
+    pub(super) fn of(&self, message: usize, block: usize) -> Option<ResultSource> {
         let shown = self.session.messages().get(message)?;
         let mut results = shown.tool_results();
         let (_, result) = results.find(|(at, _)| *at == block)?;
@@ -64,7 +64,7 @@ impl<'a> Places<'a> {
             let later = self.changes.get(&view.path).into_iter().flatten();
             later.copied().find(|at| *at > message)
         });
-        Some(Source {
+        Some(ResultSource {
             message,
             block,
             tool_use: result.tool_use_id.clone(),
@@ -111,7 +111,7 @@ impl Pointers {
 
     /// Whether a tool result can be read again before the message of index `before`: from the file
     /// it was offloaded to, or by its call from a file that has not changed since.
-    pub(super) fn is_recoverable(&self, source: &Source, before: usize) -> bool {
+    pub(super) fn is_recoverable(&self, source: &ResultSource, before: usize) -> bool {
         let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
         let is_counted = |count: Option<&u32>| count.is_some_and(|count| *count > 0);
         is_counted(self.files.get(&source.hash))

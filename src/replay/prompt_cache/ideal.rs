@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use super::{Line, Moment, Split, is_live};
+use super::{Line, SentAt, Split, is_live};
 use crate::model::price::CacheScheme;
 use crate::units::Tokens;
 
@@ -81,8 +81,8 @@ impl IdealCache {
         self.nodes.reserve_exact(blocks);
     }
 
-    fn live_prefix(&self, line: &Line, limit: usize, now: Moment) -> (usize, Prefix) {
-        let is_live = |used: Moment| is_live(&self.scheme, used, now);
+    fn live_prefix(&self, line: &Line, limit: usize, now: SentAt) -> (usize, Prefix) {
+        let is_live = |used: SentAt| is_live(&self.scheme, used, now);
         let blocks = line.longest_known(limit, &is_live);
         let last = self.by_chain.get(&halves(line.chain(blocks))).copied();
         let prefix = Prefix {
@@ -93,7 +93,7 @@ impl IdealCache {
     }
 
     /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
-    pub fn send(&mut self, line: &Line, now: Moment) {
+    pub fn send(&mut self, line: &Line, now: SentAt) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
         let first = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         let mut parent = prefix.last;
@@ -114,7 +114,7 @@ impl IdealCache {
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves
     /// nothing in the cache.
-    pub fn side_request(&mut self, line: &Line, shared: usize, number: usize, now: Moment) {
+    pub fn side_request(&mut self, line: &Line, shared: usize, number: usize, now: SentAt) {
         let (_, prefix) = self.live_prefix(line, shared, now);
         self.is_used(prefix.last);
         self.asked.push((number, prefix));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use derive_more::{Add, Sum};
 use foldhash::fast::FixedState;
 
-use super::{LastUse, Moment};
+use super::{LastUse, SentAt};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, Entry};
 use crate::model::price::Senders;
@@ -233,7 +233,7 @@ pub struct Line {
     head: usize,
     /// The number of blocks that are as they were last sent.
     unbroken: usize,
-    pub(super) last_sent: Option<Moment>,
+    pub(super) last_sent: Option<SentAt>,
     /// How counted sizes become billed ones.
     scale: Scale,
     /// Prefixes that were sent and then edited away.
@@ -411,7 +411,7 @@ impl Line {
     }
 
     /// The prompt was sent as it is.
-    pub fn sent(&mut self, now: Moment) {
+    pub fn sent(&mut self, now: SentAt) {
         let from = self.unbroken.min(self.blocks.len());
         for block in &mut self.blocks[from..] {
             block.is_seen = true;
@@ -422,7 +422,7 @@ impl Line {
 
     /// Blocks in the longest prefix, of at most `limit` blocks, that was sent at a time that
     /// `is_live` accepts.
-    pub fn longest_known(&self, limit: usize, is_live: &dyn Fn(Moment) -> bool) -> usize {
+    pub fn longest_known(&self, limit: usize, is_live: &dyn Fn(SentAt) -> bool) -> usize {
         let limit = limit.min(self.blocks.len());
         let unbroken = match self.last_sent {
             Some(last) if is_live(last) => self.unbroken.min(limit),

@@ -42,7 +42,7 @@ fn said(text: &str, tokens: u64) -> Pieces {
 struct Bench {
     line: Line,
     cache: PromptCache,
-    now: Moment,
+    now: SentAt,
     tokens: u64,
     read: u64,
     /// In thousandths of an input token.
@@ -257,7 +257,7 @@ fn breakpoints_find_what_an_earlier_breakpoint_ended() {
 
 #[test]
 fn a_prefix_dies_when_nobody_uses_it() {
-    let served = |name: &str, idle: Moment| {
+    let served = |name: &str, idle: SentAt| {
         let mut bench = Bench::new(built_in(name), &[2_000]);
         bench.line.append(&user("go", 100));
         bench.send();
@@ -356,7 +356,7 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     bench.line.append(&said("a", 10));
     bench.line.append(&user("b", 20));
     bench.send();
-    let read = |head: &[&str], words: &[&str], idle: Moment| {
+    let read = |head: &[&str], words: &[&str], idle: SentAt| {
         let head: Vec<Piece> = head
             .iter()
             .map(|text| Piece::new(text, Tokens(1)))

@@ -1,7 +1,7 @@
 //! Finds where a lost value can still be read: in an offloaded text that the prompt names, or in a
 //! file that has not changed since, while the call that read it is there.
 
-use super::super::sources::{Places, Pointers, Source};
+use super::super::sources::{Places, Pointers, ResultSource};
 use crate::probe::Probe;
 use crate::probe::survival::Survival;
 use crate::session::Session;
@@ -9,7 +9,7 @@ use crate::session::Session;
 /// The tool results that hold each probe's evidence.
 #[derive(Debug)]
 pub(super) struct Sources {
-    by_probe: Vec<Vec<Source>>,
+    by_probe: Vec<Vec<ResultSource>>,
 }
 
 impl Sources {
