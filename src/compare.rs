@@ -29,7 +29,7 @@ pub mod verdict;
 pub use prices::Repriced;
 pub use sample::{ProbeSample, Sample, SessionSample};
 pub use slices::Slice;
-pub use source::{FactText, Mismatch, Source};
+pub use source::{ComparedRun, FactText, Mismatch};
 
 /// How the values of a metric are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -328,7 +328,7 @@ impl Comparison {
 
     /// Adds question and value to each changed probe, from the first of these sources that knows them.
     #[must_use]
-    pub fn with_texts(mut self, sources: &[&Source]) -> Self {
+    pub fn with_texts(mut self, sources: &[&ComparedRun]) -> Self {
         for probe in &mut self.changed {
             let item = (probe.session.clone(), probe.probe.clone());
             let mut known = sources.iter().filter_map(|source| source.texts.get(&item));

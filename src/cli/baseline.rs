@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
-use crate::compare::{Comparison, MetricDifference, Settings, Source};
+use crate::compare::{ComparedRun, Comparison, MetricDifference, Settings};
 use crate::record::journal::write_whole;
 use crate::report::comparison::change;
 use crate::report::display::many;
@@ -186,7 +186,7 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
     } else {
         source.noise.clone()
     };
-    let source = Source { noise, ..source };
+    let source = ComparedRun { noise, ..source };
     write(&source, name, baselines)?;
     let settings = Settings {
         target: Target::Population,
@@ -268,8 +268,8 @@ fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
 
 /// Writes a baseline.
 pub(super) fn save(
-    source: &Source,
-    again: Option<&Source>,
+    source: &ComparedRun,
+    again: Option<&ComparedRun>,
     name: &str,
     baselines: &Path,
 ) -> anyhow::Result<()> {
@@ -279,7 +279,7 @@ pub(super) fn save(
     Ok(())
 }
 
-fn write(source: &Source, name: &str, baselines: &Path) -> anyhow::Result<()> {
+fn write(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
     let path = baseline_path(name, baselines);
     let text = source.to_text()?;
     if let Some(folder) = path.parent() {
@@ -325,7 +325,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
 }
 
 /// A baseline of the list, or why it cannot be read.
-fn row(name: &str, baseline: &anyhow::Result<Source>) -> Value {
+fn row(name: &str, baseline: &anyhow::Result<ComparedRun>) -> Value {
     match baseline {
         Ok(baseline) => json!({
             "name": name,

@@ -11,7 +11,7 @@ use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with}
 use crate::compare::baseline::BaselineError;
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
-use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
+use crate::compare::{Chance, ComparedRun, Comparison, Mismatch, Settings};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
@@ -122,7 +122,7 @@ impl OutputFormat {
 pub(super) struct Side {
     /// As it was typed.
     pub(super) name: String,
-    pub(super) source: Source,
+    pub(super) source: ComparedRun,
 }
 
 impl Side {
@@ -166,7 +166,7 @@ impl Side {
     pub(super) fn of_run(name: &str, run: &Run) -> Self {
         Self {
             name: name.to_owned(),
-            source: Source::of(&run.manifest, &run.cells),
+            source: ComparedRun::of(&run.manifest, &run.cells),
         }
     }
 }
@@ -193,7 +193,7 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
     Ok(typed.to_owned())
 }
 
-pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Source> {
+pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<ComparedRun> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
     let bytes = std::fs::read(&path).map_err(|error| {
@@ -204,7 +204,7 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Sour
         .with_hint(format!("`proctor baseline save RUN {name}` writes one"))
     })?;
     let text = String::from_utf8_lossy(&bytes);
-    Source::parse(&text).map_err(|error| {
+    ComparedRun::parse(&text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
         let refused = CliError::new(Exit::Baseline, problem);
@@ -372,7 +372,7 @@ pub(super) fn compare(
     })
 }
 
-fn listed(source: &Source) -> String {
+fn listed(source: &ComparedRun) -> String {
     let names = source.samples();
     let names: Vec<String> = names.map(|s| format!("`{}`", s.strategy)).collect();
     names.join(", ")
@@ -487,7 +487,7 @@ fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
     let is_json = report::format_of(Kind::Comparison, path)?.ending == "json";
     let text = Some(path).filter(|path| is_json && path.is_file());
     let text = text.and_then(|path| std::fs::read_to_string(path).ok());
-    match text.map(|text| Source::parse(&text)) {
+    match text.map(|text| ComparedRun::parse(&text)) {
         Some(Ok(_) | Err(BaselineError::Newer(_))) => {
             let problem = format!(
                 "`{}` is a baseline, and a comparison would replace it",

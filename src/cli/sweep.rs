@@ -16,7 +16,7 @@ use super::{
 use crate::compare::sweep::{
     Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge, measured,
 };
-use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
+use crate::compare::{Chance, ComparedRun, Comparison, Settings as CompareSettings};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::display::many;
@@ -536,7 +536,7 @@ impl SweepRun<'_> {
                 let shared = run.cells.iter().filter(|cell| cell.arm != Arm::Strategy);
                 references = shared.cloned().collect();
             }
-            let source = Source::of(&run.manifest, &run.cells);
+            let source = ComparedRun::of(&run.manifest, &run.cells);
             self.window_runs[at].done = run.cells;
             for (place, point) in own() {
                 let sample = source.strategy(point.spec.name()).cloned();

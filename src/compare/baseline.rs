@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Chance, Comparison, Sample, Settings, Source, canonical};
+use super::{Chance, ComparedRun, Comparison, Sample, Settings, canonical};
 use crate::files::checked::{self, DOCUMENT, Damage};
 use crate::record::{schema_of, with_checksum};
 use crate::stats::gate::Target;
@@ -38,12 +38,12 @@ pub enum BaselineError {
 
 /// A JSON Schema (draft 2020-12) of the file.
 pub fn schema() -> serde_json::Value {
-    let mut schema = schema_of::<Source>();
+    let mut schema = schema_of::<ComparedRun>();
     with_checksum(&mut schema);
     schema
 }
 
-impl Source {
+impl ComparedRun {
     /// The same with its noise, taken from `again`, a second run of the same; without one it is taken from
     /// the repeats, where there are any.
     #[must_use]
@@ -104,7 +104,10 @@ impl Source {
 }
 
 /// The end of the interval farther from zero, of the difference between two runs of the same.
-fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<String, f64>> {
+fn noise(
+    source: &ComparedRun,
+    again: Option<&ComparedRun>,
+) -> BTreeMap<String, BTreeMap<String, f64>> {
     let mut noise = BTreeMap::new();
     for sample in source.samples() {
         let halves = match again {

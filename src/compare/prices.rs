@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Comparison, SessionSample, Source};
+use super::{ComparedRun, Comparison, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry, is_model_name};
 use crate::units::many;
@@ -71,7 +71,7 @@ pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrice
     found
 }
 
-impl Source {
+impl ComparedRun {
     /// The sessions of both whose prices differ.
     pub fn repriced(&self, candidate: &Self) -> Vec<String> {
         let prices = [&self.conditions.prices, &candidate.conditions.prices];

@@ -31,9 +31,9 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSample {
-    /// The main session that it is a side chain of; a file holds it in [`Source::clusters`].
+    /// The main session that it is a side chain of; a file holds it in [`ComparedRun::clusters`].
     ///
-    /// [`Source::clusters`]: super::Source::clusters
+    /// [`ComparedRun::clusters`]: super::ComparedRun::clusters
     #[serde(skip)]
     pub cluster: Option<String>,
     /// Metrics with one value per session, one entry per repeat.

@@ -20,7 +20,7 @@ use crate::record::{
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename = "Baseline")]
 #[schemars(description = "The file.")]
-pub struct Source {
+pub struct ComparedRun {
     /// Always `proctor-baseline`.
     pub format: String,
     /// [`VERSION`] of the build that wrote it.
@@ -131,7 +131,7 @@ pub struct ReaderMismatch {
     pub right: String,
 }
 
-impl Source {
+impl ComparedRun {
     /// Reduces a run. Controls that the run added are left out.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
         Self::reduced(manifest, cells, false)
@@ -457,12 +457,12 @@ mod tests {
 
     #[track_caller]
     fn check(baseline: &[&str], candidate: &[&str], expected: &str) {
-        let source = |names: &[&str]| -> Source {
+        let source = |names: &[&str]| -> ComparedRun {
             let model = || ModelEntry {
                 name: "none".to_owned(),
                 kind: ModelKind::Deterministic,
             };
-            Source {
+            ComparedRun {
                 format: FORMAT.to_owned(),
                 version: VERSION,
                 conditions: Conditions {

@@ -10,7 +10,7 @@ use super::strategy_summary::StrategySummary;
 use crate::compare::verdict::{
     Axis, Candidate, FullHistory, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
 };
-use crate::compare::{Sample, Source};
+use crate::compare::{ComparedRun, Sample};
 use crate::model::ModelKind;
 use crate::record::{CellRecord, Manifest};
 use crate::window::Window;
@@ -21,7 +21,7 @@ pub(super) fn verdict(
     cells: &[CellRecord],
     material: &Material<'_>,
 ) -> Verdict {
-    let source = Source::with_added(manifest, cells);
+    let source = ComparedRun::with_added(manifest, cells);
     let writers = writers(material).unwrap_or_default();
     let strategies: Vec<&StrategySummary> = material.compared().collect();
     let evidence = Evidence {
@@ -100,7 +100,7 @@ fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
 }
 
 struct Evidence<'a> {
-    source: &'a Source,
+    source: &'a ComparedRun,
     /// Sessions in which doing nothing is a choice.
     full_fits: BTreeSet<&'a str>,
     facts: Axis,

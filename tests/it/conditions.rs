@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use proctor::compare::Source;
+use proctor::compare::ComparedRun;
 use proctor::runner::Plan;
 use proctor::scenario::Scenario;
 use proctor::settings::Table;
@@ -31,7 +31,7 @@ fn read(lines: &str) -> (Scenario, Vec<(String, Value)>) {
     let table = Table::parse("s.toml", &text).unwrap_or_else(|error| panic!("{lines}: {error}"));
     let scenario = Scenario::read(&table, root).unwrap_or_else(|error| panic!("{lines}: {error}"));
     let plan = Plan::new(scenario.clone()).unwrap_or_else(|error| panic!("{lines}: {error}"));
-    let conditions = json!(Source::of(plan.manifest(), &[]).conditions);
+    let conditions = json!(ComparedRun::of(plan.manifest(), &[]).conditions);
     let conditions = conditions.as_object().unwrap().iter();
     let named = conditions.flat_map(|(name, value)| match value {
         Value::Object(settings) if name == "settings" => settings.clone().into_iter().collect(),

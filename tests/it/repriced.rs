@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::LazyLock;
 
-use proctor::compare::{Sample, Source};
+use proctor::compare::{ComparedRun, Sample};
 use proctor::model::price::{Rates, RelativePrice};
 use proctor::record::journal::Run;
 use proctor::runner::Plan;
@@ -63,13 +63,15 @@ fn old_run() -> &'static Run {
 }
 
 /// The run as a baseline's file holds it.
-fn stored(run: &Run) -> Source {
-    let text = Source::of(&run.manifest, &run.cells).to_text().unwrap();
-    Source::parse(&text).unwrap()
+fn stored(run: &Run) -> ComparedRun {
+    let text = ComparedRun::of(&run.manifest, &run.cells)
+        .to_text()
+        .unwrap();
+    ComparedRun::parse(&text).unwrap()
 }
 
 /// The same run as if it had been measured at other prices, of which `seed` makes some.
-fn at_other_prices(run: &Run, seed: u32) -> Source {
+fn at_other_prices(run: &Run, seed: u32) -> ComparedRun {
     let mut run = run.clone();
     let number =
         |of: u32| 50 + (seed.wrapping_mul(2_654_435_761) ^ of.wrapping_mul(40_503)) % 4_000;
@@ -99,7 +101,7 @@ fn at_other_prices(run: &Run, seed: u32) -> Source {
 
 /// Prices the older one with the newer one's prices, and both must be the same then.
 #[track_caller]
-fn check(older: &Source, newer: &Source) {
+fn check(older: &ComparedRun, newer: &ComparedRun) {
     let mut priced = older.clone();
     let differing = older.repriced(newer);
     assert_eq!(differing.len(), newer.sessions.len());
@@ -118,7 +120,7 @@ fn a_baseline_priced_again_is_the_one_that_would_have_been_saved_at_those_prices
     };
     assert!(others(old) > 5, "{}", others(old));
     let (old_source, new_source) = (stored(old), stored(new));
-    let costs = |source: &Source| {
+    let costs = |source: &ComparedRun| {
         let ours = source.strategy("observation-masking").unwrap();
         let first = ours.sessions.values().next().unwrap();
         first.metrics["cost"].clone()
@@ -139,7 +141,7 @@ fn without_its_tokens_or_a_price_a_session_keeps_the_costs_it_has() {
     let newer = at_other_prices(old_run(), 1);
     let whole = stored(old_run());
     let sessions = whole.repriced(&newer);
-    let check = |alter: &dyn Fn(&mut Source, &mut Source), left: usize| {
+    let check = |alter: &dyn Fn(&mut ComparedRun, &mut ComparedRun), left: usize| {
         let (mut older, mut newer) = (whole.clone(), newer.clone());
         alter(&mut older, &mut newer);
         let before = older.clone();
@@ -155,7 +157,7 @@ fn without_its_tokens_or_a_price_a_session_keeps_the_costs_it_has() {
     check(&|_, _| (), 0);
     // A file of an older build.
     check(&|older, _| older.rates.clear(), 2);
-    let forget = |source: &mut Source| {
+    let forget = |source: &mut ComparedRun| {
         let samples = source.strategies.values_mut();
         samples
             .flat_map(|sample| sample.sessions.values_mut())
@@ -165,25 +167,25 @@ fn without_its_tokens_or_a_price_a_session_keeps_the_costs_it_has() {
     // The candidate is a run, or a file, that does not say its prices.
     check(&|_, newer| newer.rates.clear(), 2);
     // Tokens are not divided into classes as before.
-    let other_scheme = |source: &mut Source| {
+    let other_scheme = |source: &mut ComparedRun| {
         source.rates.values_mut().next().unwrap().scheme = "another".to_owned();
     };
     check(&|_, newer| other_scheme(newer), 1);
     // The candidate has not asked that model in any session.
-    let unasked = |source: &mut Source| {
+    let unasked = |source: &mut ComparedRun| {
         source.rates.values_mut().for_each(|prices| {
             prices.other_models.remove("fast");
         });
     };
     check(&|_, newer| unasked(newer), 2);
     // In one session it has, and the other's model costs the same.
-    let asked_once = |source: &mut Source| {
+    let asked_once = |source: &mut ComparedRun| {
         let first = source.rates.values_mut().next().unwrap();
         first.other_models.remove("fast");
     };
     check(&|_, newer| asked_once(newer), 0);
     // Strategies that ask no other model need no price of one.
-    let offline = |source: &mut Source| {
+    let offline = |source: &mut ComparedRun| {
         let asks = |sample: &Sample| {
             let mut billed = sample.sessions.values().flat_map(|it| &it.billed);
             billed.any(|billed| !billed.other_models.is_empty())
