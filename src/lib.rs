@@ -56,7 +56,7 @@
 //!
 //! Semantic versioning holds for what this page shows: before 1.0 a minor version may change it, with an entry in
 //! `CHANGELOG.md` that says how to follow; a patch version does not. Hidden modules promise nothing. Files, exit codes and
-//! the protocol of external strategies have version numbers of their own, and a build reads every earlier one.
+//! the protocol of external strategies have version numbers of their own, and a build reads every earlier one from 0.1 on.
 //!
 //! # One cell
 //!

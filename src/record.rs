@@ -33,7 +33,6 @@ pub mod verdicts;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{CalibrationStatus, JudgeCalibration};
-pub(crate) use calls::is_model_name;
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{
     Ailment, CompactionChange, CompactionMoment, EntryEdit, Excerpt, MessageKind, Portion,
@@ -49,9 +48,7 @@ pub use session::SessionEntry;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.
-///
-/// 1: the first. 2: the manifest and each line have a checksum.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// A JSON Schema (draft 2020-12) of `run.json`, or of any other file of a run folder.
 pub fn schema() -> serde_json::Value {
@@ -135,17 +132,17 @@ pub struct Manifest {
     pub strategies: Vec<StrategyEntry>,
     /// Repeats of each cell.
     pub repeats: u32,
-    /// Answers to each probe in each repeat; 1 in older files.
+    /// Answers to each probe in each repeat.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub answers: u32,
-    /// Verdicts of each judge on each answer; 1 in older files.
+    /// Verdicts of each judge on each answer.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub judgements: u32,
     /// The injected faults, in words; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
     /// The other conditions of the scenario that decide results, apart from sessions, strategies
-    /// and models: by name, in words. Empty in folders of older builds.
+    /// and models: by name, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
     /// The calibration of each calibrated judge against people's labels.
@@ -269,10 +266,10 @@ pub struct CellRecord {
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,
-    /// The messages that each of them removed and added, in the same order; empty in older records.
+    /// The messages that each of them removed and added, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
-    /// The moments in the work of those that have one; empty in older records.
+    /// The moments in the work of those that have one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
@@ -311,18 +308,17 @@ pub struct CellRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_error: Option<CounterError>,
     /// The simulated prompt cache of the provider, by scheme; the one whose figures stand in the
-    /// comparison comes first. Empty for the floor, and in older records.
+    /// comparison comes first. Empty for the floor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt_cache: Vec<CacheRecord>,
     /// The cache reads that the provider reports; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cache: Option<ObservedCache>,
-    /// The session's messages as far as they were appended, in order; only on the reference, and not in
-    /// older records.
+    /// The session's messages as far as they were appended, in order; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<PromptEntry>,
     /// Index of the message that answered each call: full history at a call is every message before it.
-    /// Only on the reference, and not in older records.
+    /// Only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_by: Vec<usize>,
     /// Size of each recorded answer of the agent, counted or billed, whichever is larger; only on the
@@ -337,18 +333,16 @@ pub struct CellRecord {
     /// The judges' verdicts on answers whose verdict is known; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<SentinelRecord>,
-    /// The texts that the agent would have had to read again, each once; `None` in older records.
+    /// The texts that the agent would have had to read again, each once; `None` for the floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rereads: Option<Vec<Reread>>,
-    /// Which files can be told from the prompts, by what was done to them; `None` for the floor,
-    /// and in older records.
+    /// Which files can be told from the prompts, by what was done to them; `None` for the floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<ArtifactTrail>,
     /// Unsupported names in summaries; `None` if no summary was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_atoms: Option<SummaryAtoms>,
-    /// The questions, each with the answer at that point; only on the reference, and not in older
-    /// records.
+    /// The questions, each with the answer at that point; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
     /// The lost items that a search over the removed text finds; only where the scenario asks for
@@ -402,7 +396,6 @@ pub enum End {
         /// The prompt's size.
         prompt: Tokens,
         /// Why not.
-        #[serde(default, skip_serializing_if = "crate::units::is_default")]
         cause: DeathCause,
     },
     /// The strategy failed.
@@ -487,11 +480,10 @@ pub struct CompactionEvent {
     /// Tokens of the messages after.
     pub after: Tokens,
     /// Whether the context, once the strategy was done with it at this call, was still at or over
-    /// the size that the stage waits for; never where it waits for none, nor in older records.
+    /// the size that the stage waits for; never where it waits for none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub still_over: bool,
-    /// The call before which it was asked for, where that was done in the background; never in older
-    /// records.
+    /// The call before which it was asked for, where that was done in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared_at: Option<usize>,
 }
@@ -536,7 +528,6 @@ pub struct UnseenResults {
     pub reachable: u64,
     /// Altered results that were saved to a file before that call, even if the path to it was lost
     /// since.
-    #[serde(default)]
     pub saved: u64,
 }
 
@@ -555,7 +546,7 @@ pub struct ActionSupport {
     pub compacted_wanted: Vec<u32>,
     /// Of these, present.
     pub compacted_present: Vec<u32>,
-    /// Of the atoms needed, those that are gone and could be read again; older records do not say.
+    /// Of the atoms needed, those that are gone and could be read again; `None` for the floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<Vec<u32>>,
 }

@@ -125,7 +125,7 @@ pub enum Subject {
 /// A probe item, with its cell.
 pub(crate) type Item<'a> = (&'a CellRecord, &'a ProbeRecord);
 
-/// A probe item with its question and value; older records hold neither.
+/// A probe item with its question and value, where the reference has been replayed.
 pub(crate) type AskedItem<'a> = (Item<'a>, Option<&'a ProbeText>);
 
 /// The settings of a run.

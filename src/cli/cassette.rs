@@ -42,7 +42,7 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         run: Option<PathBuf>,
     },
-    /// Write a cassette without checksums, of an earlier version or edited, with them
+    /// Write an edited cassette with its checksums
     ///
     /// A line whose checksum is wrong is refused all the same. To edit a line, take its `check` away.
     Renew {

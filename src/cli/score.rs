@@ -14,7 +14,7 @@ use crate::bill::Scale;
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::known_answer;
 use crate::probe::judge::{self, Judge};
-use crate::probe::{OTHER_ORDER, Unscored, Verdict};
+use crate::probe::{Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
 use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
@@ -210,9 +210,7 @@ impl Answer<'_> {
         let reason = Unscored::NeedsJudge;
         let needs_judge = self.answer.typed == Verdict::Unscored { reason };
         let said = self.answer.text.as_deref()?;
-        // Older records do not hold the questions in the other order.
-        let is_asked = !said.contains(OTHER_ORDER) || self.text.asked.is_some();
-        ((all || needs_judge) && is_asked).then(|| Grading {
+        (all || needs_judge).then(|| Grading {
             request: Judge::request_of(&self.text.brief(), said),
             is_never_said: self.item.kind.is_never_said(),
             about: GivenVerdict {
@@ -242,7 +240,7 @@ fn no_verdict() -> GivenVerdict {
         sentinel: None,
         kind: ModelKind::Live,
         rubric: judge::rubric_hash(),
-        prompt: Some(judge::prompt_id()),
+        prompt: judge::prompt_id(),
         verdict: Verdict::Unscored {
             reason: Unscored::JudgeUnfit,
         },

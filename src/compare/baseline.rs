@@ -14,9 +14,7 @@ use crate::stats::gate::Target;
 pub const FORMAT: &str = "proctor-baseline";
 
 /// Version of the format.
-///
-/// 1: the first. 2: the file has a checksum.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 1;
 
 /// Why a file cannot be used as a baseline.
 #[derive(Debug, thiserror::Error)]

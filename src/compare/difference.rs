@@ -78,7 +78,7 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
 /// A session of the baseline, and what the candidate has of it.
 pub(super) type Pair<'a> = (&'a str, &'a SessionSample, Option<&'a SessionSample>);
 
-/// The cluster of a pair: its main session, or the session itself. An older baseline knows of none.
+/// The cluster of a pair: its main session, or the session itself.
 pub(super) fn cluster<'a>((id, old, new): &Pair<'a>) -> &'a str {
     let known = [Some(*old), *new].into_iter().flatten();
     let mut known = known.filter_map(|session| session.cluster.as_deref());

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{ComparedRun, Comparison, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
-use crate::record::{CellRecord, PriceEntry, is_model_name};
+use crate::record::{CellRecord, PriceEntry};
 use crate::units::many;
 
 /// The metrics that rest on prices.
@@ -87,8 +87,8 @@ impl ComparedRun {
     }
 
     /// Computes what these sessions cost again, at the prices of `candidate`. Returns those that stay as they
-    /// are: an older baseline does not hold their tokens, they were divided into classes by another scheme, or
-    /// the candidate does not say what another model costs.
+    /// are: their tokens were divided into classes by another scheme, or the candidate does not say what another
+    /// model costs.
     pub fn reprice(&mut self, candidate: &Self, sessions: &[String]) -> (Repriced, Vec<String>) {
         let mut done = Repriced::default();
         let mut left = Vec::new();
@@ -128,10 +128,6 @@ impl ComparedRun {
         }
         let samples = self.strategies.values();
         for session in samples.filter_map(|sample| sample.sessions.get(id)) {
-            let costs = session.metrics.get("cost").map_or(0, Vec::len);
-            if session.billed.len() != costs {
-                return None;
-            }
             for name in session.billed.iter().flat_map(|it| it.other_models.keys()) {
                 let known = &candidate.prices_naming(name, id)?.other_models;
                 prices
@@ -144,9 +140,6 @@ impl ComparedRun {
 
     /// The prices that name this other model: those of the session, or of one whose model has the same.
     fn prices_naming(&self, model: &str, id: &str) -> Option<&SessionPrices> {
-        if !is_model_name(model) {
-            return None;
-        }
         let entries = &self.conditions.prices;
         let alike = |other: &&String| entries.get(*other) == entries.get(id);
         let others = self.rates.keys().filter(alike).map(String::as_str);

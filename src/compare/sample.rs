@@ -38,8 +38,7 @@ pub struct SessionSample {
     pub cluster: Option<String>,
     /// Metrics with one value per session, one entry per repeat.
     pub metrics: BTreeMap<String, Vec<f64>>,
-    /// The tokens that its costs are computed from, one entry per repeat that has a cost. Empty in older
-    /// files.
+    /// The tokens that its costs are computed from, one entry per repeat that has a cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub billed: Vec<BilledTokens>,
     /// Cost savings with a breakpoint in front of what the strategy changes next, one entry per repeat that

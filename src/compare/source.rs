@@ -10,7 +10,6 @@ use super::{Chance, Sample, prices};
 use crate::metric::cost::SessionPrices;
 use crate::model::ModelKind;
 use crate::naming::base_name;
-use crate::record::evaluators::EVALUATORS;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
     StrategyEntry,
@@ -32,10 +31,10 @@ pub struct ComparedRun {
     /// The hash of what is asked of each session, where it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, String>,
-    /// The main session of each side chain: both count as one. Empty in older files.
+    /// The main session of each side chain: both count as one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clusters: BTreeMap<String, String>,
-    /// The prices of each session's tokens, relative to its model's input. Empty in older files.
+    /// The prices of each session's tokens, relative to its model's input.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rates: BTreeMap<String, SessionPrices>,
     /// Names of the strategies, in the order of the run.
@@ -427,7 +426,7 @@ fn texts(cells: &[CellRecord]) -> BTreeMap<(String, String), FactText> {
 /// Whether not every folder has this setting: verdicts that were given later do not know which answers
 /// they would have been.
 fn is_optional(key: &str) -> bool {
-    matches!(key, JUDGE_RUBRIC | JUDGE_PROMPT | JUDGED | EVALUATORS)
+    matches!(key, JUDGE_RUBRIC | JUDGE_PROMPT | JUDGED)
 }
 
 /// The entries that are meant and not the same on both sides.

@@ -207,7 +207,7 @@ impl SchemeCost {
                 background.entry(asked.call).or_default().0 += 1;
             }
             let more = if let Some(price) = own.other_models.get(&number) {
-                let name = asked.other_model(number);
+                let name = asked.model.clone().unwrap_or_default();
                 *other_models.entry(name.clone()).or_default() += asked.usage;
                 cost.prices.other_models.insert(name, *price);
                 cost.other_models += asked.usage;

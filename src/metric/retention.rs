@@ -233,7 +233,8 @@ mod tests {
             });
             serde_json::from_value(cell).unwrap()
         };
-        let died = cell(serde_json::json!({ "end": "died", "call": 3, "prompt": 9 }));
+        let died =
+            cell(serde_json::json!({ "end": "died", "call": 3, "prompt": 9, "cause": "overflow" }));
         assert_eq!(Retention::of(&died, None).0.len(), 1);
     }
 

@@ -42,9 +42,7 @@ use whole::{CutModels, is_doubtful};
 pub const FORMAT: &str = "proctor-cassette";
 
 /// Version of the file.
-///
-/// 1: the first. 2: each line has a checksum.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 1;
 
 /// How recorded answers are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -542,7 +540,7 @@ pub enum CassetteError {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("`{path}` is not a cassette of this or an earlier version")]
+    #[error("`{path}` is not a cassette that this build reads")]
     NoCassette {
         /// The file.
         path: PathBuf,
@@ -572,7 +570,7 @@ impl CassetteError {
                 source: Damage::NoChecksum,
                 ..
             } => Some(format!(
-                "an earlier version wrote it, or it was edited: `proctor cache renew {}` adds the checksums",
+                "it was edited: `proctor cache renew {}` adds the checksums",
                 path.display()
             )),
             Self::BadLine { line: 1, .. } => {

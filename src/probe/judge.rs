@@ -38,7 +38,7 @@ const SHOWN_CHARS: usize = 4_000;
 
 /// Which way of showing an answer to a judge this is: raised with whatever of it is not text, as which
 /// replies are taken for verdicts.
-const PROMPT_VERSION: u32 = 2;
+const PROMPT_VERSION: u32 = 1;
 
 /// The judge's instructions; part of what verdicts are memoised by.
 pub const RUBRIC: &str = include_str!("judge/rubric.txt");
@@ -101,12 +101,6 @@ fn prompt_id_of(
     let texts = texts.chain(words.iter().map(String::as_str));
     let parts: Vec<&[u8]> = texts.map(str::as_bytes).collect();
     format!("v{version} {}", ContentHash::of_parts(parts).hex(12))
-}
-
-/// Whether two verdicts may have been asked for in the same way, as far as both record it: older
-/// ones do not.
-pub fn same_prompt(one: Option<&str>, other: Option<&str>) -> bool {
-    one.zip(other).is_none_or(|(one, other)| one == other)
 }
 
 /// Whether a judge's reply is a verdict.

@@ -48,7 +48,6 @@ pub struct CacheRecord {
     pub breaks: BTreeMap<String, CacheBreaks>,
     /// Tokens that were in an earlier prompt verbatim and were still not read, because the text
     /// before them had changed or was gone.
-    #[serde(default)]
     #[serde(rename = "again")]
     pub resent: Tokens,
 }

@@ -18,10 +18,8 @@ pub struct JudgeCalibration {
     pub judge: String,
     /// The hash of the rubric it was given.
     pub rubric: String,
-    /// The hash of everything that it was sent, and of how its reply was parsed; `None` in older
-    /// files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
+    /// The hash of everything that it was sent, and of how its reply was parsed.
+    pub prompt: String,
     /// Whether its verdicts may be believed.
     pub verdict: CalibrationStatus,
     /// Answers with both a label and a verdict.
@@ -43,7 +41,7 @@ struct CalibrationFile {
     format: String,
     judge: String,
     rubric: String,
-    prompt: Option<String>,
+    prompt: String,
     all: Calibration,
 }
 

@@ -18,8 +18,7 @@ pub struct ModelCall {
     pub purpose: Purpose,
     /// Its usage, failed or not.
     pub usage: Usage,
-    /// The model that it was sent to, as the strategy names it; `None` for the agent's, and in records of
-    /// older builds.
+    /// The model that it was sent to, as the strategy names it; `None` for the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Why it brought no answer, in words.
@@ -28,23 +27,6 @@ pub struct ModelCall {
     /// The first digits of the name under which its answer is kept, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-}
-
-impl ModelCall {
-    /// The name of the other model that it was sent to. Records of older builds do not say it: there the
-    /// call's number stands for it, which is no name of a model.
-    pub(crate) fn other_model(&self, number: usize) -> String {
-        let unnamed = || format!("{UNNAMED}{number}");
-        self.model.clone().unwrap_or_else(unnamed)
-    }
-}
-
-/// How what stands for a model without a name begins.
-const UNNAMED: char = '#';
-
-/// Whether this is the name of a model, and not what stands for one.
-pub(crate) fn is_model_name(name: &str) -> bool {
-    !name.starts_with(UNNAMED)
 }
 
 /// An answer of a reader or a judge that is kept in a cassette.

@@ -28,15 +28,13 @@ pub struct CompactionChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Excerpt>,
     /// Messages of the session that had been appended before it.
-    #[serde(default)]
     pub appended: usize,
     /// It shortened the message that was appended next, before that was part of any prompt: the one edit
     /// counts from this message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_append: bool,
     /// The edits in ascending order, without what only stayed in its place; with
-    /// [`CellRecord::messages`](super::CellRecord::messages) they give every prompt, entry by entry. Empty
-    /// in older records.
+    /// [`CellRecord::messages`](super::CellRecord::messages) they give every prompt, entry by entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<EntryEdit>,
 }

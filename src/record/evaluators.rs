@@ -6,7 +6,7 @@
 pub const SURVIVAL: &str = "survival v1";
 
 /// The version of the rules that confirm answers.
-pub const GRADING: &str = "rules v2";
+pub const GRADING: &str = "rules v1";
 
 /// The rules of the providers.
 pub const VALIDITY: &str = "validity v1";

@@ -589,7 +589,7 @@ mod tests {
             JournalError::Damaged(_, Damage::NoChecksum)
         ));
         assert!(unsigned.hint().unwrap().contains("--out"));
-        let mut newer = content.replace("\"version\": 2", "\"version\": 99") + "}";
+        let mut newer = content.replace("\"version\": 1", "\"version\": 99") + "}";
         checked::sign(&mut newer, DOCUMENT);
         fs::write(&path, newer).unwrap();
         assert!(matches!(

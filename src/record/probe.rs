@@ -27,7 +27,7 @@ pub struct ProbeRecord {
     pub percent: u8,
     /// The call at which it was asked, or would have been.
     pub call: usize,
-    /// The first call whose prompt could hold the answer; `None` for decoys, and in older records.
+    /// The first call whose prompt could hold the answer; `None` for decoys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<usize>,
     /// The result of the evaluator `survival`.
@@ -138,7 +138,7 @@ pub struct LostAt {
     /// Why it did, in words.
     pub reason: String,
     /// Whether the summariser had been sent it: then the summary lost it, and else it was gone, or
-    /// was left out, before. `None` where no summariser was asked, and in older records.
+    /// was left out, before. `None` where no summariser was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_by_summariser: Option<bool>,
 }
@@ -255,9 +255,8 @@ pub struct ProbeText {
     /// The question as it is put, where that is another text: a task, or both orders with a line between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// How the answer is asked for; `None` in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<String>,
+    /// How the answer is asked for.
+    pub form: String,
     /// Earlier right answers, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub older: Vec<String>,
@@ -276,7 +275,7 @@ impl ProbeText {
             question: question.to_owned(),
             gold: brief.reference,
             asked: is_other.then_some(brief.question),
-            form: brief.form,
+            form: brief.form.unwrap_or_default(),
             older: brief.older,
             others: brief.others,
         }
@@ -287,7 +286,7 @@ impl ProbeText {
         let question = self.asked.as_deref().unwrap_or(self.question.trim());
         Brief {
             question: question.to_owned(),
-            form: self.form.clone(),
+            form: Some(self.form.clone()),
             reference: self.gold.clone(),
             older: self.older.clone(),
             others: self.others.clone(),

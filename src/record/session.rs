@@ -17,7 +17,7 @@ pub struct SessionEntry {
     /// Hash of its content.
     pub hash: String,
     /// The id of the main session that it is a side chain of: both are one cluster, and count once.
-    /// `None` where it is a cluster of its own, and in older folders.
+    /// `None` where it is a cluster of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// The format it was read from, or `synthetic`.
@@ -30,8 +30,7 @@ pub struct SessionEntry {
     pub tokens: Tokens,
     /// Probe items that are asked of it; 0 where nothing was planted.
     pub items: usize,
-    /// Hash of questions, gold, evidence and importance; `None` without probes, and in older
-    /// folders.
+    /// Hash of questions, gold, evidence and importance; `None` without probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<String>,
     /// Compactions that the recorded product made.
@@ -46,9 +45,8 @@ pub struct SessionEntry {
     /// The agent's model, where it is a real one and its prices are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpriced: Option<String>,
-    /// How the provider's cache was billed; `None` in folders of older builds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<SessionCache>,
+    /// How the provider's cache was billed.
+    pub cache: SessionCache,
     /// Records and blocks of unknown type, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,

@@ -46,10 +46,8 @@ pub struct GivenVerdict {
     pub kind: ModelKind,
     /// The hash of the rubric it was given.
     pub rubric: String,
-    /// The hash of everything that it was sent, and of how its reply was parsed; `None` in older
-    /// files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
+    /// The hash of everything that it was sent, and of how its reply was parsed.
+    pub prompt: String,
     /// Its verdict.
     pub verdict: Verdict,
     /// The usage of the request.
@@ -93,15 +91,11 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     manifest.conditions.remove(JUDGED);
     let rubric = last.rubric.clone();
     manifest.conditions.insert(JUDGE_RUBRIC.to_owned(), rubric);
-    manifest.conditions.remove(JUDGE_PROMPT);
-    let prompt = last.prompt.iter().cloned();
-    let prompt = prompt.map(|prompt| (JUDGE_PROMPT.to_owned(), prompt));
-    manifest.conditions.extend(prompt);
+    let prompt = last.prompt.clone();
+    manifest.conditions.insert(JUDGE_PROMPT.to_owned(), prompt);
     let voters = last.voters();
     let is_asked_alike = |one: &&GivenVerdict| {
-        one.rubric == last.rubric
-            && judge::same_prompt(one.prompt.as_deref(), last.prompt.as_deref())
-            && one.voters() == voters
+        one.rubric == last.rubric && one.prompt == last.prompt && one.voters() == voters
     };
     let given = given.iter().filter(is_asked_alike);
     let mut is_scripted = false;
@@ -358,7 +352,7 @@ mod tests {
             sentinel,
             kind: ModelKind::Live,
             rubric: "r".to_owned(),
-            prompt: None,
+            prompt: "p".to_owned(),
             verdict,
             usage: Usage::default(),
             key: (judge != "old").then(|| format!("{judge}-{}", sentinel.is_some())),

@@ -24,7 +24,6 @@ use crate::window::{KnownBy, NativeWindow, Window};
 #[serde(deny_unknown_fields)]
 pub struct TaskOutcome {
     /// The task.
-    #[serde(alias = "session")]
     pub task: String,
     /// The name of the strategy; without one the outcome is that of every strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]

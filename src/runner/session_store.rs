@@ -465,7 +465,7 @@ pub(super) fn entry_of(
             .filter(|model| price.is_none() && *model != synthetic::MODEL)
             .map(str::to_owned),
         price,
-        cache: Some(prices::scheme(scenario, prices, session)),
+        cache: prices::scheme(scenario, prices, session),
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
     }

@@ -45,7 +45,6 @@ pub struct Calibration {
     /// Answers with both a label and a verdict.
     pub labels: usize,
     /// The share of them that people call right.
-    #[serde(default)]
     pub base_rate: f64,
     /// Cohen's κ between people and judge; `None` where chance alone agrees on everything.
     pub kappa: Option<f64>,

@@ -48,12 +48,22 @@ fn sittings(count: usize, told_in: usize, told: &str) -> Vec<Vec<String>> {
     (0..count).map(sitting).collect()
 }
 
+/// A reader that says what it was told where the prompt still has it.
+const READER: &str = "format = 'proctor-script'\nversion = 1\n\
+     [[answer]]\npurpose = 'probe'\nasked = 'berth number'\nholds = 'KST-4471'\ntext = 'KST-4471'\n\
+     [[answer]]\npurpose = 'probe'\nasked = 'rowing machine'\nholds = 'RX-2206'\ntext = 'RX-2206'\n\
+     [[answer]]\npurpose = 'probe'\nasked = 'How many'\ntext = 'Three'\n\
+     [[answer]]\npurpose = 'probe'\ntext = 'not in context'\n";
+
 /// Runs the file through full history and a short tail; returns the cells of each, by question.
 fn fates(folder: &Path, session: &str) -> BTreeMap<String, BTreeMap<String, CellRecord>> {
+    std::fs::write(folder.join("reader.toml"), READER).unwrap();
     proctor(
         folder,
         &[
             "run",
+            "--set",
+            "models.reader={ kind = 'scripted', model = 'reader', script = 'reader.toml' }",
             "--session",
             session,
             "--strategy",

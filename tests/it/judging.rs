@@ -425,7 +425,7 @@ fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
 }
 
 #[test]
-fn verdicts_of_older_folders_and_every_new_line_fit_the_schema() {
+fn every_line_of_verdicts_fits_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let judge = careful(folder.path(), "careful", "");
@@ -441,11 +441,6 @@ fn verdicts_of_older_folders_and_every_new_line_fit_the_schema() {
     let mut wrong: Value = serde_json::from_str(verdicts.lines().next().unwrap()).unwrap();
     wrong["percent"] = "many".into();
     assert!(!validator.is_valid(&wrong));
-    // A line as it was before panels and sentinels were kept.
-    let old = r#"{"session":"a","strategy":"full","repeat":0,"probe":"p","percent":25,"judge":"j",
-        "kind":"live","rubric":"r","verdict":{"verdict":"unscored","reason":"split"},
-        "usage":{"input_uncached":1,"cache_write_5m":0,"cache_write_1h":0,"cache_read":0,"output":1}}"#;
-    assert!(validator.is_valid(&serde_json::from_str(old).unwrap()));
 }
 
 #[cfg(feature = "http")]
@@ -741,20 +736,13 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
     fs::write(path.join("old.json"), other.to_string()).unwrap();
     score("old.json", 0);
     assert_eq!(standings(path)["careful"], "not calibrated");
-    // Nor what was found with another layout; older files do not say which.
+    // Nor what was found with another layout.
     let mut relaid: Value = serde_json::from_str(&text).unwrap();
     relaid["prompt"] = "v0 000000000000".into();
     fs::write(path.join("relaid.json"), relaid.to_string()).unwrap();
     score("c.json", 0);
     score("relaid.json", 0);
     assert_eq!(standings(path)["careful"], "not calibrated");
-    relaid.as_object_mut().unwrap().remove("prompt");
-    fs::write(path.join("relaid.json"), relaid.to_string()).unwrap();
-    score("relaid.json", 0);
-    assert_eq!(
-        standings(path)["careful"],
-        "provisional (6 labels, kappa 1.00)"
-    );
     score("old.json", 0);
     other["judge"] = "somebody".into();
     fs::write(path.join("other.json"), other.to_string()).unwrap();
@@ -821,7 +809,8 @@ fn a_scenario_names_what_was_found_out_about_its_judges() {
     let found = serde_json::json!({
         "format": "proctor-calibration", "version": 1, "judge": "careful",
         "rubric": proctor::probe::judge::rubric_hash(),
-        "all": { "verdict": "calibrated", "labels": 120, "kappa": 0.81 },
+        "prompt": proctor::probe::judge::prompt_id(),
+        "all": { "verdict": "calibrated", "labels": 120, "base_rate": 0.5, "kappa": 0.81 },
     });
     fs::write(path.join("c.json"), found.to_string()).unwrap();
     fs::write(path.join("s.toml"), scenario("calibrations = [\"c.json\"]")).unwrap();

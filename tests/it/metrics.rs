@@ -14,10 +14,10 @@ use proctor::metric::fidelity::Refusal;
 use proctor::model::{ModelKind, Purpose};
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
-    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, DeathCause, End,
-    FailureEvent, Fate, KnownBy, Level, LostAt, Manifest, ModelCall, ModelEntry, NativeWindow,
-    PlaceInPrompt, ProbeRecord, SessionEntry, SessionSizes, StrategyEntry, SurvivalRecord,
-    UnseenResults, Violation,
+    ActionSupport, AnswerRecord, Arm, CacheBasis, CellRecord, CompactionEvent, CounterError,
+    DeathCause, End, FailureEvent, Fate, KnownBy, Level, LostAt, Manifest, ModelCall, ModelEntry,
+    NativeWindow, PlaceInPrompt, ProbeRecord, SessionCache, SessionEntry, SessionSizes,
+    StrategyEntry, SurvivalRecord, UnseenResults, Violation,
 };
 use proctor::report::json;
 use proctor::report::strategy_summary::{Anchors, StrategyAccuracy, StrategySummary};
@@ -264,7 +264,10 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 },
                 price: None,
                 unpriced: None,
-                cache: None,
+                cache: SessionCache {
+                    scheme: "anthropic-5m".to_owned(),
+                    basis: CacheBasis::Assumed,
+                },
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),
             })

@@ -233,7 +233,7 @@ fn what_lies_within_the_noise_of_two_runs_of_the_same_is_no_improvement() {
         );
         fs::write(folder.join("floor.toml"), text).unwrap();
     };
-    scenario("'offline'");
+    scenario("'none'");
     run(&folder, &["run", "floor.toml", "--out", "offline"], 0);
     let offline = Run::read(&folder.join("offline")).unwrap();
     let asked = values(&offline);

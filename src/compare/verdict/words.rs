@@ -101,8 +101,8 @@ impl Verdict {
             }
             Obstacle::NothingFired => "no strategy changed anything in these sessions".to_owned(),
             Obstacle::NoControls => {
-                "this run has no controls at equal budget (`controls = false`, or an older run), \
-                 and nothing else is compared"
+                "this run has no controls at equal budget (`controls = false`), and nothing \
+                 else is compared"
                     .to_owned()
             }
             Obstacle::NoOutcomes => {

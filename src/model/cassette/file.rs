@@ -165,8 +165,8 @@ impl Tail {
     }
 }
 
-/// Writes a cassette again, in its canonical form, whose lines may have no checksums: an earlier version wrote
-/// them, or somebody edited them. Says how many answers it holds.
+/// Writes a cassette again, in its canonical form, whose lines may have no checksums: somebody edited them.
+/// Says how many answers it holds.
 pub fn renew(path: &Path) -> Result<usize, CassetteError> {
     let _lock = locked(path).map_err(at(path))?;
     let contents = read_lines(path, true)?;

@@ -22,7 +22,8 @@ pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
 }
 
 impl State {
-    /// Whether a kept answer is to the whole prompt, of `sent` tokens. Of earlier versions some are not.
+    /// Whether a kept answer is to the whole prompt, of `sent` tokens: later answers may show that
+    /// it is not.
     pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
         let read = entry.answer.usage.prompt();
         let may_be_cut = entry.kind == ModelKind::Live && cut::is_cut(sent, read, read);

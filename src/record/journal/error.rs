@@ -72,7 +72,7 @@ impl JournalError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::BadLine(_, _, Damage::NoChecksum) | Self::Damaged(_, Damage::NoChecksum) => Some(
-                "an earlier version wrote it, or it was edited: the same command with another `--out` makes it again, \
+                "it was edited, or another program wrote it: the same command with another `--out` makes it again, \
                  and a copy of `cassette.jsonl` beside it saves asking for answers again"
                     .to_owned(),
             ),

@@ -11,21 +11,14 @@ pub(super) const MOST: usize = 5_000;
 
 type Portions = BTreeMap<MessageKind, Portion>;
 
-/// One compaction: its cell, its event, and its change, which is `None` in older records.
-pub(super) type Compaction<'a> = (
-    &'a CellRecord,
-    &'a CompactionEvent,
-    Option<&'a CompactionChange>,
-);
+/// One compaction: its cell, its event, and its change.
+pub(super) type Compaction<'a> = (&'a CellRecord, &'a CompactionEvent, &'a CompactionChange);
 
 /// All compactions of the first repeat of each cell, session by session in this order.
 pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<Compaction<'a>> {
     let all = report.first_cells().flat_map(|cell| {
-        let events = cell.compactions.iter().enumerate();
-        events.map(move |(at, event)| {
-            let change = cell.changes.get(at).filter(|change| change.event == at);
-            (cell, event, change)
-        })
+        let events = cell.compactions.iter().zip(&cell.changes);
+        events.map(move |(event, change)| (cell, event, change))
     });
     let mut all: Vec<Compaction<'_>> = all.collect();
     let places = sessions.iter().enumerate();
@@ -39,13 +32,7 @@ pub(super) fn data(all: &[Compaction<'_>]) -> Result<String, RenderError> {
 }
 
 fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
-    let sizes = |of: fn(&CompactionChange) -> &Portions| {
-        change.map_or_else(|| "not recorded".to_owned(), |change| portions(of(change)))
-    };
-    let text = |of: fn(&CompactionChange) -> &Option<Excerpt>| {
-        let excerpt = change.and_then(|change| of(change).as_ref());
-        excerpt.map_or_else(|| "–".to_owned(), self::excerpt)
-    };
+    let text = |text: &Option<Excerpt>| text.as_ref().map_or_else(|| "–".to_owned(), self::excerpt);
     let (session, strategy) = (&cell.session, &cell.strategy);
     let reason = match event.reason.as_str() {
         "" => String::new(),
@@ -58,14 +45,14 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
         event.stage,
         display::tokens(event.before.0),
         display::tokens(event.after.0),
-        sizes(|change| &change.out),
-        sizes(|change| &change.put_in),
+        portions(&change.out),
+        portions(&change.put_in),
     );
     vec![
         format!("{strategy}\n{session}\ncall {}", event.call),
         what,
-        text(|change| &change.before),
-        text(|change| &change.after),
+        text(&change.before),
+        text(&change.after),
         strategy.clone(),
         session.clone(),
         event.stage.clone(),

@@ -33,6 +33,7 @@ fn page_of(change: impl Fn(&mut CellRecord)) -> String {
             "id": HOSTILE, "hash": "", "format": "native", "messages": 4, "calls": 2, "tokens": 300,
             "items": 1, "compactions": 0,
             "sizes": { "sizes": "counted" }, "native_window": { "tokens": 200_000, "known_by": "assumed" },
+            "cache": { "scheme": "anthropic-5m", "basis": "assumed" },
         }],
         "strategies": [{ "name": HOSTILE, "description": HOSTILE, "toml": "" }], "repeats": 1,
     });
@@ -57,7 +58,7 @@ fn page_of(change: impl Fn(&mut CellRecord)) -> String {
             "call": 1, "stage": HOSTILE, "reason": HOSTILE, "before": 200, "after": 10,
         });
         let change = serde_json::json!({
-            "event": 0, "out": { "results": { "messages": 1, "tokens": 190 } },
+            "event": 0, "appended": 3, "out": { "results": { "messages": 1, "tokens": 190 } },
             "before": { "kind": "results", "message": 3, "text": HOSTILE, "chars": 9_000 },
             "after": { "kind": "summary", "text": HOSTILE, "chars": HOSTILE.chars().count() },
         });
@@ -65,7 +66,7 @@ fn page_of(change: impl Fn(&mut CellRecord)) -> String {
             "call": 1, "calls": 1, "rule": HOSTILE, "level": "rejected", "subject": HOSTILE,
         });
         let text = serde_json::json!({
-            "probe": HOSTILE, "percent": 100, "question": HOSTILE, "gold": HOSTILE,
+            "probe": HOSTILE, "percent": 100, "question": HOSTILE, "gold": HOSTILE, "form": "",
         });
         let is_full = strategy == "full";
         let cell = serde_json::json!({

@@ -35,6 +35,7 @@ fn report_of(sessions: usize, strategies: &[&str], change: fn(&mut CellRecord)) 
             "id": format!("session-{at}"), "hash": "", "format": "native", "messages": 80,
             "calls": 40, "tokens": 40_000, "items": 4, "compactions": 0,
             "sizes": { "sizes": "counted" }, "native_window": { "tokens": 200_000, "known_by": "assumed" },
+            "cache": { "scheme": "anthropic-5m", "basis": "assumed" },
         })
     };
     let manifest = serde_json::json!({
@@ -106,6 +107,7 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
         },
         "probes": probes,
         "prompt_cache": [{
+            "again": 0,
             "scheme": "anthropic-5m", "rates": { "write": 1_250, "read": 100, "output": 5_000 },
             "read": read, "written": written,
         }],

@@ -80,7 +80,7 @@ fn by_session<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = (K,
 /// How many sessions are billed under which scheme.
 pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
-    let schemes = by_session(sessions.filter_map(|it| it.cache.as_ref()));
+    let schemes = by_session(sessions.map(|it| &it.cache));
     let schemes = schemes.map(|(cache, sessions)| {
         let scheme = match cache.scheme.as_str() {
             "anthropic-5m" => "5 minutes",

@@ -87,8 +87,6 @@ fn figures(same: &[&Generation]) -> [Cell; 7] {
 
 /// Where in the work these compactions fell.
 pub(super) fn moments(material: &Material<'_>) -> Section {
-    // Folders of older builds do not say.
-    let is_known = material.cells.iter().any(|cell| !cell.moments.is_empty());
     let rows = material.rows(|strategy| {
         let mut totals = MomentTotals::default();
         cells(material, strategy).for_each(|cell| totals.add(cell));
@@ -100,7 +98,7 @@ pub(super) fn moments(material: &Material<'_>) -> Section {
             totals.mid_work,
         ];
         let cells = counts.map(|count| Cell::of(count, totals.generations));
-        (is_known && totals.generations > 0).then(|| cells.into())
+        (totals.generations > 0).then(|| cells.into())
     });
     Section::new("moments", rows)
 }

@@ -5,7 +5,7 @@ use super::prelude::*;
 use super::row;
 use crate::metric::cached_calls::by_purpose;
 use crate::model::ModelKind;
-use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
+use crate::probe::judge::{prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::probe_texts;
@@ -133,10 +133,8 @@ fn calibration<'a>(manifest: &'a Manifest, judge: &str) -> Option<&'a JudgeCalib
     let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
     let (rubric, prompt) = (rubric_hash(), prompt_id());
     let of = |name: &str| {
-        let mut known = manifest.calibrations.iter().filter(|one| {
-            one.rubric == rubric && same_prompt(one.prompt.as_deref(), Some(&prompt))
-        });
-        known.find(|one| one.judge == name)
+        let mut known = manifest.calibrations.iter();
+        known.find(|one| one.judge == name && one.rubric == rubric && one.prompt == prompt)
     };
     of(judge).or_else(|| of(panel))
 }

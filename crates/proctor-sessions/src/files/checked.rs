@@ -21,7 +21,7 @@ const DIGITS: usize = 8;
 /// Why an object is not what was written.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
-    /// An earlier version wrote it, or another program.
+    /// It was edited, or another program wrote it.
     #[error("it has no checksum")]
     NoChecksum,
     /// Its bytes are others, or its checksum is.
