@@ -68,8 +68,7 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
     let far = (saved < LOWEST).then(|| format!(", {in_words}"));
     let name = label(&row.name) + &far.unwrap_or_default();
-    let marks: Vec<String> = row.marks.iter().map(|mark| format!("; {mark}")).collect();
-    let marks = marks.concat();
+    let tip = format!("{}: cost saved {in_words}, kept {kept_in_words}", row.name);
     Some(Point {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],
@@ -78,10 +77,7 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
         is_hollow: !row.ranked,
         on_front: row.ranked,
         name: Name::Beside(name),
-        tip: format!(
-            "{}: cost saved {in_words}, kept {kept_in_words}{marks}",
-            row.name
-        ),
+        tip: [vec![tip], row.marks_in_words()].concat().join("; "),
     })
 }
 
