@@ -20,11 +20,7 @@ const FUNCTION_WORDS: &[&str] = &[
 const SIDES: [(&str, &[&str]); 3] = [
     (
         "generator",
-        &[
-            "src/session/synthetic.rs",
-            "src/session/synthetic",
-            "presets/families",
-        ],
+        &["crates/proctor-synth/src", "crates/proctor-synth/families"],
     ),
     (
         "offline model",
