@@ -8,6 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::record::words::{ModelKind, Purpose};
 use crate::session::{Message, Role, ToolSchema};
 use crate::tokens::CountedTexts;
 use crate::units::{ContentHash, Tokens, Usage};
@@ -113,18 +114,6 @@ impl Reply {
     }
 }
 
-/// The use to which a model's answers may be put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelKind {
-    /// Rules instead of a language model: good for pipelines, says nothing about quality.
-    Deterministic,
-    /// Answers written beforehand by a test.
-    Scripted,
-    /// A language model.
-    Live,
-}
-
 /// A request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -168,39 +157,6 @@ impl Request {
     /// The tools that are offered.
     pub fn tools(&self) -> &[ToolSchema] {
         self.tools.as_deref().unwrap_or_default()
-    }
-}
-
-/// Whose bill a call goes on.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// The agent's own call.
-    Agent,
-    /// A compaction before a call.
-    Compaction,
-    /// Work beside the agent's: notes, indexes.
-    Background,
-    /// A compaction after the provider refused a prompt.
-    Recovery,
-    /// A probe question; never on a strategy's bill.
-    Probe,
-    /// The same question, asked only to see whether it is worth asking; on an account of its own.
-    Qualification,
-    /// A verdict; never on a strategy's bill.
-    Judge,
-}
-
-impl Purpose {
-    /// The purpose as a model may see it: a question that qualifies a probe looks like any other.
-    #[must_use]
-    pub fn as_asked(self) -> Self {
-        match self {
-            Self::Qualification => Self::Probe,
-            other => other,
-        }
     }
 }
 

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use memchr::memmem;
 use regex::{Captures, Regex, Replacer};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+pub use crate::record::words::{Outcome, ProbeKind, Unscored, Verdict};
 use crate::session::Session;
 use crate::units::Tokens;
 
@@ -29,7 +29,7 @@ pub mod survival;
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;
 pub(crate) use kind::Specified;
-pub use kind::{FactExt, ProbeExt, ProbeKind};
+pub use kind::{FactExt, ProbeExt};
 pub use selection::Selection;
 
 /// Whether a word is one of a list, which are parted by spaces.
@@ -129,86 +129,4 @@ pub fn ask_points(calls: usize) -> Vec<(u8, usize)> {
 /// holds its answer.
 pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
     Selection::default().items(session, probes)
-}
-
-/// The verdict of a grader.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Verdict {
-    /// The answer was graded.
-    Scored {
-        /// From 0 to 1.
-        score: f64,
-        /// In what way it is right or wrong.
-        outcome: Outcome,
-    },
-    /// The answer was not graded. Never counted as zero.
-    Unscored {
-        /// Why.
-        reason: Unscored,
-    },
-}
-
-impl Verdict {
-    pub(crate) fn unscored(reason: Unscored) -> Self {
-        Self::Unscored { reason }
-    }
-
-    /// The score, and in what way the answer is right or wrong; `None` without a score.
-    pub(crate) fn scored(self) -> Option<(f64, Outcome)> {
-        match self {
-            Self::Scored { score, outcome } => Some((score, outcome)),
-            Self::Unscored { .. } => None,
-        }
-    }
-}
-
-/// In what way an answer is right or wrong.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The known answer; for a decoy, that nothing is known.
-    Right,
-    /// Incomplete: a part of what was asked for, or with something added. A list that rules read keeps its
-    /// share; what a judge calls incomplete scores 0.
-    Partial,
-    /// Not right where the set of answers is closed: the foil's letter, the forbidden call, another copied
-    /// value. Older records have it for every other value, and judges that say no more than `incorrect`.
-    Wrong,
-    /// A value that was true earlier.
-    Stale,
-    /// The value of another key.
-    Misbound,
-    /// The reader said that it is not in the context.
-    Abstained,
-    /// Something that was never said.
-    Invented,
-}
-
-/// Why an answer was not graded.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Unscored {
-    /// Rules cannot confirm the answer, and there is no judge. It may be right.
-    NeedsJudge,
-    /// The reader brought no answer.
-    NoAnswer,
-    /// The reader declined, or its provider held the answer back.
-    Refused,
-    /// The provider refused the request for good.
-    Rejected,
-    /// The judge brought no verdict.
-    JudgeFailed,
-    /// The judge's reply could not be read.
-    Unparsable,
-    /// As many judges of a panel said the one as the other.
-    Split,
-    /// Every judge that was asked misses too many answers whose verdict is known.
-    JudgeUnfit,
-    /// The prompt does not fit the reader's window, and of the reference not even the evidence does.
-    TooLong,
 }

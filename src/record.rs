@@ -8,9 +8,6 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
-pub use crate::bill::{Drop, Factor, Fit, HiddenThinking, SessionSizes, SizeComparison, Sizes};
-pub use crate::context::validity::Level;
-use crate::model::ModelKind;
 use crate::units::Tokens;
 use crate::window::Window;
 pub use crate::window::{KnownBy, NativeWindow};
@@ -29,6 +26,7 @@ pub mod session;
 pub mod shard;
 pub mod trail;
 pub mod verdicts;
+pub mod words;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
@@ -46,6 +44,9 @@ pub use probe::{
 };
 pub use session::SessionEntry;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
+pub use words::{
+    Drop, Factor, Fit, HiddenThinking, Level, ModelKind, SessionSizes, SizeComparison, Sizes,
+};
 
 /// Version of the run folder's files.
 pub const FORMAT_VERSION: u32 = 1;

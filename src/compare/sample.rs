@@ -9,7 +9,7 @@ use super::prices;
 use crate::metric::CellSummary;
 use crate::metric::cost::{BilledTokens, SchemeCost, edge_savings};
 use crate::metric::survival::is_planted;
-use crate::probe::Verdict;
+use crate::record::words::Verdict;
 use crate::record::{CellRecord, Importance, Level, StrategyEntry};
 use crate::units::ContentHash;
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::baseline::{FORMAT, VERSION};
 use super::{Chance, Sample, prices};
 use crate::metric::cost::SessionPrices;
-use crate::model::ModelKind;
 use crate::naming::base_name;
+use crate::record::words::ModelKind;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
     StrategyEntry,

@@ -3,8 +3,8 @@
 use super::prelude::*;
 use crate::metric::fidelity::{AnchoredScores, Failings, GradedItem, qualifies};
 use crate::metric::survival::{Score, is_planted};
-use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::AnswerRecord;
+use crate::record::words::{Outcome, Unscored, Verdict};
 
 /// How well a model answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]

@@ -8,7 +8,7 @@
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::pool::share;
-use crate::model::price::{PerToken, Placement};
+use crate::record::words::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
@@ -374,8 +374,8 @@ fn add(sum: &mut u64, cost: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::price::{Latency, Rates, RelativePrice};
     use crate::record::ModelCall;
+    use crate::record::words::{Latency, Rates, RelativePrice};
 
     /// A cell with these prompts, of which this much was read and written under one scheme.
     fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {

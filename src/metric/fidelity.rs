@@ -15,8 +15,8 @@ use super::pool::ratio;
 use super::prelude::*;
 use super::survival::{Score, is_planted};
 use super::{CellSummary, PooledValue, estimate};
-use crate::probe::Outcome;
 use crate::record::Fate;
+use crate::record::words::Outcome;
 use crate::stats::Estimate;
 
 /// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.

@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign};
 
 use super::prelude::*;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
-use crate::model::price::PerToken;
+use crate::record::words::PerToken;
 use crate::record::{Arm, CacheRecord, ForecastCell, Manifest, PriceEntry};
 use crate::units::{Usage, Usd};
 

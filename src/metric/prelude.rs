@@ -3,8 +3,8 @@
 pub(super) use crate::metric::fidelity::Anchors;
 pub(super) use crate::metric::pool::Sample;
 pub(super) use crate::metric::{CellSummary, PooledValue};
-pub(super) use crate::model::{ModelKind, Purpose};
-pub(super) use crate::probe::ProbeKind;
+pub(super) use crate::record::words::ProbeKind;
+pub(super) use crate::record::words::{ModelKind, Purpose};
 pub(super) use crate::record::{CellRecord, ProbeRecord};
 pub(super) use crate::units::Tokens;
 pub(super) use serde::Serialize;

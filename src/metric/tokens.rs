@@ -86,8 +86,8 @@ fn reached(cell: &CellRecord) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Purpose;
     use crate::record::ModelCall;
+    use crate::record::words::Purpose;
     use crate::units::Usage;
 
     /// A cell of one prompt.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::prelude::*;
-use crate::probe::{Unscored, Verdict};
+use crate::record::words::{Unscored, Verdict};
 use crate::units::many;
 
 /// How many items were asked, and how many of them have no score.

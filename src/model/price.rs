@@ -7,9 +7,9 @@
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+pub use crate::record::words::{Latency, PerToken, Placement, Rates, RelativePrice};
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
 
@@ -18,10 +18,9 @@ mod limit;
 mod placement;
 mod scheme;
 
-pub use latency::Latency;
 pub use limit::{Limit, LimitedProperty, RequestSize};
-pub use placement::{Client, Placement, Senders};
-pub use scheme::{CacheScheme, Rates, Reuse};
+pub use placement::{Client, Senders};
+pub use scheme::{CacheScheme, Reuse};
 
 /// The files that come with Proctor.
 const BUILT_IN: [(&str, &str); 3] = [
@@ -45,25 +44,6 @@ const ASSUMED_WINDOW: Tokens = Tokens(200_000);
 
 /// The name by which strategies mean the small model of the agent's provider.
 pub const FAST: &str = "fast";
-
-/// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RelativePrice {
-    /// Its input tokens.
-    pub input: u64,
-    /// Its output tokens.
-    pub output: u64,
-}
-
-impl RelativePrice {
-    /// The cost of a call with this usage, in thousandths of an uncached input token of the agent's
-    /// model. No part of it is cached.
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        let read = usage.prompt().0.saturating_mul(self.input);
-        read.saturating_add(usage.output.0.saturating_mul(self.output))
-    }
-}
 
 /// One price file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -118,27 +98,6 @@ pub struct ModelPrice {
     pub max_output: Option<Tokens>,
     /// How long calls take.
     pub latency: Option<Latency>,
-}
-
-/// The price of each class of tokens. An absent price is unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PerToken {
-    /// Uncached input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<Usd>,
-    /// Input written to the five-minute cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_5m: Option<Usd>,
-    /// Input written to the one-hour cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_1h: Option<Usd>,
-    /// Input read from the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<Usd>,
-    /// Output, thinking included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Usd>,
 }
 
 impl PerToken {

@@ -3,13 +3,12 @@
 //!
 //! Everything else follows from that: what survival searches, where a probe can be asked, what a
 //! judge is shown, and which mistakes a file of facts may hold. A new kind is a variant of
-//! [`Fact`], a file and a line in `kinds!`, beside its `mod`.
+//! [`Fact`], a file beside its `mod`, and a line in `kinds!` of `record/words.rs`.
 
 use super::grade::{Answer, Score};
 use super::{AnswerFormat, LEAST_EVENTS, Probe};
+use crate::record::words::{ProbeKind, kinds};
 use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 mod act;
@@ -39,32 +38,9 @@ pub(crate) trait Specified {
     fn spec(&self) -> Spec<'_>;
 }
 
-/// Makes [`ProbeKind`] and [`Specified::spec`] of the kinds: the variant of both, its name in files, and the
-/// fields of the fact that the kind's file takes.
-macro_rules! kinds {
+/// Makes [`Specified::spec`] of the list of kinds.
+macro_rules! specified {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $file:ident($($field:ident),*);)*) => {
-        /// The subject of a probe.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-        )]
-        #[serde(rename_all = "kebab-case")]
-        #[non_exhaustive]
-        pub enum ProbeKind {
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl ProbeKind {
-            /// All kinds, in the order of tables.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
-
-            /// The name in tables and files.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-        }
-
         impl Specified for Fact {
             fn spec(&self) -> Spec<'_> {
                 match self {
@@ -75,49 +51,7 @@ macro_rules! kinds {
     };
 }
 
-// The order is that of tables.
-kinds! {
-    /// A value that was said once.
-    Recall = "recall", recall(key, value);
-    /// A rule the user set.
-    Constraint = "constraint", constraint(topic, statement, form);
-    /// Which files were read, created, modified or deleted.
-    Artifact = "artifact", artifact(files, optional);
-    /// A choice between options, and its reason.
-    Decision = "decision", decision(key, choice, reason, rejected);
-    /// The newest value of a key that was revised.
-    Update = "update", update(key, values);
-    /// The newest of counts that change.
-    Numeric = "numeric", numeric(key, unit, values);
-    /// Something that was tried and failed, and why.
-    RejectedPath = "rejected-path", rejected_path(approach, reason);
-    /// The open items of a plan.
-    Continuation = "continuation", continuation(items);
-    /// The code and the place of a failure.
-    Error = "error", error(attempt, code, place);
-    /// One value among others of its type.
-    Binding = "binding", binding(key, value, others);
-    /// In which order things happened.
-    Order = "order", order(sequence, events);
-    /// The last request of the user.
-    LastRequest = "last-request", last_request(requests);
-    /// Handles that were opened and not closed.
-    OpenHandle = "open-handle", open_handle(owner, handles);
-    /// An instruction that was taken back, beside one that is in force.
-    Obsolete = "obsolete", obsolete(withdrawn, withdrawal, standing, standing_question);
-    /// A value that is asked for in other words than it was said in.
-    Indirect = "indirect", indirect(key, value);
-    /// A value that is found by way of another.
-    TwoStep = "two-step", two_step(steps);
-    /// A tool call that needs values said at different places.
-    Act = "act", act(arguments);
-    /// A question whose answer has to be put together, in words that only a judge can grade.
-    Open = "open", open(answer);
-    /// Something that was never said.
-    Decoy = "decoy", decoy(key, value);
-    /// A person's question that the conversation does not answer.
-    Unanswerable = "unanswerable", unanswerable();
-}
+kinds!(specified);
 
 /// The reference answer where nothing was ever said.
 pub const NEVER_SAID: &str =

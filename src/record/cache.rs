@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::price::Placement;
-pub use crate::model::price::{Latency, PerToken, Rates, RelativePrice};
 use crate::record::CellRecord;
+use crate::record::words::Placement;
+pub use crate::record::words::{Latency, PerToken, Rates, RelativePrice};
 use crate::units::{Tokens, Usage};
 
 /// The reads and writes of a cell's prompts under one scheme of the prompt cache.

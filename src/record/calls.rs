@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CellRecord, ProbeRecord};
-use crate::model::Purpose;
-use crate::probe::Verdict;
+use crate::record::words::Purpose;
+use crate::record::words::Verdict;
 use crate::units::{Tokens, Usage};
 
 /// A request that a strategy made, or an attempt at the agent's own call that failed.

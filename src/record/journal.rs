@@ -409,8 +409,8 @@ pub fn write_private(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ModelKind;
     use crate::record::ModelEntry;
+    use crate::record::words::ModelKind;
     use crate::units::Tokens;
 
     pub(super) fn manifest(fingerprint: &str) -> Manifest {

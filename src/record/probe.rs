@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::KeptCall;
 use crate::probe::judge::Brief;
-use crate::probe::{Outcome, ProbeKind, Verdict};
+use crate::record::words::{Outcome, ProbeKind, Verdict};
 use crate::session::ground_truth::Importance;
 use crate::units::{Tokens, Usage};
 
@@ -338,7 +338,7 @@ mod tests {
     fn several_verdicts_are_their_mean_with_the_outcome_that_most_have() {
         let (right, wrong) = (scored(1.0, Outcome::Right), scored(0.0, Outcome::Wrong));
         let stale = scored(0.0, Outcome::Stale);
-        let reason = crate::probe::Unscored::NoAnswer;
+        let reason = crate::record::words::Unscored::NoAnswer;
         let nothing = Verdict::Unscored { reason };
         check(&[], None);
         check(&[right], Some(right));
@@ -385,7 +385,7 @@ mod tests {
         check_judged(right, Outcome::Stale, scored(1.0, Outcome::Right));
         check_judged(None, Outcome::Stale, scored(0.5, Outcome::Stale));
         let silent = Verdict::Unscored {
-            reason: crate::probe::Unscored::JudgeFailed,
+            reason: crate::record::words::Unscored::JudgeFailed,
         };
         check_judged(Some(silent), Outcome::Right, silent);
     }

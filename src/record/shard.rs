@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Manifest, SessionEntry};
-use crate::model::ModelKind;
+use crate::record::words::ModelKind;
 use crate::units::ContentHash;
 
 /// The value of `format` in a `shard.json`.

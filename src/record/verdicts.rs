@@ -10,9 +10,9 @@ use super::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, KeptCall, LostCall, Manifest, ModelEntry,
     SentinelRecord,
 };
-use crate::model::{ModelKind, Purpose};
 use crate::probe::judge::{self, known_answer};
-use crate::probe::{Unscored, Verdict};
+use crate::record::words::{ModelKind, Purpose};
+use crate::record::words::{Unscored, Verdict};
 use crate::units::Usage;
 
 /// One line of `verdicts.jsonl`: a verdict given after the run.
@@ -237,7 +237,7 @@ pub fn disregard_unfit(cells: &mut [CellRecord]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::{Outcome, ProbeKind};
+    use crate::record::words::{Outcome, ProbeKind};
     use crate::record::{AnswerRecord, Fate, Importance, ProbeRecord, SurvivalRecord};
 
     const RIGHT: Verdict = Verdict::Scored {

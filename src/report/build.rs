@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
-use crate::model::ModelKind;
+use crate::record::words::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::CellSummary;
-use crate::probe::ProbeKind;
 use crate::record::Arm;
+use crate::record::words::ProbeKind;
 
 /// Whether ceiling, floor and decoys are where they must be.
 ///

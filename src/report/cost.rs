@@ -2,7 +2,7 @@
 
 use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
 use crate::metric::{CellSummary, estimate};
-use crate::model::price::Placement;
+use crate::record::words::Placement;
 use crate::stats::Estimate;
 use crate::units::{Tokens, median};
 

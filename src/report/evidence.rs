@@ -11,7 +11,7 @@ use crate::compare::verdict::{
     Axis, Candidate, FullHistory, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
 };
 use crate::compare::{ComparedRun, Sample};
-use crate::model::ModelKind;
+use crate::record::words::ModelKind;
 use crate::record::{CellRecord, Manifest};
 use crate::window::Window;
 

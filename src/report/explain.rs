@@ -8,7 +8,7 @@ use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, secti
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::metric;
 use crate::metric::survival::is_planted;
-use crate::model::price::Placement;
+use crate::record::words::Placement;
 use crate::record::{CacheRecord, CellKey, CellRecord};
 use crate::units::Tokens;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::compare::verdict::{Line, Verdict};
-use crate::model::ModelKind;
+use crate::record::words::ModelKind;
 use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};

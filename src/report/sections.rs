@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::{Direction, METRICS};
-use crate::probe::ProbeKind;
 use crate::record::Arm;
+use crate::record::words::ProbeKind;
 use crate::report::build::Material;
 use crate::report::strategy_summary::StrategySummary;
 use crate::report::{Cell, Column, Role, Row, Section, columns, display};

@@ -11,7 +11,7 @@ use crate::metric::fidelity::{self, Failings, Refusal};
 use crate::metric::survival::{self, Score};
 use crate::metric::trail;
 use crate::metric::{CellSummary, METRICS, PooledValue, estimate, sessions};
-use crate::probe::ProbeKind;
+use crate::record::words::ProbeKind;
 use crate::record::{Arm, ArtifactTrail};
 use crate::report::cost::StrategyCost;
 use crate::stats::Estimate;

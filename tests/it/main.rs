@@ -1,6 +1,7 @@
 //! The one integration-test binary.
 #![expect(
     clippy::disallowed_methods,
+    clippy::expect_used,
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::panic,

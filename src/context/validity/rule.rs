@@ -4,22 +4,8 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+pub use crate::record::words::Level;
 use crate::session::wire::RuleSet;
-
-/// How bad a finding is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The provider accepts it, but something is off.
-    Warning,
-    /// The provider documents an error.
-    Rejected,
-}
 
 /// A rule that a prompt can break, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::saved;
-use crate::model::price::{Rates, RelativePrice};
+use crate::record::words::{Rates, RelativePrice};
 use crate::units::{Tokens, Usage, is_default};
 
 /// Tokens by class, as the rates of a cache scheme distinguish them.

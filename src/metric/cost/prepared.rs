@@ -1,6 +1,6 @@
 //! Compactions requested in the background, and how long the agent waits for them.
 
-use crate::model::price::Latency;
+use crate::record::words::Latency;
 use crate::units::Usage;
 
 /// A compaction that was asked for in the background, and what the agent did before it was put in place. If the

@@ -6,8 +6,8 @@ use derive_more::{Add, AddAssign, Sum};
 
 use super::Span;
 use crate::metric::calls::is_on_the_bill;
-use crate::model::Purpose;
 use crate::record::ForecastCell;
+use crate::record::words::Purpose;
 use crate::units::{Tokens, Usage};
 
 /// By how much prompts change where a live model writes nothing, or all that it may.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Carry, Change, Span, add_money};
-use crate::model::ModelKind;
-use crate::model::price::PerToken;
+use crate::record::words::ModelKind;
+use crate::record::words::PerToken;
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd};
 

@@ -1,8 +1,8 @@
 //! Spans, spends and carries, each computed by hand.
 
 use super::*;
-use crate::model::Purpose;
-use crate::model::price::RelativePrice;
+use crate::record::words::Purpose;
+use crate::record::words::RelativePrice;
 use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::window::Window;
 

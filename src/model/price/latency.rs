@@ -1,24 +1,8 @@
 //! The duration of a call, from the tokens it reads and writes.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use crate::record::words::Latency;
 use crate::settings::{Reader, SettingError};
 use crate::units::{Tokens, Usage};
-
-/// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Latency {
-    /// Milliseconds before anything is read.
-    pub start_ms: f64,
-    /// Tokens read in a second that are not in the cache.
-    pub prefill_per_second: f64,
-    /// Tokens read in a second that are in the cache.
-    pub cached_per_second: f64,
-    /// Tokens written in a second.
-    pub decode_per_second: f64,
-}
 
 impl Latency {
     /// Reads the table of a price file.

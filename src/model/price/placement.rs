@@ -1,39 +1,5 @@
 //! Where a client puts its cache breakpoints.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Which breakpoints the simulated client sets.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    /// Those of the recorded product, else those that the provider recommends.
-    #[default]
-    Usual,
-    /// As usual, but the breakpoint of the tools moves in front of the lowest entry that the strategy
-    /// still means to change. The breakpoint of the system prompt covers the tools.
-    Edge,
-    /// A lower bound: the longest live prefix is read, and a block is written only where later reads
-    /// pay for it.
-    Ideal,
-}
-
-impl Placement {
-    /// All placements, in the order of reports.
-    pub const ALL: [Self; 3] = [Self::Usual, Self::Edge, Self::Ideal];
-
-    /// The word in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Usual => "usual",
-            Self::Edge => "edge",
-            Self::Ideal => "ideal",
-        }
-    }
-}
-
 /// The cache breakpoints of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {

@@ -3,38 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::words::Rates;
 use crate::settings::{Reader, SettingError};
-use crate::units::{Tokens, Usage, is_valid_id, whole};
-
-/// The price of each class of tokens, in thousandths of an uncached input token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rates {
-    /// The price of a write to the cache; nothing where the provider does not bill it as such.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<u32>,
-    /// The price of a read from the cache.
-    pub read: u32,
-    /// The price of output.
-    pub output: u32,
-}
-
-impl Rates {
-    /// The cost of a call with this usage, in thousandths of an uncached input token.
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        let written = usage.cache_write_5m + usage.cache_write_1h;
-        let classes = [
-            (usage.input_uncached, 1_000),
-            (written, self.write.unwrap_or(1_000)),
-            (usage.cache_read, self.read),
-            (usage.output, self.output),
-        ];
-        classes
-            .into_iter()
-            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
-            .fold(0, u64::saturating_add)
-    }
-}
+use crate::units::{Tokens, is_valid_id, whole};
 
 /// Which prefixes of a prompt are found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

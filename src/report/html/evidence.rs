@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use crate::metric::survival::is_planted;
-use crate::probe::Verdict;
+use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, Importance, ProbeRecord, ProbeText};
 use crate::report::headline::label;
 use crate::report::template::InternedRows;

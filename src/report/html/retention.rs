@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::both;
 use crate::metric::retention::{COMPACTIONS, Retention, TOKENS};
 use crate::metric::survival::Score;
-use crate::probe::ProbeKind;
+use crate::record::words::ProbeKind;
 use crate::report::plot::curves;
 use crate::report::{RenderError, Report, Role, display};
 

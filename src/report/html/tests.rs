@@ -1,7 +1,7 @@
 //! The page of a run whose names, reasons and answers were written by somebody hostile.
 
 use super::*;
-use crate::probe::ProbeKind;
+use crate::record::words::ProbeKind;
 use crate::record::{CellRecord, Fate, Manifest, ProbeRecord};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";

@@ -3,7 +3,7 @@
 use super::axes::{Axis, Panel, percent};
 use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
-use crate::probe::ProbeKind;
+use crate::record::words::ProbeKind;
 use crate::report::{Report, headline};
 
 /// The opacity of the line of a broken strategy.

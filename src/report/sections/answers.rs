@@ -6,7 +6,7 @@ use super::row;
 use crate::metric::answers::{ControlCells, Qualification, QualifyingOutcomes};
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
-use crate::probe::{Outcome, Unscored};
+use crate::record::words::{Outcome, Unscored};
 use crate::report::probe_texts;
 use crate::report::strategy_summary::Fidelity;
 

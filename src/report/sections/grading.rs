@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::prelude::*;
 use super::row;
-use crate::probe::{Outcome, ProbeKind};
 use crate::record::ProbeText;
+use crate::record::words::{Outcome, ProbeKind};
 use crate::report::probe_texts;
 use crate::script::shortened;
 use crate::stats::agreement::cohens_kappa;

@@ -4,9 +4,9 @@
 use super::prelude::*;
 use super::row;
 use crate::metric::cached_calls::by_purpose;
-use crate::model::ModelKind;
 use crate::probe::judge::{prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, is_unfit};
+use crate::record::words::ModelKind;
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::probe_texts;
 use crate::stats::agreement::krippendorffs_alpha;

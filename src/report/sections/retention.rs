@@ -5,7 +5,7 @@ use crate::metric::retention::{
     AgedItem, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
     half_life,
 };
-use crate::probe::ProbeKind;
+use crate::record::words::ProbeKind;
 use crate::record::{Ailment, PlaceInPrompt};
 
 /// Unhealthy summaries shown with their text.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::ModelKind;
 use crate::record::StrategyEntry;
+use crate::record::words::ModelKind;
 use crate::report::build::Material;
 use crate::report::{Banner, Row};
 

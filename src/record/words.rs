@@ -1,0 +1,512 @@
+//! The plain words of results: what was asked and by whom, what it cost, how it was judged. Those who measure use them,
+//! and so do those who only read what was measured.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Tokens, Usage, Usd};
+
+/// The use to which a model's answers may be put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Rules instead of a language model: good for pipelines, says nothing about quality.
+    Deterministic,
+    /// Answers written beforehand by a test.
+    Scripted,
+    /// A language model.
+    Live,
+}
+
+/// Whose bill a call goes on.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The agent's own call.
+    Agent,
+    /// A compaction before a call.
+    Compaction,
+    /// Work beside the agent's: notes, indexes.
+    Background,
+    /// A compaction after the provider refused a prompt.
+    Recovery,
+    /// A probe question; never on a strategy's bill.
+    Probe,
+    /// The same question, asked only to see whether it is worth asking; on an account of its own.
+    Qualification,
+    /// A verdict; never on a strategy's bill.
+    Judge,
+}
+
+impl Purpose {
+    /// The purpose as a model may see it: a question that qualifies a probe looks like any other.
+    #[must_use]
+    pub fn as_asked(self) -> Self {
+        match self {
+            Self::Qualification => Self::Probe,
+            other => other,
+        }
+    }
+}
+
+/// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelativePrice {
+    /// Its input tokens.
+    pub input: u64,
+    /// Its output tokens.
+    pub output: u64,
+}
+
+impl RelativePrice {
+    /// The cost of a call with this usage, in thousandths of an uncached input token of the agent's
+    /// model. No part of it is cached.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let read = usage.prompt().0.saturating_mul(self.input);
+        read.saturating_add(usage.output.0.saturating_mul(self.output))
+    }
+}
+
+/// The price of each class of tokens. An absent price is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PerToken {
+    /// Uncached input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Usd>,
+    /// Input written to the five-minute cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_5m: Option<Usd>,
+    /// Input written to the one-hour cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Usd>,
+    /// Input read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Usd>,
+    /// Output, thinking included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Usd>,
+}
+
+/// The price of each class of tokens, in thousandths of an uncached input token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// The price of a write to the cache; nothing where the provider does not bill it as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<u32>,
+    /// The price of a read from the cache.
+    pub read: u32,
+    /// The price of output.
+    pub output: u32,
+}
+
+impl Rates {
+    /// The cost of a call with this usage, in thousandths of an uncached input token.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let written = usage.cache_write_5m + usage.cache_write_1h;
+        let classes = [
+            (usage.input_uncached, 1_000),
+            (written, self.write.unwrap_or(1_000)),
+            (usage.cache_read, self.read),
+            (usage.output, self.output),
+        ];
+        classes
+            .into_iter()
+            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
+            .fold(0, u64::saturating_add)
+    }
+}
+
+/// Which breakpoints the simulated client sets.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Those of the recorded product, else those that the provider recommends.
+    #[default]
+    Usual,
+    /// As usual, but the breakpoint of the tools moves in front of the lowest entry that the strategy
+    /// still means to change. The breakpoint of the system prompt covers the tools.
+    Edge,
+    /// A lower bound: the longest live prefix is read, and a block is written only where later reads
+    /// pay for it.
+    Ideal,
+}
+
+impl Placement {
+    /// All placements, in the order of reports.
+    pub const ALL: [Self; 3] = [Self::Usual, Self::Edge, Self::Ideal];
+
+    /// The word in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Edge => "edge",
+            Self::Ideal => "ideal",
+        }
+    }
+}
+
+/// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Milliseconds before anything is read.
+    pub start_ms: f64,
+    /// Tokens read in a second that are not in the cache.
+    pub prefill_per_second: f64,
+    /// Tokens read in a second that are in the cache.
+    pub cached_per_second: f64,
+    /// Tokens written in a second.
+    pub decode_per_second: f64,
+}
+
+/// How bad a finding is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The provider accepts it, but something is off.
+    Warning,
+    /// The provider documents an error.
+    Rejected,
+}
+
+/// Billed tokens for each counted token, in parts per million.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Factor(pub(crate) u64);
+
+impl Factor {
+    /// Every counted token is billed as one.
+    pub const ONE: Self = Self(1_000_000);
+
+    /// `billed / counted`, rounded half up; `None` where nothing was counted.
+    pub fn of(billed: Tokens, counted: Tokens) -> Option<Self> {
+        let parts = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
+        let parts = parts.checked_div(u128::from(counted.0))?;
+        u64::try_from(parts).ok().map(Self)
+    }
+
+    /// Counted tokens as billed, rounded half up.
+    #[must_use]
+    pub fn bill(self, counted: Tokens) -> Tokens {
+        if self == Self::ONE {
+            return counted;
+        }
+        quotient(
+            u128::from(counted.0) * u128::from(self.0) + 500_000,
+            1_000_000,
+        )
+    }
+
+    /// The largest count whose bill is at most `billed`, to a rounding.
+    #[must_use]
+    pub fn count(self, billed: Tokens) -> Tokens {
+        if self == Self::ONE {
+            return billed;
+        }
+        quotient(u128::from(billed.0) * 1_000_000, self.0)
+    }
+
+    /// The ratio, for display.
+    pub fn ratio(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// `parts / of`, and `parts` of nothing.
+pub(crate) fn quotient(parts: u128, of: u64) -> Tokens {
+    let whole = parts.checked_div(u128::from(of)).unwrap_or(parts);
+    Tokens(u64::try_from(whole).unwrap_or(u64::MAX))
+}
+
+/// Which sizes a run uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// As billed, where the session carries usage.
+    #[default]
+    Billed,
+    /// By the counter alone.
+    Counted,
+}
+
+impl Sizes {
+    /// The words that settings use.
+    pub const NAMES: [&'static str; 2] = ["billed", "counted"];
+
+    /// The word that settings use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Billed => Self::NAMES[0],
+            Self::Counted => Self::NAMES[1],
+        }
+    }
+}
+
+/// How long a provider keeps thinking in the prompt whose words the recording leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HiddenThinking {
+    /// It leaves the prompt at once.
+    Dropped,
+    /// It leaves the prompt when the user types the next message.
+    KeptForTurn,
+    /// It stays.
+    Kept,
+}
+
+impl HiddenThinking {
+    /// The words that reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::KeptForTurn => "kept for its turn",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+/// The sizes of a session's prompts, in the manifest of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionSizes {
+    /// As billed, or by the counter alone.
+    pub sizes: Sizes,
+    /// Billed tokens in front of every prompt that the session does not hold; `None` where that is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Tokens>,
+    /// Billed tokens for each counted one, in parts per million, by model. Empty where sizes are
+    /// counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub factors: BTreeMap<String, Factor>,
+    /// How hidden thinking was billed, where the session has any and its bill shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<HiddenThinking>,
+    /// The fit compared with the bill; `None` where sizes are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// Calls at which the bill fell by more than a fifth, and no recorded compaction explains it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<Drop>,
+    /// Why sizes, or parts of them, are not as billed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How prompts of the full history compare with the bill, up to the first compaction or unexplained
+/// drop.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// Calls compared.
+    pub calls: usize,
+    /// The first of them, billed and replayed.
+    pub first: SizeComparison,
+    /// The median, each by itself.
+    pub median: SizeComparison,
+    /// The last.
+    pub last: SizeComparison,
+    /// Counted over billed tokens of all of them, in parts per million.
+    pub counted: Factor,
+    /// Replayed over billed prompts of the second half, with head and factor learnt from the first:
+    /// the median, in parts per million. `None` where the first half does not determine them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<Factor>,
+}
+
+/// One size, billed and replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Compared")]
+pub struct SizeComparison {
+    /// By the provider.
+    pub billed: Tokens,
+    /// In replay.
+    pub replayed: Tokens,
+}
+
+/// A fall of the bill that nothing in the recording explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drop {
+    /// The call with the smaller prompt.
+    pub call: usize,
+    /// The prompt billed before it.
+    pub before: Tokens,
+    /// Its own.
+    pub after: Tokens,
+}
+
+/// The verdict of a grader.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Verdict {
+    /// The answer was graded.
+    Scored {
+        /// From 0 to 1.
+        score: f64,
+        /// In what way it is right or wrong.
+        outcome: Outcome,
+    },
+    /// The answer was not graded. Never counted as zero.
+    Unscored {
+        /// Why.
+        reason: Unscored,
+    },
+}
+
+impl Verdict {
+    pub(crate) fn unscored(reason: Unscored) -> Self {
+        Self::Unscored { reason }
+    }
+
+    /// The score, and in what way the answer is right or wrong; `None` without a score.
+    pub(crate) fn scored(self) -> Option<(f64, Outcome)> {
+        match self {
+            Self::Scored { score, outcome } => Some((score, outcome)),
+            Self::Unscored { .. } => None,
+        }
+    }
+}
+
+/// In what way an answer is right or wrong.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The known answer; for a decoy, that nothing is known.
+    Right,
+    /// Incomplete: a part of what was asked for, or with something added. A list that rules read keeps its
+    /// share; what a judge calls incomplete scores 0.
+    Partial,
+    /// Not right where the set of answers is closed: the foil's letter, the forbidden call, another copied
+    /// value. Older records have it for every other value, and judges that say no more than `incorrect`.
+    Wrong,
+    /// A value that was true earlier.
+    Stale,
+    /// The value of another key.
+    Misbound,
+    /// The reader said that it is not in the context.
+    Abstained,
+    /// Something that was never said.
+    Invented,
+}
+
+/// Why an answer was not graded.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Unscored {
+    /// Rules cannot confirm the answer, and there is no judge. It may be right.
+    NeedsJudge,
+    /// The reader brought no answer.
+    NoAnswer,
+    /// The reader declined, or its provider held the answer back.
+    Refused,
+    /// The provider refused the request for good.
+    Rejected,
+    /// The judge brought no verdict.
+    JudgeFailed,
+    /// The judge's reply could not be read.
+    Unparsable,
+    /// As many judges of a panel said the one as the other.
+    Split,
+    /// Every judge that was asked misses too many answers whose verdict is known.
+    JudgeUnfit,
+    /// The prompt does not fit the reader's window, and of the reference not even the evidence does.
+    TooLong,
+}
+
+/// The list of kinds of probes, given to a macro: the variant, its name in tables and files, and the file in `probe/kind`
+/// with the fields of the fact that it takes. The order is that of tables.
+macro_rules! kinds {
+    ($then:ident) => {
+        $then! {
+            /// A value that was said once.
+            Recall = "recall", recall(key, value);
+            /// A rule the user set.
+            Constraint = "constraint", constraint(topic, statement, form);
+            /// Which files were read, created, modified or deleted.
+            Artifact = "artifact", artifact(files, optional);
+            /// A choice between options, and its reason.
+            Decision = "decision", decision(key, choice, reason, rejected);
+            /// The newest value of a key that was revised.
+            Update = "update", update(key, values);
+            /// The newest of counts that change.
+            Numeric = "numeric", numeric(key, unit, values);
+            /// Something that was tried and failed, and why.
+            RejectedPath = "rejected-path", rejected_path(approach, reason);
+            /// The open items of a plan.
+            Continuation = "continuation", continuation(items);
+            /// The code and the place of a failure.
+            Error = "error", error(attempt, code, place);
+            /// One value among others of its type.
+            Binding = "binding", binding(key, value, others);
+            /// In which order things happened.
+            Order = "order", order(sequence, events);
+            /// The last request of the user.
+            LastRequest = "last-request", last_request(requests);
+            /// Handles that were opened and not closed.
+            OpenHandle = "open-handle", open_handle(owner, handles);
+            /// An instruction that was taken back, beside one that is in force.
+            Obsolete = "obsolete", obsolete(withdrawn, withdrawal, standing, standing_question);
+            /// A value that is asked for in other words than it was said in.
+            Indirect = "indirect", indirect(key, value);
+            /// A value that is found by way of another.
+            TwoStep = "two-step", two_step(steps);
+            /// A tool call that needs values said at different places.
+            Act = "act", act(arguments);
+            /// A question whose answer has to be put together, in words that only a judge can grade.
+            Open = "open", open(answer);
+            /// Something that was never said.
+            Decoy = "decoy", decoy(key, value);
+            /// A person's question that the conversation does not answer.
+            Unanswerable = "unanswerable", unanswerable();
+        }
+    };
+}
+pub(crate) use kinds;
+
+/// Makes [`ProbeKind`] of the list.
+macro_rules! probe_kind {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $file:ident($($field:ident),*);)*) => {
+        /// The subject of a probe.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum ProbeKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ProbeKind {
+            /// All kinds, in the order of tables.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// The name in tables and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds!(probe_kind);
