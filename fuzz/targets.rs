@@ -17,6 +17,7 @@ use proctor::model::api::IncomingAnswer;
 use proctor::model::offline::Offline;
 use proctor::replay::{self, Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::export::export;
+use proctor::session::import::request::READER;
 use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
 use proctor::session::redact::Redactor;
 use proctor::session::synthetic::{Length, Recipe, generate};
@@ -184,7 +185,7 @@ fn agents(bytes: &[u8]) {
             summariser: Arc::new(Offline::new(counts.clone())),
             counts,
         };
-        let live = Live::new(vec![setting], Duration::from_mins(1));
+        let live = Live::new(vec![setting], Duration::from_mins(1), READER);
         for (line, at) in lines.iter().zip(0..) {
             let sent = live.send(&LiveCell::default(), api, line, Timestamp(at));
             if let Some(body) = sent.body {
