@@ -208,6 +208,25 @@ fn the_source_keeps_to_the_architecture() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
+/// What Cargo does not refuse in the other crates: files too long, or without a line that says what they are.
+#[test]
+fn the_files_of_the_crates_have_the_shape_of_all_files() {
+    for name in ["proctor-sessions", "proctor-formats", "proctor-synth"] {
+        let folder = format!("{}/crates/{name}/src", env!("CARGO_MANIFEST_DIR"));
+        let mut all = Vec::new();
+        files(Path::new(&folder), "", &mut all);
+        assert!(all.len() > 10, "{name}: the source was not found");
+        for file in all.iter().filter(|file| file.module != "lib") {
+            assert!(
+                file.lines.len() <= MOST_LINES,
+                "{name}: {} is too long",
+                file.module
+            );
+            assert!(file.lines[0].starts_with("//! "), "{name}: {}", file.module);
+        }
+    }
+}
+
 #[test]
 fn modules_are_listed_in_the_order_in_which_data_flows() {
     let listed = Regex::new(r"(?m)^pub mod (\w+);").unwrap();

@@ -7,6 +7,7 @@ pub mod files;
 pub mod script;
 pub mod tokens;
 mod block;
+mod compaction;
 mod details;
 mod embedded;
 mod picture;
@@ -21,10 +22,8 @@ pub mod redact;
 pub mod session_profile;
 
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
+pub use compaction::{CompactedTo, Recorded, RecordedCompaction};
 pub use details::{Details, MessageDetails};
-pub use session::{
-    CompactedTo, Message, Recorded, RecordedCompaction, ResumePoint, Role, Session, SessionError,
-    SessionParts, ToolSchema,
-};
+pub use session::{Message, ResumePoint, Role, Session, SessionError, SessionParts, ToolSchema};
 pub use source::{Missing, SYNTHETIC, Source, count};
 pub use tag::{Tag, Tags};

@@ -2,7 +2,7 @@
 
 use super::{outline, read, round_trip};
 
-/// What an importer makes of a text: the outlines of all sessions.
+/// The outlines of all sessions that an importer makes of a text.
 #[track_caller]
 fn check(format: &str, text: &str, expected: &str) {
     let sessions = match read(format, text.as_bytes()) {
