@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::sweep::Sweep;
-use crate::compare::verdict::Verdict;
+use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};

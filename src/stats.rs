@@ -11,16 +11,15 @@ use serde::{Deserialize, Serialize};
 
 pub mod agreement;
 pub mod bootstrap;
+pub mod bounds;
 pub mod calibration;
 pub mod components;
 mod draw;
-pub mod gate;
 pub mod multiple;
 pub mod paired;
 pub mod pareto;
 pub mod power;
 pub mod quantile;
-pub mod ratio;
 pub mod signflip;
 mod simulation;
 pub mod suite;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
-use crate::compare::{ComparedRun, Comparison, MetricDifference, Settings};
+use crate::compare::judge::judge;
+use crate::compare::{AxisFinding, ComparedRun, Rule};
 use crate::record::journal::write_whole;
 use crate::report::comparison::change;
 use crate::report::display::many;
-use crate::stats::gate::Target;
 
 /// Arguments of `proctor baseline`.
 #[derive(Debug, clap::Args)]
@@ -63,9 +63,6 @@ struct SaveArgs {
     /// Name of the baseline, or its file
     #[arg(value_parser = comparison::baseline_name)]
     name: String,
-    /// A second run of the same scenario, which measures the noise between two runs
-    #[arg(long, value_name = "RUN")]
-    again: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -120,25 +117,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 fn save_run(args: &SaveArgs) -> anyhow::Result<Exit> {
     let (name, baselines) = (&args.name, &args.folder.baselines);
     let side = Side::find(&args.run, baselines)?;
-    let again = args
-        .again
-        .as_deref()
-        .map(|second| Side::find(second, baselines));
-    let again = again.transpose()?;
-    if let Some(second) = &again {
-        check_same(&side, second)?;
-    }
     if !args.force {
-        std::iter::once(&args.run)
-            .chain(&args.again)
-            .try_for_each(|typed| check_fit(typed))?;
+        check_fit(&args.run)?;
     }
-    save(
-        &side.source,
-        again.as_ref().map(|side| &side.source),
-        name,
-        baselines,
-    )?;
+    save(&side.source, name, baselines)?;
     if !args.json {
         return Ok(Exit::Done);
     }
@@ -159,7 +141,7 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
             format!("`{name}` is not refreshed from `{shown}`: {why}"),
         );
     }
-    let source = Side::of_run(&shown, &run).source.with_noise(None);
+    let source = Side::of_run(&shown, &run).source;
     let mut mismatches = old.definition_mismatches(&source);
     mismatches.extend(old.subject_mismatches(&source));
     if let [first, ..] = mismatches.as_slice() {
@@ -180,31 +162,20 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
             source.conditions.proctor
         ));
     }
-    let noise = if source.noise.is_empty() {
-        // It was measured by a second run, which is not there.
-        old.noise.clone()
-    } else {
-        source.noise.clone()
-    };
-    let source = ComparedRun { noise, ..source };
     write(&source, name, baselines)?;
-    let settings = Settings {
-        target: Target::Population,
-        chance: source.chance(),
-        seed: 1,
-    };
+    let rule = Rule::of_population(1);
     let pairs = old.samples().filter_map(|sample| {
         let again = source.strategy(&sample.strategy)?;
-        Some(Comparison::of(sample, again, settings))
+        Some(judge(sample, again, &rule))
     });
     let mut moved = Vec::new();
     for pair in pairs {
-        let counts = |metric: &MetricDifference| metric.paired.counts;
-        let metrics = pair.metrics.iter();
+        let counts = |metric: &AxisFinding| metric.paired.counts;
+        let metrics = pair.axes.iter();
         for metric in metrics.filter(|it| counts(it).wins + counts(it).losses > 0) {
             moved.push(json!({
                 "strategy": pair.candidate,
-                "metric": metric.metric,
+                "metric": metric.axis,
                 "baseline": metric.baseline,
                 "candidate": metric.candidate,
                 "change": change(metric),
@@ -246,34 +217,13 @@ fn check_fit(typed: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses a second run that is not one of the same, or that is the first itself: its noise would be that
-/// of something else, or nothing.
-fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
-    let real = |side: &Side| folder(&side.name).and_then(|path| path.canonicalize().ok());
-    if real(first).is_some() && real(first) == real(second) {
-        let problem = format!(
-            "`--again {}` is the run itself: it has no noise",
-            second.name
-        );
-        let hint = "run the same scenario again with another `--out`";
-        return stop_with(Exit::Usage, problem, hint);
-    }
-    let mut mismatches = first.source.mismatches(&second.source);
-    mismatches.extend(first.source.definition_mismatches(&second.source));
-    if mismatches.is_empty() {
-        return Ok(());
-    }
-    Err(comparison::refused(first, second, &mismatches))
-}
-
 /// Writes a baseline.
 pub(super) fn save(
     source: &ComparedRun,
-    again: Option<&ComparedRun>,
     name: &str,
     baselines: &Path,
 ) -> anyhow::Result<()> {
-    write(&source.with_noise(again), name, baselines)?;
+    write(source, name, baselines)?;
     let path = baseline_path(name, baselines);
     say(&format!("saved baseline `{}`", path.display()));
     Ok(())
@@ -353,7 +303,6 @@ fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit>
             "name": name,
             "items": probes().count(),
             "lost": lost.count(),
-            "noise": baseline.noise.get(name),
         })
     });
     let facts = json!({

@@ -2,7 +2,7 @@
 
 use super::comparison::{self, ComparisonArgs, OutputFormat, Side, Unpaired};
 use super::{CliError, Exit};
-use crate::compare::family::Family;
+use crate::compare::gate::Rules;
 use crate::report::comparison::Comparisons;
 
 /// Arguments of `proctor compare`.
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 baseline,
                 candidate,
                 &args.comparing.options,
-                None,
+                &Rules::default(),
                 Unpaired::Reported,
                 args.comparing.seed,
             )?;
@@ -48,12 +48,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if comparisons.is_empty() {
         return Err(CliError::new(Exit::NothingSelected, "nothing to compare").into());
     }
-    let family = if args.all_pairs {
-        Family::AllPairs
-    } else {
-        Family::OneBaseline
-    };
-    comparison::adjust(&mut comparisons, family, args.comparing.seed);
+    comparison::adjust(&mut comparisons);
     let comparisons = Comparisons::new(comparisons, mismatches, None);
     comparison::show(
         comparisons,

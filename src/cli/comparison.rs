@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use super::report::PrintedTables;
 use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with};
 use crate::compare::baseline::BaselineError;
-use crate::compare::family::{self, Family};
-use crate::compare::gate::{Ending, Rules, judge};
-use crate::compare::{Chance, ComparedRun, Comparison, Mismatch, Settings};
+use crate::compare::gate::{Ending, Rules, gate as gate_one};
+use crate::compare::judge::judge;
+use crate::compare::{
+    self, Chance, ComparedRun, Findings, Mismatch, Rule, Sample, Target,
+};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::display::many;
 use crate::report::screen::ScreenOptions;
 use crate::report::{Kind, Report, comment, github};
-use crate::stats::gate::Target;
 
 /// The reason why a run cannot be a baseline: a comparison treats a baseline as complete and valid.
 pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
@@ -237,7 +238,7 @@ pub(super) fn compare(
     baseline: &Side,
     candidate: &Side,
     options: &ComparisonOptions,
-    target: Option<Target>,
+    rules: &Rules,
     unpaired: Unpaired,
     seed: u64,
 ) -> anyhow::Result<PairedComparisons> {
@@ -287,11 +288,11 @@ pub(super) fn compare(
     if let Err(mixed) = old.same_reader(&new) {
         old.forget_answers();
         new.forget_answers();
-        say(&format!("note: {mixed}; accuracy is not compared"));
+        say(&format!("note: {mixed}; answers are not compared"));
     } else if !old.same_judge(&new) {
         old.forget_answers();
         new.forget_answers();
-        say("note: two judges graded the answers, or one in two ways; accuracy is not compared");
+        say("note: two judges graded the answers, or one in two ways; answers are not compared");
     }
     let versions = (&old.conditions.proctor, &new.conditions.proctor);
     if versions.0 != versions.1 {
@@ -301,12 +302,13 @@ pub(super) fn compare(
         ));
     }
     let chance = old.chance().max(new.chance());
-    let chosen = options.target.or(target);
-    let settings = Settings {
+    let chosen = options.target.or(rules.target);
+    let rule = Rule {
         target: chosen.unwrap_or(match chance {
             Chance::Nowhere => Target::Suite,
             Chance::Answers | Chance::Everywhere => Target::Population,
         }),
+        margins: rules.margins.clone(),
         chance,
         seed,
     };
@@ -339,10 +341,10 @@ pub(super) fn compare(
         unpriced.len()
     };
     let repriced = Some(repriced).filter(|it| it.sessions > 0);
-    let compared = |sample, other| Comparison {
+    let compared = |sample: &Sample, other: &Sample| Findings {
         repriced: repriced.clone(),
         unpriced_sessions,
-        ..Comparison::of(sample, other, settings).with_texts(&[&new, &old])
+        ..judge(sample, other, &rule).with_texts(&[&new, &old])
     };
     let comparisons: Vec<GatedComparison> = pairs
         .pairs
@@ -351,7 +353,7 @@ pub(super) fn compare(
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
             gated: None,
-            comparison: compared(*sample, *other),
+            comparison: compared(sample, other),
         })
         .collect();
     if comparisons.is_empty() {
@@ -378,15 +380,15 @@ fn listed(source: &ComparedRun) -> String {
     names.join(", ")
 }
 
-/// Gates comparisons, all of them one family: the noise is that of the baseline each was made with.
-pub(super) fn gate(comparisons: &mut [GatedComparison], baselines: &[Side], rules: &Rules) {
+/// Gates comparisons, all of them one family.
+pub(super) fn gate(comparisons: &mut [GatedComparison], baselines: &[Side], candidate: &Side, rules: &Rules) {
     let family = comparisons.len();
     for one in comparisons {
-        let mut sides = baselines.iter();
-        let side = sides.find(|side| side.name == one.baseline_source);
-        let strategy = &one.comparison.baseline;
-        let noise = |metric: &str| side.map_or(0.0, |it| it.source.noise_of(strategy, metric));
-        one.gated = Some(judge(&one.comparison, rules, &noise, family));
+        let side = baselines.iter().find(|side| side.name == one.baseline_source);
+        let of = |side: Option<&Side>, name: &str| side.and_then(|it| it.source.strategy(name).cloned());
+        let old = of(side, &one.comparison.baseline).unwrap_or_default();
+        let new = of(Some(candidate), &one.comparison.candidate).unwrap_or_default();
+        one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));
     }
 }
 
@@ -423,7 +425,7 @@ pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]
 }
 
 /// Adjusts p values over comparisons of the same strategy.
-pub(super) fn adjust(comparisons: &mut [GatedComparison], family: Family, seed: u64) {
+pub(super) fn adjust(comparisons: &mut [GatedComparison]) {
     let mut names: Vec<String> = comparisons
         .iter()
         .map(|one| one.comparison.baseline.clone())
@@ -431,12 +433,9 @@ pub(super) fn adjust(comparisons: &mut [GatedComparison], family: Family, seed: 
     names.sort();
     names.dedup();
     for name in names {
-        let mut group: Vec<&mut Comparison> = comparisons
-            .iter_mut()
-            .map(|one| &mut one.comparison)
-            .filter(|comparison| comparison.baseline == name)
-            .collect();
-        family::adjust(&mut group, family, seed);
+        let all = comparisons.iter_mut().map(|one| &mut one.comparison);
+        let mut group: Vec<&mut Findings> = all.filter(|it| it.baseline == name).collect();
+        compare::adjust(&mut group);
     }
 }
 

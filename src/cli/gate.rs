@@ -7,6 +7,7 @@ use super::comparison::{
 };
 use super::{CliError, Exit, read_run, read_text, say, stop_with};
 use crate::compare::gate::Rules;
+use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
 use crate::report::escape::plain;
 use crate::scenario::{GateSetting, read_gate};
@@ -102,11 +103,11 @@ pub(super) fn against(
             Unpaired::Reported
         };
         let found =
-            comparison::compare(baseline, candidate, options, rules.target, unpaired, seed)?;
+            comparison::compare(baseline, candidate, options, rules, unpaired, seed)?;
         comparisons.extend(found.comparisons);
         mismatches.extend(found.mismatches);
     }
-    comparison::gate(&mut comparisons, &sides, rules);
+    comparison::gate(&mut comparisons, &sides, candidate, rules);
     let ending = rules.ending(comparisons.iter().filter_map(|one| one.gated.as_ref()));
     let mut comparisons = Comparisons::new(comparisons, mismatches, Some(ending));
     comparisons.fails_on_inconclusive = rules.fail_on_inconclusive;
@@ -133,11 +134,11 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
     };
     rules.target = setting.target.as_deref().and_then(|it| target(it).ok());
     if setting.replaces_margins {
-        rules.margins.clear();
+        rules.margins = Margins::none();
     }
     for (metric, margin, place) in &setting.margins {
-        rules.set_margin(metric, *margin).map_err(|problem| {
-            let known = crate::compare::COMPARED.iter().map(|metric| metric.name);
+        rules.margins.set(metric, *margin).map_err(|problem| {
+            let known = Axis::ALL.into_iter().map(Axis::name);
             with_suggestion(SettingError::new(place, problem), metric, known)
         })?;
     }
@@ -154,9 +155,9 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
                 "write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`",
             );
         };
-        rules.set_margin(metric, margin).map_err(|problem| {
+        rules.margins.set(metric, margin).map_err(|problem| {
             let problem = format!("`--margin {typed}`: {problem}");
-            let known = crate::compare::COMPARED.iter().map(|metric| metric.name);
+            let known = Axis::ALL.into_iter().map(Axis::name);
             let stop = CliError::new(Exit::Usage, problem);
             match did_you_mean(metric, known) {
                 Some(meant) => stop.with_hint(format!("did you mean `{meant}`?")),

@@ -225,7 +225,7 @@ impl AgainstBaseline {
             };
             match why {
                 None => {
-                    super::baseline::save(&candidate.source, None, name, &self.options.baselines)?;
+                    super::baseline::save(&candidate.source, name, &self.options.baselines)?;
                 }
                 Some(why) => say(&format!(
                     "warning: baseline `{name}` is not saved: {why}; \

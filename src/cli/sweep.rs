@@ -14,9 +14,11 @@ use super::{
     terminal,
 };
 use crate::compare::sweep::{
-    Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge, measured,
+    Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge as judge_settings,
+    measured,
 };
-use crate::compare::{Chance, ComparedRun, Comparison, Settings as CompareSettings};
+use crate::compare::judge;
+use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::display::many;
@@ -24,7 +26,6 @@ use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Unfinished, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table};
-use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
@@ -36,18 +37,14 @@ mod preset;
 
 use grid::Axis;
 
-/// The margin of a metric without one in `[gate]`: by this much it may be worse. It is the margin of
-/// `survival` there.
-const MARGIN: f64 = 0.05;
-
-/// The metrics that can be kept.
-const KEEPABLE: [&str; 3] = ["survival", "action_support", "accuracy"];
+/// What can be kept.
+const KEEPABLE: [&str; 3] = ["facts", "actions", "answers"];
 
 /// Of these, the ones that need no answer to a question.
-const UNANSWERED: [&str; 2] = ["survival", "action_support"];
+const UNANSWERED: [&str; 2] = ["facts", "actions"];
 
-/// The metrics that are kept unasked, the most telling first: the first one that was measured is taken.
-const KEPT: [&str; 3] = ["accuracy", "survival", "action_support"];
+/// What is kept unasked, the most telling first: the first that was measured is taken.
+const KEPT: [Measured; 3] = [Measured::Answers, Measured::Facts, Measured::Actions];
 
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
@@ -82,14 +79,14 @@ pub(super) struct Args {
     /// sessions
     #[arg(long)]
     halving: bool,
-    /// Metric to save
-    #[arg(long, value_name = "METRIC", default_value = "cost_savings", value_parser = ["cost_savings", "token_savings"])]
+    /// What to save
+    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = ["bill", "tokens"])]
     saves: String,
-    /// Metric to keep; by default the first that was measured: accuracy (where the scenario names a
-    /// reader), survival, `action_support`
+    /// What to keep; by default the first that was measured: answers (where the scenario names a
+    /// reader), facts, actions
     #[arg(long, value_name = "METRIC", value_parser = KEEPABLE)]
     keeps: Option<String>,
-    /// How much worse the kept metric may be, as in `survival=0.03`; by default the scenario's
+    /// How much worse the kept metric may be, as in `facts=0.03`; by default the scenario's
     /// `[gate]`, else 0.05 (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
     margin: Vec<String>,
@@ -159,7 +156,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (mut table, folder) = args.inputs.laid_over()?;
     let mut scenario = scenario(&table, &folder, args)?;
     let keeps = args.keeps.as_deref();
-    if keeps.is_some_and(|metric| UNANSWERED.contains(&metric)) {
+    if keeps.is_some_and(|name| UNANSWERED.contains(&name)) {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
@@ -215,12 +212,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let tried = running.on("tune", &points, &tune)?;
     let kept = KeptMetric::of(args, &tried, &tune);
+    let usual = Margins::default().get(kept.axis);
     let quality = Objective {
-        metric: kept.name,
-        margin: rules.margins.get(kept.name).copied().unwrap_or(MARGIN),
+        axis: kept.axis,
+        margin: rules.margins.get(kept.axis).or(usual).unwrap_or_default(),
     };
     let unmeasured = unmeasured(args, &kept, &tried, &tune);
-    let mut sweep = judge(&tried, tune, confirm, &args.saves, quality);
+    let mut sweep = judge_settings(&tried, tune, confirm, args.saved(), quality);
     sweep.quality_reason = kept.reason;
     let missing = next::missing_knobs(&points[0].spec, &axes);
     sweep.hints = missing.iter().map(|(hint, _)| hint.clone()).collect();
@@ -265,38 +263,45 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The metric that is kept, and why it is this one where nobody named it.
+impl Args {
+    /// What is saved.
+    fn saved(&self) -> Measured {
+        Measured::named(&self.saves).unwrap_or(Measured::Bill)
+    }
+}
+
+/// What is kept, and why it is this where nobody named it.
 struct KeptMetric {
-    name: &'static str,
+    axis: Measured,
     reason: Option<String>,
 }
 
 impl KeptMetric {
-    /// The named metric; else the first of [`KEPT`] that was measured.
+    /// What was named; else the first of [`KEPT`] that was measured.
     fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
         if let Some(typed) = &args.keeps {
-            let known = KEEPABLE.iter().find(|metric| *metric == typed);
-            let name = known.unwrap_or(&KEPT[1]);
-            return Self { name, reason: None };
+            return Self {
+                axis: Measured::named(typed).unwrap_or(Measured::Facts),
+                reason: None,
+            };
         }
         let found = measured(tried, sessions, &KEPT).first().copied();
-        let missing = KEPT.iter().take_while(|metric| Some(**metric) != found);
-        let missing: Vec<&str> = missing.copied().collect();
+        let missing = KEPT.iter().take_while(|axis| Some(**axis) != found);
+        let missing: Vec<&str> = missing.map(|axis| axis.name()).collect();
         let reason = match (found, missing.as_slice()) {
             (None | Some(_), []) => None,
             (None, _) => Some("nothing was measured".to_owned()),
             (Some(_), missing) => Some(format!("not measured: {}", missing.join(", "))),
         };
-        // Without a reader there is no accuracy to speak of.
-        let reason = reason.filter(|_| found != Some(KEPT[1]));
         Self {
-            name: found.unwrap_or(KEPT[1]),
-            reason,
+            axis: found.unwrap_or(Measured::Facts),
+            // Without a reader there are no answers to speak of.
+            reason: reason.filter(|_| found != Some(Measured::Facts)),
         }
     }
 }
 
-/// The error where a metric that was named was not measured, though others were.
+/// The error where what was named was not measured, though others were.
 fn unmeasured(
     args: &Args,
     kept: &KeptMetric,
@@ -304,11 +309,11 @@ fn unmeasured(
     sessions: &[String],
 ) -> Option<CliError> {
     args.keeps.as_ref()?;
-    if !measured(tried, sessions, &[kept.name]).is_empty() {
+    if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }
-    let others = measured(tried, sessions, &KEEPABLE);
-    let problem = format!("`--keeps {}` was not measured on these sessions", kept.name);
+    let others: Vec<&str> = measured(tried, sessions, &KEPT).into_iter().map(Measured::name).collect();
+    let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
     let error = CliError::new(Exit::NothingSelected, problem);
     Some(match others.first() {
         None => error,
@@ -324,7 +329,7 @@ fn confirm_choices(
     running: &mut SweepRun<'_>,
     sweep: &mut Sweep,
     points: &[Point],
-    quality: Objective<'_>,
+    quality: Objective,
     seed: u64,
 ) -> anyhow::Result<()> {
     if sweep.confirm.is_empty() {
@@ -339,11 +344,10 @@ fn confirm_choices(
         .collect();
     let pairs: Vec<Point> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
-    let about = CompareSettings {
-        target: Target::Population,
-        chance: Chance::Everywhere,
-        seed,
-    };
+    let mut rule = Rule::of_population(seed);
+    if let Err(problem) = rule.margins.set(quality.axis.name(), quality.margin) {
+        return stop(Exit::Usage, problem);
+    }
     for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
         let [default, setting] = [&pair[0].sample, &pair[1].sample];
         let problem = broken(setting).map(|why| format!("it is broken there: {why}"));
@@ -353,9 +357,9 @@ fn confirm_choices(
                 "the default is broken there, so nothing can be compared with it: {why}"
             ))
         });
-        let comparison = Comparison::of(default, setting, about);
-        let saves = &running.args.saves;
-        sweep.confirm(at, Confirmation::of(&comparison, saves, quality, problem));
+        let findings = judge::judge(default, setting, &rule);
+        let saves = running.args.saved();
+        sweep.confirm(at, Confirmation::of(&findings, saves, quality, problem));
     }
     Ok(())
 }
@@ -463,13 +467,13 @@ fn points(
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
-        let saves = &self.args.saves;
+        let saves = self.args.saved();
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
             let sessions = &tune[..count];
             let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
-            let keeps = KeptMetric::of(self.args, &tried, sessions).name;
+            let keeps = KeptMetric::of(self.args, &tried, sessions).axis;
             let better = better_half(&tried, sessions, saves, keeps);
             let before = points.len();
             // The defaults stay: the choice is compared with them.

@@ -3,12 +3,9 @@
 //! A baseline is canonical JSON: sorted keys, no time, no path, one line per probe item. Two runs of
 //! the same thing give the same bytes, and a probe that changed is one changed line. Its last line is its checksum.
 
-use std::collections::BTreeMap;
-
-use super::{Chance, ComparedRun, Comparison, Sample, Settings, canonical};
+use super::{ComparedRun, canonical};
 use crate::files::checked::{self, DOCUMENT, Damage};
 use crate::record::{schema_of, with_checksum};
-use crate::stats::gate::Target;
 
 /// The value of `format`.
 pub const FORMAT: &str = "proctor-baseline";
@@ -42,17 +39,6 @@ pub fn schema() -> serde_json::Value {
 }
 
 impl ComparedRun {
-    /// The same with its noise, taken from `again`, a second run of the same; without one it is taken from
-    /// the repeats, where there are any.
-    #[must_use]
-    pub fn with_noise(&self, again: Option<&Self>) -> Self {
-        Self {
-            version: VERSION,
-            noise: noise(self, again),
-            ..self.clone()
-        }
-    }
-
     /// Reads a file. Git may have given its lines other ends.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let text = text.replace("\r\n", "\n");
@@ -74,7 +60,7 @@ impl ComparedRun {
         for (name, sample) in &mut found.strategies {
             sample.strategy.clone_from(name);
         }
-        found.place_in_clusters();
+        found.place_all();
         Ok(found)
     }
 
@@ -92,73 +78,4 @@ impl ComparedRun {
         checked::sign(&mut text, DOCUMENT);
         Ok(text)
     }
-
-    /// The noise of a metric of a strategy; 0 where none was measured.
-    pub fn noise_of(&self, strategy: &str, metric: &str) -> f64 {
-        let noise = self.noise.get(strategy);
-        let noise = noise.and_then(|metrics| metrics.get(metric));
-        noise.copied().unwrap_or(0.0)
-    }
-}
-
-/// The end of the interval farther from zero, of the difference between two runs of the same.
-fn noise(
-    source: &ComparedRun,
-    again: Option<&ComparedRun>,
-) -> BTreeMap<String, BTreeMap<String, f64>> {
-    let mut noise = BTreeMap::new();
-    for sample in source.samples() {
-        let halves = match again {
-            Some(again) => {
-                let other = again.strategy(&sample.strategy);
-                other.map(|other| (sample.clone(), other.clone()))
-            }
-            None => halves(sample),
-        };
-        let Some((first, second)) = halves else {
-            continue;
-        };
-        let settings = Settings {
-            target: Target::Population,
-            chance: Chance::Everywhere,
-            seed: 1,
-        };
-        let compared = Comparison::of(&first, &second, settings);
-        let found = compared.metrics.iter().filter_map(|metric| {
-            // On the scale of the bounds that it is held against: of amounts the logarithm.
-            let bounds = metric.bounds?;
-            let far = bounds.interval_lower.abs().max(bounds.interval_upper.abs());
-            (far > 0.0).then(|| (metric.metric.to_owned(), far))
-        });
-        let found: BTreeMap<String, f64> = found.collect();
-        if !found.is_empty() {
-            noise.insert(sample.strategy.clone(), found);
-        }
-    }
-    noise
-}
-
-/// Even and odd repeats apart; `None` where some value has only one.
-fn halves(sample: &Sample) -> Option<(Sample, Sample)> {
-    let pick = |values: &[f64], odd: usize| -> Vec<f64> {
-        values.iter().copied().skip(odd).step_by(2).collect()
-    };
-    let half = |odd: usize| -> Option<Sample> {
-        let mut half = sample.clone();
-        for session in half.sessions.values_mut() {
-            for values in session.metrics.values_mut() {
-                *values = pick(values, odd);
-                if values.is_empty() {
-                    return None;
-                }
-            }
-            for probe in session.probes.values_mut() {
-                for scores in [&mut probe.survival, &mut probe.accuracy] {
-                    *scores = pick(scores, odd);
-                }
-            }
-        }
-        Some(half)
-    };
-    Some((half(0)?, half(1)?))
 }

@@ -1,20 +1,20 @@
 //! The gate: may this change go in?
 //!
 //! Failures are looked for in this order: hard breaks (a session that newly dies, a probe of high
-//! importance that was right and is wrong, a rule of the provider that is newly broken), coverage,
-//! then the verdict of each declared metric.
+//! importance that was right and is wrong, a rule of the provider that is newly broken, facts that its
+//! summariser no longer sees), coverage, then the verdict on each axis with a margin.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::axis::{Axis, Kind, Margins};
+use super::judge::{AxisFinding, Findings, State, Target};
 use super::prices::PRICED;
-use super::{
-    BrokenRule, COMPARED, ChangedProbe, ComparableMetric, Comparison, Kind, MetricDifference,
-    NewDeath,
-};
-use crate::stats::gate::{Target, Verdict};
+use super::{BrokenRule, ChangedProbe, NewDeath, Sample};
+use crate::stats::bounds::Bounds;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
@@ -22,12 +22,71 @@ use crate::units::many;
 /// results depend on chance.
 pub const CONFIRM: usize = 3;
 
+/// The verdict on one axis, or on a whole comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Better by more than the margin.
+    Improved,
+    /// Not worse by the margin.
+    NonInferior,
+    /// The data allow both.
+    Inconclusive,
+    /// Worse.
+    Regressed,
+}
+
+impl Verdict {
+    /// Its name in files and on the terminal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Improved => "improved",
+            Self::NonInferior => "non-inferior",
+            Self::Inconclusive => "inconclusive",
+            Self::Regressed => "regressed",
+        }
+    }
+
+    /// The verdict on a difference, for a margin δ ≥ 0.
+    ///
+    /// `regressed` if the two-sided interval lies below 0 and the lower bound below −δ; `improved` if the
+    /// difference is over δ and the interval above 0; `non-inferior` if the lower bound is at or above −δ (with
+    /// a margin of 0, no change at all passes); else `inconclusive`. About a population nothing is said with
+    /// fewer than 6 sessions.
+    ///
+    /// Of a `family` of comparisons that are gated together, `improved` and `regressed` are said at a level of
+    /// 5 % divided by their number (Bonferroni), so that among all of them a false one stays as rare.
+    /// `non-inferior` needs none of it: all must be.
+    pub fn of(bounds: &Bounds, target: Target, margin: f64, family: usize) -> Self {
+        if target == Target::Population && bounds.sessions < FEWEST_SESSIONS {
+            return Self::Inconclusive;
+        }
+        let level = 0.05 / family.max(1) as f64;
+        let (low, high) = bounds.interval_at(level);
+        let is_shown = bounds.permuted.is_none_or(|p| p <= level);
+        if high < 0.0 && bounds.lower < -margin && is_shown {
+            Self::Regressed
+        } else if bounds.difference > margin && low > 0.0 && is_shown {
+            Self::Improved
+        } else if bounds.lower >= -margin {
+            Self::NonInferior
+        } else {
+            Self::Inconclusive
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// The rules that a change must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Margin by metric, at least 0: how much worse the candidate may be. Only these metrics fail a
-    /// build. An amount's margin is a share: 0.05 is 5 % more.
-    pub margins: BTreeMap<&'static str, f64>,
+    /// By how much the candidate may be worse. Only axes with a margin fail a build.
+    pub margins: Margins,
     /// The subject of verdicts; by default `suite` if nothing depends on chance.
     pub target: Option<Target>,
     /// Whether a lost probe of high importance breaks the gate.
@@ -40,9 +99,8 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        let margins = COMPARED.iter().filter_map(|it| Some((it.name, it.margin?)));
         Self {
-            margins: margins.collect(),
+            margins: Margins::default(),
             target: None,
             hard_break: true,
             coverage: 0.98,
@@ -72,20 +130,24 @@ pub struct GateResult {
     pub unconfirmed: Vec<ChangedProbe>,
     /// Rules that are newly broken: each is a hard break.
     pub broken_rules: Vec<BrokenRule>,
+    /// What `run` would warn of, in words, where the baseline gave no cause: each is a hard break.
+    pub avoided: Vec<String>,
     /// Why coverage is too low, in words.
     pub coverage: Option<String>,
-    /// Metric by metric, those that have a margin.
-    pub metrics: Vec<GatedMetric>,
+    /// Axis by axis, those that have a margin.
+    pub axes: Vec<GatedAxis>,
+    /// What is worse and within the margin, or not gated, in words.
+    pub notes: Vec<String>,
     /// How many comparisons were gated together: where an error is estimated, `improved` and `regressed` are
     /// said at 5 % divided by it.
     pub family: usize,
 }
 
-/// The gate's result for one metric.
+/// The gate's result for one axis.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct GatedMetric {
-    /// The metric.
-    pub metric: &'static str,
+pub struct GatedAxis {
+    /// The axis.
+    pub axis: Axis,
     /// δ: how much worse it may be.
     pub margin: f64,
     /// Verdict.
@@ -97,70 +159,54 @@ pub struct GatedMetric {
     pub sessions_needed: Option<usize>,
 }
 
-impl GatedMetric {
+impl GatedAxis {
     /// Why there is no difference.
     pub(crate) fn why(&self) -> &str {
         self.reason.as_deref().unwrap_or("not measured")
     }
 }
 
-/// Looks at one comparison, one of a `family` that are gated together. `noise` gives the noise of a metric,
-/// 0 where none is known.
-pub fn judge(
-    comparison: &Comparison,
+/// Gates one comparison, one of a `family` that are gated together. `sides` are baseline and candidate.
+pub fn gate(
+    findings: &Findings,
+    sides: [&Sample; 2],
     rules: &Rules,
-    noise: &dyn Fn(&str) -> f64,
     family: usize,
 ) -> GateResult {
     // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
     // script may answer otherwise the next time, too.
-    let is_exact = |metric: &str| metric != "accuracy" && !comparison.chance.touches(metric);
-    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = comparison
-        .changed
-        .iter()
-        .filter(|probe| rules.hard_break && probe.lost && probe.high_importance)
+    let is_exact = |axis: Axis| axis != Axis::Answers && !findings.chance.touches(axis);
+    let lost = findings.changed.iter().filter(|probe| probe.lost && probe.high_importance);
+    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = lost
+        .filter(|_| rules.hard_break)
         .cloned()
-        .partition(|probe| is_exact(probe.metric) || probe.repeats >= CONFIRM);
-    let is_sure = |death: &NewDeath| {
-        let ((before, old), (after, new)) = (death.baseline, death.candidate);
-        let in_all = before == 0 && after == new && old.min(new) >= CONFIRM;
-        !comparison.chance.touches("completion") || in_all
-    };
-    let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) =
-        comparison.deaths.iter().cloned().partition(is_sure);
-    let share = comparison.coverage.share();
-    let coverage = (share < rules.coverage).then(|| {
-        let of = &comparison.coverage;
-        let worst = of.worst().unwrap_or_default();
-        format!(
-            "{}: scored {} of the baseline's {} items in {} of {} sessions: {:.1} %, and {:.1} % is asked",
-            worst.metric,
-            worst.paired_items,
-            worst.items,
-            of.paired_sessions,
-            of.sessions,
-            share * 100.0,
-            rules.coverage * 100.0
-        )
+        .partition(|probe| is_exact(probe.axis) || probe.repeats >= CONFIRM);
+    let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) = findings
+        .deaths
+        .iter()
+        .cloned()
+        .partition(|death| is_exact(Axis::Completion) || is_in_all(death));
+    let axes = findings.axes.iter().filter_map(|found| {
+        let margin = rules.margins.get(found.axis)?;
+        Some(one(found, margin, findings.target, family))
     });
-    let metrics = comparison.metrics.iter().filter_map(|metric| {
-        let margin = *rules.margins.get(metric.metric)?;
-        Some(one(metric, margin, noise(metric.metric), family))
-    });
-    let mut metrics: Vec<GatedMetric> = metrics.collect();
-    if comparison.unpriced_sessions > 0 {
-        doubt_costs(&mut metrics, comparison.unpriced_sessions, rules);
+    let mut axes: Vec<GatedAxis> = axes.collect();
+    if findings.unpriced_sessions > 0 {
+        doubt_costs(&mut axes, findings.unpriced_sessions, rules);
     }
-    let broken = !lost.is_empty()
+    let avoided = newly_avoided(sides);
+    let coverage = lacking(findings, rules.coverage);
+    let is_broken = !lost.is_empty()
         || !deaths.is_empty()
-        || !comparison.broken_rules.is_empty()
+        || !findings.broken_rules.is_empty()
+        || !avoided.is_empty()
         || coverage.is_some();
-    let worst = metrics.iter().map(|metric| metric.verdict).max();
-    let verdict = if broken {
+    let worst = axes.iter().map(|it| it.verdict).max();
+    let verdict = if is_broken {
         Verdict::Regressed
     } else {
         // The best is only said where nothing is worse than it.
-        let improved = metrics.iter().any(|it| it.verdict == Verdict::Improved);
+        let improved = axes.iter().any(|it| it.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
             Some(Verdict::NonInferior) if improved => Verdict::Improved,
@@ -169,91 +215,162 @@ pub fn judge(
         }
     };
     GateResult {
-        baseline: comparison.baseline.clone(),
-        candidate: comparison.candidate.clone(),
+        baseline: findings.baseline.clone(),
+        candidate: findings.candidate.clone(),
         verdict,
         deaths,
         lost,
         unconfirmed_deaths,
         unconfirmed,
-        broken_rules: comparison.broken_rules.clone(),
+        broken_rules: findings.broken_rules.clone(),
+        avoided,
         coverage,
-        metrics,
+        notes: notes(findings, &axes),
+        axes,
         family,
     }
 }
 
-/// Makes verdicts on costs inconclusive: of some sessions no cost was compared.
-fn doubt_costs(metrics: &mut Vec<GatedMetric>, sessions: usize, rules: &Rules) {
-    let margins = rules.margins.iter();
-    for (metric, margin) in margins.filter(|(metric, _)| PRICED.contains(metric)) {
-        let doubted = GatedMetric {
-            metric,
-            margin: *margin,
-            verdict: Verdict::Inconclusive,
-            reason: Some(format!(
-                "the prices of {} are not those of the baseline: \
-                 `proctor baseline refresh` measures it again",
-                many(sessions, "session", "sessions")
-            )),
-            sessions_needed: None,
-        };
-        match metrics.iter_mut().find(|known| known.metric == *metric) {
-            Some(known) if known.verdict == Verdict::Regressed => {}
-            Some(known) => *known = doubted,
-            None => metrics.push(doubted),
-        }
+/// Whether a session died in all of enough repeats, and in none before.
+fn is_in_all(death: &NewDeath) -> bool {
+    let ((before, old), (after, new)) = (death.baseline, death.candidate);
+    before == 0 && after == new && old.min(new) >= CONFIRM
+}
+
+/// What `run` would warn of under the candidate alone.
+fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
+    match (baseline.unseen_losses(), candidate.unseen_losses()) {
+        (None, Some((lost, of))) => vec![format!(
+            "{lost} of {of} facts are lost before its summariser sees them"
+        )],
+        (Some(_) | None, _) => Vec::new(),
     }
 }
 
-/// The verdict on one metric; where it is `inconclusive`, the reason, and how many sessions would make it
-/// clear.
-fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> GatedMetric {
-    let gated = |verdict, reason, sessions_needed| GatedMetric {
-        metric: metric.metric,
+/// Why too little was scored again, in words.
+fn lacking(findings: &Findings, asked: f64) -> Option<String> {
+    let coverage = &findings.coverage;
+    let share = coverage.share();
+    let what = match coverage.worst() {
+        Some(worst) => format!(
+            "{}: scored {} of the baseline's {} items in",
+            worst.axis, worst.paired_items, worst.items
+        ),
+        None => "scored".to_owned(),
+    };
+    (share < asked).then(|| {
+        format!(
+            "{what} {} of {} sessions: {:.1} %, and {:.1} % is asked",
+            coverage.paired_sessions,
+            coverage.sessions,
+            share * 100.0,
+            asked * 100.0
+        )
+    })
+}
+
+/// What is worse and passes: within the margin, or without one.
+fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
+    let mut found = Vec::new();
+    for gated in axes.iter().filter(|it| it.verdict != Verdict::Regressed) {
+        let finding = findings.axis(gated.axis);
+        let is_worse = finding.is_some_and(|it| it.difference() < 0.0);
+        let is_known = gated.verdict != Verdict::Inconclusive;
+        if let Some(finding) = finding.filter(|_| is_worse && is_known) {
+            found.push(format!("{}, within the margin", finding.in_words()));
+        }
+    }
+    let fewer: BTreeSet<(&str, &str)> = findings.changed.iter().filter(|it| it.lost).map(fact).collect();
+    if !fewer.is_empty() {
+        let facts = many(fewer.len(), "fact", "facts");
+        let named: Vec<&str> = fewer.iter().take(3).map(|(_, name)| *name).collect();
+        let more = if fewer.len() > named.len() { ", …" } else { "" };
+        found.push(format!("{facts} fewer: {}{more}", named.join("; ")));
+    }
+    let shown = findings.axes.iter();
+    let open: Vec<String> = shown
+        .filter(|it| !axes.iter().any(|gated| gated.axis == it.axis))
+        .map(AxisFinding::in_words)
+        .collect();
+    if !open.is_empty() {
+        found.push(format!("not gated: {}", open.join(", ")));
+    }
+    found
+}
+
+/// A changed probe as one fact: its session, and its question or id.
+fn fact(probe: &ChangedProbe) -> (&str, &str) {
+    let id = probe.probe.rsplit_once('@').map_or(&*probe.probe, |(id, _)| id);
+    let text = probe.text.as_ref().map(|text| &*text.question);
+    (&probe.session, text.unwrap_or(id))
+}
+
+/// Makes verdicts on the bill inconclusive: of some sessions no bill was compared.
+fn doubt_costs(axes: &mut Vec<GatedAxis>, sessions: usize, rules: &Rules) {
+    let Some(margin) = rules.margins.get(PRICED) else {
+        return;
+    };
+    let doubted = GatedAxis {
+        axis: PRICED,
+        margin,
+        verdict: Verdict::Inconclusive,
+        reason: Some(format!(
+            "the prices of {} are not those of the baseline: \
+             `proctor baseline refresh` measures it again",
+            many(sessions, "session", "sessions")
+        )),
+        sessions_needed: None,
+    };
+    match axes.iter_mut().find(|known| known.axis == PRICED) {
+        Some(known) if known.verdict == Verdict::Regressed => {}
+        Some(known) => *known = doubted,
+        None => axes.push(doubted),
+    }
+}
+
+/// The verdict on one axis; where it is `inconclusive`, the reason, and how many sessions would make it clear.
+fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> GatedAxis {
+    let gated = |verdict, reason, sessions_needed| GatedAxis {
+        axis: found.axis,
         margin,
         verdict,
         reason,
         sessions_needed,
     };
     let unclear = |reason: String| gated(Verdict::Inconclusive, Some(reason), None);
-    let is_amount = metric.kind == Kind::Amount;
-    let Some(bounds) = metric.bounds else {
-        let reason = if is_amount && metric.ratio.is_none() {
-            "an amount is 0, and a ratio to nothing is no number"
-        } else if metric.paired.by_session.n.sessions < 2 {
+    if let (State::NotComparable, Some(why)) = (found.state, &found.note) {
+        return unclear(format!("not comparable: {why}"));
+    }
+    let Some(bounds) = found.bounds else {
+        let reason = if found.kind == Kind::Total && found.baseline <= 0.0 {
+            "the baseline's total is 0, and a share of nothing is no number"
+        } else if found.paired.by_session.n.sessions < 2 {
             "one session alone leaves the error unknown"
         } else {
             "a session was not scored in two repeats on both sides, which leaves the error unknown"
         };
         return unclear(reason.to_owned());
     };
-    // On the scale of the bounds: of amounts the logarithm.
-    let on_scale = is_amount.then(|| libm::log1p(margin));
-    let margin = on_scale.unwrap_or(margin);
-    let verdict = bounds.verdict(family, margin, noise);
-    let missing = metric.missing_sessions;
+    let of = |bounds: &Bounds| Verdict::of(bounds, target, margin, family);
+    let verdict = of(&bounds);
+    let missing = found.missing_sessions;
     if missing > 0 && verdict != Verdict::Regressed {
-        let ended = if is_amount {
-            ", or ended at different calls"
-        } else {
-            ""
+        let ended = match found.kind {
+            Kind::Total => ", have no price, or ended at different calls",
+            Kind::Probes | Kind::Share | Kind::Count => "",
         };
         return unclear(format!("{missing} sessions are missing{ended}"));
     }
     // Pairs without a score, at their worst and at their best.
-    if let Some((low, high)) = metric.paired.bounds {
-        let point = metric.paired.by_session.point_estimate;
-        let moved = || (bounds.moved(low - point), bounds.moved(high - point));
-        let (worst, best) = metric.worst.unwrap_or_else(moved);
-        let at_ends = [worst, best].map(|it| it.verdict(family, margin, noise));
+    if let Some((worst, best)) = found.ends {
+        let at_ends = [of(&worst), of(&best)];
         let is_held = |it: &Verdict| matches!(it, Verdict::Improved | Verdict::NonInferior);
         if is_held(&verdict) && at_ends.iter().all(is_held) {
             // Whether it is better may be open: that it is no worse is not.
             return gated(at_ends[0].max(verdict), None, None);
         }
         if at_ends.iter().any(|it| *it != verdict) {
-            let unscored = metric.paired.unscored;
+            let unscored = found.paired.unscored;
             return unclear(format!(
                 "{unscored} pairs were not scored, and could turn the verdict"
             ));
@@ -262,7 +379,7 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
     if verdict != Verdict::Inconclusive {
         return gated(verdict, None, None);
     }
-    let (what, count, needed) = match &metric.suite {
+    let (what, count, needed) = match &found.suite {
         Some(suite) => {
             let seen = bounds.difference.abs();
             let distance = if margin > 0.0 { margin } else { seen };
@@ -270,14 +387,21 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
         }
         None => ("sessions", bounds.sessions, bounds.sessions_needed(margin)),
     };
+    let width = (bounds.interval_upper - bounds.interval_lower) * 100.0;
+    let is_wide = margin > 0.0 && width > margin * 200.0;
+    let wide = if is_wide {
+        format!("the interval is {width:.0} points wide, more than twice the margin: ")
+    } else {
+        String::new()
+    };
     let reason = match needed {
-        _ if metric.suite.is_none() && count < FEWEST_SESSIONS => {
+        _ if found.suite.is_none() && count < FEWEST_SESSIONS => {
             "fewer than 6 sessions say nothing about others".to_owned()
         }
-        Some(needed) => format!("{count} {what} are too few: about {needed} are needed"),
-        None => format!("no number of {what} would decide it"),
+        Some(needed) => format!("{wide}{count} {what} are too few: about {needed} are needed"),
+        None => format!("{wide}no number of {what} would decide it"),
     };
-    let needed = needed.filter(|_| metric.suite.is_none());
+    let needed = needed.filter(|_| found.suite.is_none());
     gated(verdict, Some(reason), needed)
 }
 
@@ -303,23 +427,6 @@ impl Rules {
             Some(Verdict::Inconclusive) | None if self.fail_on_inconclusive => Ending::Inconclusive,
             _ => Ending::Passed,
         }
-    }
-
-    /// Sets one margin; the names that are known where this one is not.
-    pub fn set_margin(&mut self, metric: &str, margin: f64) -> Result<(), String> {
-        let Some(known) = ComparableMetric::named(metric) else {
-            let names: Vec<&str> = COMPARED.iter().map(|metric| metric.name).collect();
-            let names = names.join(", ");
-            return Err(format!("no metric `{metric}` can be gated: {names}"));
-        };
-        let is_share = matches!(known.kind, Kind::Probes | Kind::Share);
-        if is_share && margin > 1.0 {
-            return Err(format!(
-                "`{metric}` is a share: a margin of 0.05 is 5 points, and 1 is all"
-            ));
-        }
-        self.margins.insert(known.name, margin);
-        Ok(())
     }
 }
 

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ComparedRun, Comparison, SessionSample};
+use super::judge::DOLLARS;
+use super::{Axis, ComparedRun, Findings, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry};
+use super::sample::price_of_input;
 use crate::units::many;
 
-/// The metrics that rest on prices.
-pub(super) const PRICED: [&str; 2] = ["cost_savings", "cost"];
+/// The axis that rests on prices.
+pub(super) const PRICED: Axis = Axis::Bill;
 
 /// The most models that a note names.
 const MOST_MODELS: usize = 3;
@@ -42,10 +44,12 @@ impl Repriced {
     }
 }
 
-/// The metrics that rest on prices, of these costs.
-pub(super) fn priced(costs: Costs) -> [(&'static str, Option<f64>); 2] {
-    let [savings, cost] = PRICED;
-    [(savings, costs.savings()), (cost, Some(costs.in_tokens()))]
+/// The bill in input tokens and in dollars, of these costs and the price of an input token; neither where a
+/// price of another model is unknown.
+pub(super) fn priced(costs: Costs, input: Option<f64>) -> [(&'static str, Option<f64>); 2] {
+    let tokens = costs.other_models.map(|_| costs.in_tokens());
+    let dollars = tokens.zip(input).map(|(tokens, input)| tokens * input);
+    [(PRICED.name(), tokens), (DOLLARS, dollars)]
 }
 
 /// The prices that the cells of each session were measured at, other models' included.
@@ -60,7 +64,7 @@ pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrice
             .or_insert_with(|| SessionPrices {
                 scheme: first.scheme.clone(),
                 rates: first.rates,
-                other_models: BTreeMap::new(),
+                ..SessionPrices::default()
             });
         for (number, price) in &first.other_models {
             let asked = cell.model_calls.get(*number);
@@ -97,9 +101,10 @@ impl ComparedRun {
                 left.push(id.clone());
                 continue;
             };
+            let input = candidate.price_of_input(id);
             for sample in self.strategies.values_mut() {
                 if let Some(session) = sample.sessions.get_mut(id) {
-                    session.price(&prices);
+                    session.price(&prices, input);
                 }
             }
             self.rates.insert(id.clone(), prices);
@@ -109,11 +114,17 @@ impl ComparedRun {
                 None => self.conditions.prices.remove(id),
             };
             done.sessions += 1;
-            let entry = entry.and_then(|entry| serde_json::from_str::<PriceEntry>(entry).ok());
+            let entry = entry.and_then(|entry| read(entry));
             let named = entry.map(|entry| format!("{}, {}", entry.model, entry.date));
             done.prices.extend(named);
         }
         (done, left)
+    }
+
+    /// What an input token of this session costs in dollars.
+    fn price_of_input(&self, id: &str) -> Option<f64> {
+        let entry = self.conditions.prices.get(id).and_then(|entry| read(entry));
+        price_of_input(entry.as_ref())
     }
 
     /// The candidate's prices for the tokens of this session; `None` where they cannot be told.
@@ -157,29 +168,34 @@ impl ComparedRun {
     }
 }
 
-impl Comparison {
-    /// Says of a metric that rests on prices that they are the candidate's on both sides.
-    pub(crate) fn repriced_words(&self, metric: &str) -> Option<String> {
+impl Findings {
+    /// Says of an axis that rests on prices that they are the candidate's on both sides.
+    pub(crate) fn repriced_words(&self, axis: Axis) -> Option<String> {
         let repriced = self.repriced.as_ref()?;
-        PRICED.contains(&metric).then(|| repriced.words())
+        (axis == PRICED).then(|| repriced.words())
     }
+}
+
+/// The price entry that a condition holds.
+fn read(entry: &str) -> Option<PriceEntry> {
+    serde_json::from_str(entry).ok()
 }
 
 impl SessionSample {
     fn forget_costs(&mut self) {
-        self.metrics
-            .retain(|name, _| !PRICED.contains(&name.as_str()));
+        let priced = [PRICED.name(), DOLLARS];
+        self.metrics.retain(|name, _| !priced.contains(&name.as_str()));
     }
 
     /// Computes its costs at these prices.
-    fn price(&mut self, prices: &SessionPrices) {
+    fn price(&mut self, prices: &SessionPrices, input: Option<f64>) {
         self.forget_costs();
         let costs: Vec<Costs> = self
             .billed
             .iter()
             .map(|billed| billed.costs(prices))
             .collect();
-        self.put(costs.into_iter().flat_map(priced));
+        self.put(costs.into_iter().flat_map(|costs| priced(costs, input)));
     }
 }
 

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::axis::Axis;
+use super::judge::mean;
 use super::prices;
 use crate::metric::CellSummary;
-use crate::metric::cost::{BilledTokens, SchemeCost, edge_savings};
+use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
-use crate::record::words::Verdict;
-use crate::record::{CellRecord, Importance, Level, StrategyEntry};
+use crate::record::words::{ModelKind, Purpose, Verdict};
+use crate::record::{CellRecord, Importance, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord};
 use crate::units::ContentHash;
 
 /// A strategy in a baseline.
@@ -23,6 +25,12 @@ pub struct Sample {
     pub strategy: String,
     /// Hash of the whole strategy as TOML.
     pub definition: String,
+    /// Who wrote summaries that are in its prompts; `None` where all of them are verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<ModelEntry>,
+    /// Who answered probes; `None` where nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<ModelEntry>,
     /// Its sessions, by id.
     pub sessions: BTreeMap<String, SessionSample>,
 }
@@ -36,15 +44,18 @@ pub struct SessionSample {
     /// [`ComparedRun::clusters`]: super::ComparedRun::clusters
     #[serde(skip)]
     pub cluster: Option<String>,
-    /// Metrics with one value per session, one entry per repeat.
+    /// Values of axes with one value per session, one entry per repeat: `bill` in input tokens of the session's
+    /// model, and `dollars` where its price is known.
     pub metrics: BTreeMap<String, Vec<f64>>,
     /// The tokens that its costs are computed from, one entry per repeat that has a cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub billed: Vec<BilledTokens>,
-    /// Cost savings with a breakpoint in front of what the strategy changes next, one entry per repeat that
-    /// has one: not in files.
+    /// Facts that were lost before a summariser saw them, and all facts, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<(usize, usize)>,
+    /// Bill and tokens of the same calls under full history, one entry per repeat: not in files.
     #[serde(skip)]
-    pub(crate) edge_savings: Vec<f64>,
+    pub(crate) full: Vec<FullHistory>,
     /// Probe items: `fact-3@50` is probe `fact-3`, asked at 50 % of the session.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, ProbeSample>,
@@ -63,12 +74,30 @@ pub struct SessionSample {
 }
 
 impl SessionSample {
+    /// The mean over repeats of the bill, or of the tokens, beside that of full history.
+    pub(crate) fn against_full(&self, axis: Axis) -> Option<(f64, f64)> {
+        let full = self.full.iter().map(|full| match axis {
+            Axis::Bill => full.bill,
+            _ => full.tokens,
+        });
+        Some((mean(self.metrics.get(axis.name())?)?, mean(&full.collect::<Vec<_>>())?))
+    }
+
     /// Repeats that were run.
     pub fn repeats(&self) -> usize {
         let metrics = self.metrics.values().map(Vec::len);
         let probes = self.probes.values().map(|probe| probe.survival.len());
         metrics.chain(probes).max().unwrap_or(0).max(self.dead)
     }
+}
+
+/// What full history costs over the calls that a cell reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FullHistory {
+    /// In input tokens.
+    pub(crate) bill: f64,
+    /// Tokens processed.
+    pub(crate) tokens: f64,
 }
 
 /// One probe item under one strategy; one score per repeat in which it was scored.
@@ -94,44 +123,94 @@ pub struct ProbeSample {
 }
 
 impl ProbeSample {
-    /// The scores of a metric.
-    pub fn scores(&self, metric: &str) -> &[f64] {
-        match metric {
-            "survival" => &self.survival,
-            "accuracy" => &self.accuracy,
+    /// The scores on an axis.
+    pub fn scores(&self, axis: Axis) -> &[f64] {
+        match axis {
+            Axis::Facts => &self.survival,
+            Axis::Answers => &self.accuracy,
             _ => &[],
         }
     }
 
-    /// The scores of a metric, one for each time it was asked afresh.
-    pub fn fresh(&self, metric: &str) -> &[f64] {
-        match metric {
-            "accuracy" if !self.answers.is_empty() => &self.answers,
-            _ => self.scores(metric),
+    /// The scores on an axis, one for each time it was asked afresh.
+    pub fn fresh(&self, axis: Axis) -> &[f64] {
+        match axis {
+            Axis::Answers if !self.answers.is_empty() => &self.answers,
+            _ => self.scores(axis),
         }
     }
 }
 
+/// The share of its facts that a strategy may lose before its summariser sees them: with more, what it
+/// writes says little about what it was given.
+const MOST_UNSEEN: f64 = 0.2;
+
 impl Sample {
-    /// Reduces the cells of one strategy. `references` are the cells of `full`, by session.
-    pub(super) fn of(
-        strategy: &StrategyEntry,
+    /// Reduces the cells of one strategy, or of full history. `references` are the cells of `full`, by session.
+    pub(crate) fn of(
+        name: &str,
+        toml: &str,
         cells: &[&CellRecord],
         references: &BTreeMap<&str, &CellRecord>,
+        manifest: &Manifest,
     ) -> Self {
         let mut sessions: BTreeMap<String, SessionSample> = BTreeMap::new();
         for cell in cells {
             let reference = references.get(cell.session.as_str()).copied();
             let summary = CellSummary::of(cell, reference);
             let session = sessions.entry(cell.session.clone()).or_default();
-            session.add(cell, &summary);
+            session.add(cell, &summary, price(manifest, &cell.session));
         }
+        let has_written = cells.iter().any(|cell| wrote(cell));
+        let was_asked = cells.iter().flat_map(|cell| &cell.probes);
+        let was_asked = was_asked.clone().any(|probe| probe.answer.is_some());
         Self {
-            strategy: strategy.name.clone(),
-            definition: ContentHash::of(strategy.toml.as_bytes()).hex(16),
+            strategy: name.to_owned(),
+            definition: ContentHash::of(toml.as_bytes()).hex(16),
+            writer: has_written.then(|| writer(toml, manifest)),
+            reader: manifest.reader.clone().filter(|_| was_asked),
             sessions,
         }
     }
+
+    /// Facts that were lost before its summariser saw them, and all facts, where that is a large part.
+    pub(crate) fn unseen_losses(&self) -> Option<(usize, usize)> {
+        let known = self.sessions.values().filter_map(|session| session.unseen);
+        let (lost, all) = known.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (all > 0 && lost as f64 >= MOST_UNSEEN * all as f64).then_some((lost, all))
+    }
+}
+
+/// Whether a summary was written in this cell.
+fn wrote(cell: &CellRecord) -> bool {
+    let mut calls = cell.model_calls.iter();
+    calls.any(|call| {
+        let is_own = matches!(
+            call.purpose,
+            Purpose::Compaction | Purpose::Background | Purpose::Recovery
+        );
+        is_own && call.failure.is_none()
+    })
+}
+
+/// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
+fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
+    let table: Option<toml::Table> = toml.parse().ok();
+    let stages = table.as_ref().and_then(|table| table.get("stage")?.as_array());
+    let mut kinds = stages.into_iter().flatten().filter_map(|stage| stage.get("kind")?.as_str());
+    if kinds.any(|kind| kind == "recorded") {
+        return ModelEntry {
+            name: "the recorded product's model".to_owned(),
+            kind: ModelKind::Live,
+        };
+    }
+    manifest.summariser.clone()
+}
+
+/// The price of a session's model.
+fn price<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
+    let mut sessions = manifest.sessions.iter();
+    sessions.find(|it| it.id == session)?.price.as_ref()
 }
 
 impl SessionSample {
@@ -144,22 +223,31 @@ impl SessionSample {
         }
     }
 
-    fn add(&mut self, cell: &CellRecord, summary: &CellSummary) {
+    fn add(&mut self, cell: &CellRecord, summary: &CellSummary, price: Option<&PriceEntry>) {
         let cost = summary.costs.first();
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
         let values = [
-            ("completion", summary.completion.share()),
-            ("rejected", Some(summary.findings.rejected as f64)),
-            ("action_support", summary.support.share()),
-            ("token_savings", summary.savings.and_then(|s| s.share())),
-            ("tokens", spent),
+            (Axis::Completion, summary.completion.share()),
+            (Axis::Refused, Some(summary.findings.rejected as f64)),
+            (Axis::Actions, summary.support.share()),
+            (Axis::Tokens, spent),
+            (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
         ];
-        let costs = cost.map(SchemeCost::costs);
-        let priced = costs.into_iter().flat_map(prices::priced);
-        self.put(values.into_iter().chain(priced));
+        let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
+        let priced = cost.into_iter().flat_map(|cost| prices::priced(cost.costs(), price_of_input(price)));
+        self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
-        let edge = edge_savings(summary).map(|(share, _)| share);
-        self.edge_savings.extend(edge.filter(|it| it.is_finite()));
+        let full = cost.zip(summary.savings).map(|(cost, savings)| FullHistory {
+            bill: cost.reference_cost as f64 / 1_000.0,
+            tokens: savings.reference.0 as f64,
+        });
+        self.full.extend(full);
+        if wrote(cell) {
+            let planted = cell.probes.iter().filter(|probe| is_planted(probe.kind));
+            let (lost, all) = self.unseen.unwrap_or_default();
+            let unseen = planted.clone().filter(|probe| is_unseen(probe)).count();
+            self.unseen = Some((lost + unseen, all + planted.count()));
+        }
         let violations = cell.violations.iter();
         let rejected = violations.filter(|it| it.level == Level::Rejected);
         self.rejected.extend(rejected.map(|it| it.rule.clone()));
@@ -202,4 +290,16 @@ impl SessionSample {
             item.answers.extend(scores);
         }
     }
+}
+
+/// Whether a fact was lost before a summariser saw it.
+fn is_unseen(probe: &ProbeRecord) -> bool {
+    let lost = probe.survival.lost_at.as_ref();
+    lost.is_some_and(|lost| lost.seen_by_summariser == Some(false))
+}
+
+/// What an input token costs in dollars.
+pub(super) fn price_of_input(price: Option<&PriceEntry>) -> Option<f64> {
+    let nanos = price?.per_token.input?.0;
+    Some(nanos as f64 / 1e9)
 }

@@ -41,10 +41,6 @@ pub struct ComparedRun {
     pub order: Vec<String>,
     /// The strategies, by name.
     pub strategies: BTreeMap<String, Sample>,
-    /// How far two runs of the same thing lie apart, by strategy and metric, of amounts as the logarithm of
-    /// their ratio; empty where nothing depends on chance.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub noise: BTreeMap<String, BTreeMap<String, f64>>,
     /// Question and value of each probe item, by session and item (`fact-3@50`). Only a run knows them:
     /// a baseline's file holds no text of a session.
     #[serde(skip)]
@@ -151,7 +147,7 @@ impl ComparedRun {
                 is_strategy && cell.end.is_measured()
             };
             let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
-            let sample = Sample::of(entry, &own, &references);
+            let sample = Sample::of(&entry.name, &entry.toml, &own, &references, manifest);
             (entry.name.clone(), sample)
         };
         let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
@@ -187,18 +183,26 @@ impl ComparedRun {
             rates: prices::of_sessions(cells),
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
-            noise: BTreeMap::new(),
             texts: texts(cells),
         };
-        source.place_in_clusters();
+        source.place_all();
         source
     }
 
-    /// Writes into each sample which cluster it belongs to.
-    pub(super) fn place_in_clusters(&mut self) {
-        for (id, session) in self.strategies.values_mut().flat_map(|it| &mut it.sessions) {
+    /// Writes into each session of a sample which cluster it belongs to.
+    pub(crate) fn place_in_clusters(&self, sample: &mut Sample) {
+        for (id, session) in &mut sample.sessions {
             session.cluster = self.clusters.get(id).cloned();
         }
+    }
+
+    /// The same for all samples.
+    pub(super) fn place_all(&mut self) {
+        let mut strategies = std::mem::take(&mut self.strategies);
+        for sample in strategies.values_mut() {
+            self.place_in_clusters(sample);
+        }
+        self.strategies = strategies;
     }
 
     /// The measurements that depend on chance.
@@ -495,8 +499,7 @@ mod tests {
                         (strategy, sample)
                     })
                     .collect(),
-                noise: BTreeMap::new(),
-                texts: BTreeMap::new(),
+                    texts: BTreeMap::new(),
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::difference::mean;
-use super::{Sample, SessionSample};
+use super::judge::mean;
+use super::{Axis, Sample, SessionSample};
 use crate::record::schema_of;
 use crate::stats::Estimate;
 use crate::stats::pareto::{self, Point};
@@ -30,14 +30,46 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// The values of two metrics on a session; not a number where they are not known, and of a setting
-    /// that is broken on any session.
-    fn objectives(&self, session: &str, metrics: [&str; 2]) -> Point {
+    /// The totals of a cluster on an axis that is saved, under the setting and under full history; `None` where
+    /// some session has none.
+    fn totals(&self, cluster: &[&String], cost: Axis) -> Option<(f64, f64)> {
+        let sessions = cluster.iter().map(|id| self.sample.sessions.get(*id)?.against_full(cost));
+        let mut sum = (0.0, 0.0);
+        for totals in sessions {
+            let (own, full) = totals?;
+            sum = (sum.0 + own, sum.1 + full);
+        }
+        Some(sum)
+    }
+
+    /// The mean of an axis that is kept over the sessions of a cluster; `None` where none has it.
+    fn kept(&self, cluster: &[&String], quality: Axis) -> Option<f64> {
+        let values = cluster.iter().filter_map(|id| value(&self.sample, id, quality));
+        mean(&values.collect::<Vec<_>>())
+    }
+
+    /// What it saves and keeps, cluster by cluster, such that the mean of what is saved is that of totals; not a
+    /// number where it is not known, and of a setting that is broken on any session.
+    fn objectives(&self, clusters: &[Vec<&String>], [cost, quality]: [Axis; 2]) -> Vec<Point> {
+        let totals = clusters.iter().map(|own| self.totals(own, cost));
+        let totals: Vec<Option<(f64, f64)>> = totals.collect();
+        let full: f64 = totals.iter().flatten().map(|(_, full)| full).sum();
         let is_whole = broken(&self.sample).is_none();
-        metrics.map(|metric| {
-            let value = value(&self.sample, session, metric);
-            value.filter(|_| is_whole).unwrap_or(f64::NAN)
-        })
+        let weight = clusters.len() as f64 / full;
+        let points = totals.iter().zip(clusters).map(|(totals, own)| {
+            let saved = totals.map(|(own, full)| (full - own) * weight);
+            [saved, self.kept(own, quality)].map(|it| it.filter(|_| is_whole).unwrap_or(f64::NAN))
+        });
+        points.collect()
+    }
+
+    /// The share of the total that it saves against full history.
+    fn saved(&self, clusters: &[Vec<&String>], cost: Axis) -> Option<Estimate> {
+        let totals = clusters.iter().filter_map(|own| self.totals(own, cost));
+        let totals: Vec<(f64, f64)> = totals.collect();
+        let ratio = Estimate::of_ratio(&totals, totals.len())?;
+        let saved = 1.0 - ratio.point_estimate;
+        Some(Estimate::with_error(saved, ratio.standard_error, ratio.n))
     }
 }
 
@@ -48,10 +80,10 @@ pub struct Sweep {
     pub format: &'static str,
     /// Version of this format: 1, the first.
     pub version: u32,
-    /// The metric that is saved.
-    pub cost: String,
-    /// The metric that is kept.
-    pub quality: String,
+    /// What is saved: the bill, or tokens.
+    pub cost: Axis,
+    /// What is kept: facts, answers or actions.
+    pub quality: Axis,
     /// By how much the kept metric may be worse: δ of the margin rule and of the confirmation.
     pub margin: f64,
     /// Why this metric is kept, where nobody named it.
@@ -143,15 +175,20 @@ pub(crate) fn is_of_window(knob: &str) -> bool {
     knob.starts_with("window.")
 }
 
-/// The value of a metric on a session: of its probes, or its own.
-fn value(sample: &Sample, session: &str, metric: &str) -> Option<f64> {
+/// The value of an axis on a session: of its probes, or its own; of what is saved the share.
+fn value(sample: &Sample, session: &str, axis: Axis) -> Option<f64> {
     let session = sample.sessions.get(session)?;
-    if let Some(values) = session.metrics.get(metric) {
-        return mean(values);
+    match axis {
+        Axis::Facts | Axis::Answers => {
+            let scores = session.probes.values().filter_map(|probe| mean(probe.scores(axis)));
+            mean(&scores.collect::<Vec<_>>())
+        }
+        Axis::Bill | Axis::Tokens => {
+            let (own, full) = session.against_full(axis)?;
+            (full > 0.0).then(|| 1.0 - own / full)
+        }
+        _ => mean(session.metrics.get(axis.name())?),
     }
-    let probes = session.probes.values();
-    let scores = probes.filter_map(|probe| mean(probe.scores(metric)));
-    mean(&scores.collect::<Vec<_>>())
 }
 
 /// These sessions, cluster by cluster: side chains count with their main session.
@@ -190,16 +227,16 @@ pub fn broken(sample: &Sample) -> Option<String> {
 
 /// Those of the metrics that every setting was measured on, on some session; broken settings count only where
 /// all are broken.
-pub fn measured<'m>(tried: &[Trial], sessions: &[String], metrics: &[&'m str]) -> Vec<&'m str> {
+pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis> {
     let is_whole = |point: &&Trial| broken(&point.sample).is_none();
     let all_broken = !tried.iter().any(|point| is_whole(&point));
-    let has = |metric: &str| {
+    let has = |axis: Axis| {
         let mut used = tried.iter().filter(|it| all_broken || is_whole(it));
-        let is_known = |point: &Trial, session| value(&point.sample, session, metric).is_some();
+        let is_known = |point: &Trial, session| value(&point.sample, session, axis).is_some();
         !tried.is_empty() && used.all(|point| sessions.iter().any(|it| is_known(point, it)))
     };
-    let metrics = metrics.iter().copied();
-    metrics.filter(|metric| has(metric)).collect()
+    let axes = axes.iter().copied();
+    axes.filter(|axis| has(*axis)).collect()
 }
 
 /// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
@@ -212,30 +249,28 @@ pub fn judge(
     tried: &[Trial],
     tune: Vec<String>,
     confirm: Vec<String>,
-    cost: &str,
-    quality: Objective<'_>,
+    cost: Axis,
+    quality: Objective,
 ) -> Sweep {
     // A session that some setting has no value for would favour the others. A metric that was measured
     // nowhere leaves none out.
-    let known = measured(tried, &tune, &[cost, quality.metric]);
+    let known = measured(tried, &tune, &[cost, quality.axis]);
     let complete = |session: &&String| {
         tried.iter().all(|point| {
-            let is_known = |metric: &&str| value(&point.sample, session, metric).is_some();
+            let is_known = |axis: &Axis| value(&point.sample, session, *axis).is_some();
             broken(&point.sample).is_some() || known.iter().all(is_known)
         })
     };
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
     let clusters = in_clusters(tried, &used);
-    let estimate = |point: &Trial, metric: &str| {
-        let of = |session: &&String| value(&point.sample, session, metric);
-        let of_cluster = |own: &Vec<_>| mean(&own.iter().filter_map(of).collect::<Vec<_>>());
-        let values: Vec<f64> = clusters.iter().filter_map(of_cluster).collect();
-        Estimate::of_sessions(&values, used.iter().filter_map(of).count())
+    let kept = |point: &Trial| {
+        let values = clusters.iter().filter_map(|own| point.kept(own, quality.axis));
+        Estimate::of_sessions(&values.collect::<Vec<_>>(), used.len())
     };
     let points = tried.iter().map(|point| SweepPoint {
         values: point.values.clone(),
-        cost: estimate(point, cost),
-        quality: estimate(point, quality.metric),
+        cost: point.saved(&clusters, cost),
+        quality: kept(point),
         broken: broken(&point.sample),
         on_front: false,
         front_share: None,
@@ -247,15 +282,8 @@ pub fn judge(
     for window in windows {
         let is_own = |at: &usize| window_of(&tried[*at].values) == window;
         let own: Vec<usize> = (0..tried.len()).filter(is_own).collect();
-        let of_clusters = own.iter().map(|at| {
-            let metrics = [cost, quality.metric];
-            let of_point = |session: &&String| tried[*at].objectives(session, metrics);
-            let of_cluster = |own: &Vec<_>| {
-                let points: Vec<Point> = own.iter().map(of_point).collect();
-                pareto::mean(&points)
-            };
-            clusters.iter().map(of_cluster).collect()
-        });
+        let axes = [cost, quality.axis];
+        let of_clusters = own.iter().map(|at| tried[*at].objectives(&clusters, axes));
         let of_clusters: Vec<Vec<Point>> = of_clusters.collect();
         let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
@@ -286,8 +314,8 @@ pub fn judge(
     Sweep {
         format: "proctor-sweep",
         version: 1,
-        cost: cost.to_owned(),
-        quality: quality.metric.to_owned(),
+        cost,
+        quality: quality.axis,
         margin: quality.margin,
         quality_reason: None,
         hints: Vec::new(),
@@ -346,11 +374,9 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
 /// better half, rounded up.
-pub fn better_half(tried: &[Trial], sessions: &[String], cost: &str, quality: &str) -> Vec<usize> {
-    let mean = |point: &Trial| {
-        let of_session = |session: &String| point.objectives(session, [cost, quality]);
-        pareto::mean(&sessions.iter().map(of_session).collect::<Vec<_>>())
-    };
+pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Axis) -> Vec<usize> {
+    let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
+    let mean = |point: &Trial| pareto::mean(&point.objectives(&each, [cost, quality]));
     let mut means: Vec<Point> = tried.iter().map(mean).collect();
     let whole = means.clone();
     let keep = tried.len().div_ceil(2);

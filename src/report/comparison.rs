@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
 use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
-use crate::compare::gate::{Ending, GateResult, GatedMetric};
-use crate::compare::{Comparison, MetricDifference, Mismatch, Repriced};
+use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
+use crate::compare::{Axis, AxisFinding, Findings, Mismatch, Repriced};
 use crate::record::{OWN_MECHANISM, schema_of};
-use crate::stats::gate::Verdict;
 
 mod difference;
 mod hard_breaks;
@@ -56,7 +55,7 @@ pub struct GatedComparison {
     /// Where the candidate comes from, as typed.
     pub candidate_source: String,
     /// The differences.
-    pub comparison: Comparison,
+    pub comparison: Findings,
     /// The result of the gate; `None` without one.
     pub gated: Option<GateResult>,
 }
@@ -142,11 +141,11 @@ impl Comparisons {
             });
         }
         let (one, gated) = self.deciding()?;
-        let Some(metric) = one.comparison.metric(gated.metric) else {
+        let Some(metric) = one.comparison.axis(gated.axis) else {
             return Some(format!(
                 "{}: {}: {}",
                 one.title(),
-                gated.metric,
+                gated.axis,
                 gated.why()
             ));
         };
@@ -154,7 +153,7 @@ impl Comparisons {
         Some(format!(
             "{}: {} {} {}, margin {}{}",
             one.title(),
-            gated.metric,
+            gated.axis,
             change(metric),
             interval(metric, one.comparison.target),
             margin(metric.kind, gated.margin),
@@ -163,9 +162,9 @@ impl Comparisons {
     }
 
     /// The metric whose verdict decided: the first that has the verdict over everything, else the worst.
-    pub(crate) fn deciding(&self) -> Option<(&GatedComparison, &GatedMetric)> {
+    pub(crate) fn deciding(&self) -> Option<(&GatedComparison, &GatedAxis)> {
         let all = self.comparisons.iter().flat_map(|one| {
-            let metrics = one.gated.iter().flat_map(|gated| &gated.metrics);
+            let metrics = one.gated.iter().flat_map(|gated| &gated.axes);
             metrics.map(move |metric| (one, metric))
         });
         // What improved decides only where nothing is worse.
@@ -189,12 +188,12 @@ impl Comparisons {
             if !unconfirmed.is_empty() {
                 cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
             }
-            cases.extend(gated.metrics.iter().map(|gated| {
-                let Some(metric) = one.comparison.metric(gated.metric) else {
+            cases.extend(gated.axes.iter().map(|gated| {
+                let Some(metric) = one.comparison.axis(gated.axis) else {
                     let reason = gated.reason.iter().cloned().collect();
-                    return self.case(gated.metric, gated.verdict, reason);
+                    return self.case(gated.axis.name(), gated.verdict, reason);
                 };
-                let repriced = one.comparison.repriced_words(gated.metric);
+                let repriced = one.comparison.repriced_words(gated.axis);
                 let reason = gated.reason.clone().into_iter().chain(repriced);
                 let reason = reason.map(|reason| format!(" · {reason}"));
                 let says = format!(
@@ -209,7 +208,7 @@ impl Comparisons {
                     one.comparison.seed,
                     reason.collect::<String>()
                 );
-                self.case(gated.metric, gated.verdict, vec![says])
+                self.case(gated.axis.name(), gated.verdict, vec![says])
             }));
             let name = one.title();
             Some(Suite { name, cases })
@@ -252,20 +251,20 @@ impl GatedComparison {
         Some(format!("note: {own}: {OWN_MECHANISM}"))
     }
 
-    /// The gate's result for a metric.
-    pub(crate) fn gated_metric(&self, name: &str) -> Option<&GatedMetric> {
-        let metrics = &self.gated.as_ref()?.metrics;
-        metrics.iter().find(|metric| metric.metric == name)
+    /// The gate's result for an axis.
+    pub(crate) fn gated_axis(&self, axis: Axis) -> Option<&GatedAxis> {
+        let axes = &self.gated.as_ref()?.axes;
+        axes.iter().find(|gated| gated.axis == axis)
     }
 
     /// Says that the two sides came out the same in everything, if they did.
     fn unchanged(&self) -> Option<String> {
-        let zero = |metric: &MetricDifference| {
+        let zero = |metric: &AxisFinding| {
             metric.paired.counts.wins + metric.paired.counts.losses == 0
         };
         let all = &self.comparison;
         let sessions = display::many(all.coverage.paired_sessions, "session", "sessions");
-        (all.metrics.iter().all(zero) && all.broken_rules.is_empty())
+        (all.axes.iter().all(zero) && all.broken_rules.is_empty())
             .then(|| format!("no change in any metric over {sessions}"))
     }
 
@@ -273,11 +272,11 @@ impl GatedComparison {
     /// exact.
     fn correction(&self) -> Option<String> {
         let gated = self.gated.as_ref().filter(|gated| gated.family > 1)?;
-        let estimated = |metric: &MetricDifference| {
+        let estimated = |metric: &AxisFinding| {
             metric.bounds.is_some_and(|bounds| bounds.error.is_some())
-                && self.gated_metric(metric.metric).is_some()
+                && self.gated_axis(metric.axis).is_some()
         };
-        self.comparison.metrics.iter().any(estimated).then(|| {
+        self.comparison.axes.iter().any(estimated).then(|| {
             format!(
                 "one of {} gated together: `improved` and `regressed` are said at a level of 5 %/{}",
                 gated.family, gated.family
@@ -296,21 +295,13 @@ impl GatedComparison {
             let more = broken.len().saturating_sub(MOST_BREAKS);
             notes.extend((more > 0).then(|| format!("… and {more} more hard breaks")));
             notes.extend(hard_breaks::unconfirmed(gated));
-            let metrics = gated.metrics.iter();
-            let absent = metrics.filter(|it| comparison.metric(it.metric).is_none());
-            let absent = absent.map(|it| format!("{} is {}: {}", it.metric, it.verdict, it.why()));
+            let metrics = gated.axes.iter();
+            let absent = metrics.filter(|it| comparison.axis(it.axis).is_none());
+            let absent = absent.map(|it| format!("{} is {}: {}", it.axis, it.verdict, it.why()));
             notes.extend(absent);
             notes.extend(self.correction());
         }
-        notes.extend(comparison.metrics.iter().flat_map(warnings));
-        let findings = comparison.slices.iter().filter(|slice| slice.is_finding);
-        notes.extend(findings.map(|slice| {
-            let difference = signed(slice.difference.point_estimate * 100.0, 1);
-            format!(
-                "exploratory: survival of {} {difference} pts (false discovery rate 0.10)",
-                slice.kind
-            )
-        }));
+        notes.extend(comparison.axes.iter().flat_map(warnings));
         let gated = self.gated.iter();
         notes.extend(gated.map(|gated| format!("verdict: {}", gated.verdict)));
         notes
@@ -321,8 +312,8 @@ impl GatedComparison {
 fn tables(one: &GatedComparison) -> Vec<Section> {
     let comparison = &one.comparison;
     let row = |name: &str, cells: Vec<Cell>| sections::row(name, Role::Other, cells);
-    let differences = comparison.metrics.iter().map(|metric| {
-        let gated = one.gated_metric(metric.metric);
+    let differences = comparison.axes.iter().map(|metric| {
+        let gated = one.gated_axis(metric.axis);
         let verdict = gated.map(|gated| match &gated.reason {
             Some(reason) => format!("{}: {reason}", gated.verdict),
             None => gated.verdict.to_string(),
@@ -336,15 +327,15 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
             margin.unwrap_or_else(|| "–".to_owned()),
             verdict.unwrap_or_else(|| "–".to_owned()),
         ];
-        row(metric.metric, cells.map(Cell::text).into())
+        row(metric.axis.name(), cells.map(Cell::text).into())
     });
-    let basis = comparison.metrics.iter().map(|metric| {
+    let basis = comparison.axes.iter().map(|metric| {
         let cells = [
             paired(metric),
             basis(metric, comparison.target),
             metric.evaluator.to_owned(),
         ];
-        row(metric.metric, cells.map(Cell::text).into())
+        row(metric.axis.name(), cells.map(Cell::text).into())
     });
     let changed = comparison.changed.iter().map(|probe| {
         let (id, percent) = hard_breaks::probe_and_percent(&probe.probe);
@@ -353,7 +344,7 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         let is_high = probe.high_importance;
         let cells = [
             text.map_or_else(|| "–".to_owned(), |text| in_short(&text.value)),
-            probe.metric.to_owned(),
+            probe.axis.name().to_owned(),
             format!("{:.2}", probe.baseline),
             format!("{:.2}", probe.candidate),
             probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),

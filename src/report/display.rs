@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::report::{Cell, Range, Value, escape};
 use crate::stats::{Estimate, SampleSize, wilson};
+use crate::units::Tokens;
 pub(crate) use crate::units::many;
 
 /// The sign of negative numbers.
@@ -28,15 +29,7 @@ pub(crate) fn points(share: f64) -> String {
 
 /// `812`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(tokens: u64) -> String {
-    const THOUSAND: f64 = 1_000.0;
-    let value = tokens as f64;
-    match tokens {
-        0..1_000 => tokens.to_string(),
-        // 999,950 and above round to 1,000.0k.
-        1_000..999_950 => format!("{:.1}k", value / THOUSAND),
-        999_950..999_950_000 => format!("{:.1}M", value / THOUSAND / THOUSAND),
-        _ => format!("{:.1}G", value / THOUSAND / THOUSAND / THOUSAND),
-    }
+    Tokens(tokens).in_short()
 }
 
 /// A value in words, without its interval. Texts are not escaped here.

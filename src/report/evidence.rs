@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Material;
 use super::escape;
-use super::sections::comparison::writers;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
-use crate::compare::verdict::{
-    Axis, Candidate, FullHistory, MARGIN, Obstacle, TaskRun, TasksSolved, Verdict, differences,
-};
-use crate::compare::{ComparedRun, Sample};
+use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
+use crate::compare::tasks::{TaskRun, TasksSolved};
+use crate::compare::{ComparedRun, Rule, Sample};
 use crate::record::words::ModelKind;
 use crate::record::{CellRecord, Manifest};
 use crate::window::Window;
@@ -22,33 +20,90 @@ pub(super) fn verdict(
     material: &Material<'_>,
 ) -> Verdict {
     let source = ComparedRun::with_added(manifest, cells);
-    let writers = writers(material).unwrap_or_default();
-    let strategies: Vec<&StrategySummary> = material.compared().collect();
-    let evidence = Evidence {
-        source: &source,
-        full_fits: full_fits(material),
-        facts: facts_axis(&strategies),
-        has_items: material.has_items(),
-        seed: manifest.seed,
-        writers,
-    };
-    let candidates = strategies.iter().map(|it| evidence.of(it, &strategies));
-    let candidates = candidates.collect();
     let clusters = manifest.clusters();
-    let of = |session: &'_ str| clusters.get(session).copied();
-    let ran: BTreeSet<&str> = (material.cells.iter())
-        .filter_map(|it| of(&it.session))
-        .collect();
-    let mut verdict = Verdict::of(
-        (population(manifest), manifest.sessions.len()),
-        ran.len(),
-        candidates,
-    );
+    let ran = material.cells.iter().filter_map(|it| clusters.get(&*it.session));
+    let ran: BTreeSet<&&str> = ran.collect();
+    let strategies = material.compared().filter_map(|it| row(it, &source, material));
+    let rows = Rows {
+        population: (population(manifest), manifest.sessions.len()),
+        clusters: ran.len(),
+        nothing: nothing(&source, material),
+        rows: strategies.collect(),
+        rule: Rule::of_population(manifest.seed),
+    };
+    let mut verdict = rows.advise();
     verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
     if is_closed(material) && verdict.tasks.is_empty() {
-        verdict.obstacle = Some(Obstacle::NoOutcomes);
+        verdict.answer(Answer::NoOutcomes);
     }
     verdict
+}
+
+/// A strategy before it is judged; `None` where nothing was measured of it.
+fn row(
+    strategy: &StrategySummary,
+    source: &ComparedRun,
+    material: &Material<'_>,
+) -> Option<Row> {
+    let name = strategy.name.as_str();
+    let sample = source.strategy(name)?;
+    let cells = material.summaries.iter();
+    let fired = cells.filter(|cell| cell.strategy == name && cell.fired());
+    let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
+    let entry = material.manifest.strategies.iter().find(|it| it.name == name);
+    Some(Row {
+        control: source.strategy(&format!("tail@{name}")).cloned(),
+        fired: fired.len(),
+        broken: strategy.broken().map(|breakage| breakage.to_string()),
+        is_program: entry.is_some_and(|it| it.toml.contains("kind = \"external\"")),
+        tokens_saved: strategy.estimate("tokens").map(|it| it.point_estimate),
+        cause: cause(strategy),
+        sample: sample.clone(),
+    })
+}
+
+/// The largest cause of what a strategy costs, in the money of its bill: edits that break the prompt cache, or
+/// its own calls.
+fn cause(strategy: &StrategySummary) -> Option<String> {
+    let shown = &strategy.costs.first()?.sum;
+    let edits: usize = strategy.stages.values().map(|stage| stage.patches).sum();
+    let broken = shown.broken().0;
+    let own = shown.of_strategy();
+    // A broken token is written or sent again in place of being read; of the own calls output weighs most.
+    let calls = own.prompt().0 + 5 * own.output.0;
+    let what = if calls > broken {
+        let calls = strategy.model_calls.total().calls;
+        super::display::many(calls, "call of its own costs most of it", "calls of its own cost most of it")
+    } else {
+        match edits {
+            0 => return None,
+            1 => "one edit breaks the prompt cache".to_owned(),
+            many => format!("{many} edits break the prompt cache"),
+        }
+    };
+    Some(format!("as {what}"))
+}
+
+/// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else
+/// full history.
+fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
+    let references: Vec<&CellRecord> = material.references().collect();
+    let by_session = references.iter().map(|cell| (&*cell.session, *cell)).collect();
+    let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
+    source.place_in_clusters(&mut sample);
+    let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
+    if let Some(recorded) = source.strategy("recorded") {
+        let cells = material.cells_of("recorded");
+        let fired: BTreeSet<&str> = cells.filter(|it| !it.compactions.is_empty()).map(|it| &*it.session).collect();
+        for (id, session) in &recorded.sessions {
+            if fired.contains(id.as_str()) && session.dead == 0 {
+                sample.sessions.insert(id.clone(), session.clone());
+                fits.insert(id.clone());
+            }
+        }
+        sample.writer.clone_from(&recorded.writer);
+    }
+    Nothing { sample, fits }
 }
 
 /// The runs of tasks whose results are known.
@@ -71,14 +126,6 @@ fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRu
     runs.collect()
 }
 
-/// A graded axis goes before string search.
-fn facts_axis(strategies: &[&StrategySummary]) -> Axis {
-    let mut graded = strategies
-        .iter()
-        .filter_map(|it| it.answers.as_ref()?.accuracy);
-    graded.next().map_or(Axis::Facts, |_| Axis::Answers)
-}
-
 /// The sessions whose full history fits the window at every call.
 fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
     let windows = material
@@ -97,116 +144,6 @@ fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
     };
     let fitting = material.references().filter(fits);
     fitting.map(|cell| cell.session.as_str()).collect()
-}
-
-struct Evidence<'a> {
-    source: &'a ComparedRun,
-    /// Sessions in which doing nothing is a choice.
-    full_fits: BTreeSet<&'a str>,
-    facts: Axis,
-    has_items: bool,
-    seed: u64,
-    /// Strategies whose summaries a model would have written, where none did.
-    writers: BTreeSet<&'a str>,
-}
-
-impl Evidence<'_> {
-    fn axes(&self) -> [Axis; 3] {
-        [Axis::Cost, self.facts, Axis::Actions]
-    }
-
-    fn of(&self, strategy: &StrategySummary, all: &[&StrategySummary]) -> Candidate {
-        let name = strategy.name.as_str();
-        let share = |metric| Some(strategy.estimate(metric)?.point_estimate);
-        let mut candidate = Candidate {
-            name: name.to_owned(),
-            fired: strategy.fired,
-            broken: strategy.broken().map(|breakage| breakage.to_string()),
-            saved: strategy.estimate("cost_savings"),
-            saved_edge: share("cost_savings_edge"),
-            tokens_saved: share("token_savings"),
-            edits: strategy.stages.values().map(|stage| stage.patches).sum(),
-            ..Candidate::default()
-        };
-        if candidate.fired == 0 || candidate.broken.is_some() {
-            return candidate;
-        }
-        let control = format!("tail@{name}");
-        let samples = self
-            .source
-            .strategy(name)
-            .zip(self.source.strategy(&control));
-        if let Some((own, other)) = samples {
-            candidate.control = Some(control);
-            candidate.full_history = FullHistory::beside(own, &self.full_fits);
-            candidate.uncompared = self.uncompared(name, own, other);
-            let uncompared = &candidate.uncompared;
-            let compared = self.axes().into_iter();
-            let compared = compared.filter(|axis| uncompared.iter().all(|(it, _)| it != axis));
-            candidate.differences = differences(other, own, compared, self.seed);
-        }
-        candidate.dominated = self.dominator(strategy, all);
-        candidate
-    }
-
-    /// Axes on which a strategy and its control say nothing about each other.
-    fn uncompared(&self, name: &str, own: &Sample, control: &Sample) -> Vec<(Axis, &'static str)> {
-        let mut found = Vec::new();
-        for axis in self.axes() {
-            let is_known = [own, control].iter().all(|it| axis.is_measured(it));
-            let why = match axis {
-                Axis::Facts if !self.has_items => "nothing was planted in these sessions",
-                Axis::Facts | Axis::Answers if self.writers.contains(name) => {
-                    "no model wrote the summaries"
-                }
-                _ if is_known => continue,
-                Axis::Facts | Axis::Answers | Axis::Cost => "they were not measured",
-                Axis::Actions => "no later action names a detail",
-            };
-            found.push((axis, why));
-        }
-        found
-    }
-
-    /// A strategy that is at least as good on each axis, and shown to be better on one.
-    fn dominator(
-        &self,
-        strategy: &StrategySummary,
-        all: &[&StrategySummary],
-    ) -> Option<(String, crate::compare::verdict::Difference)> {
-        let facts = match self.facts {
-            Axis::Answers => "accuracy",
-            _ => "survival",
-        };
-        let values = |it: &StrategySummary| {
-            ["cost_savings", facts, "action_support"]
-                .map(|metric| it.estimate(metric).map(|it| it.point_estimate))
-        };
-        let own = values(strategy);
-        let is_written = |it: &StrategySummary| self.writers.contains(it.name.as_str());
-        let is_as_good = |other: &&&StrategySummary| {
-            let pairs = values(other).into_iter().zip(own);
-            other.name != strategy.name
-                && other.fired > 0
-                && other.broken().is_none()
-                && is_written(other) == is_written(strategy)
-                && own[0].is_some()
-                && pairs.clone().all(|(other, own)| other >= own)
-        };
-        let others = all.iter().filter(is_as_good);
-        let best = others.max_by(|left, right| {
-            let [left, right] = [left, right].map(|it| values(it)[0].unwrap_or(f64::NAN));
-            left.total_cmp(&right)
-        })?;
-        let own = self.source.strategy(&strategy.name)?;
-        let other = self.source.strategy(&best.name)?;
-        let axes = self.axes().into_iter().filter(|it| it.is_measured(own));
-        let found = differences(own, other, axes, self.seed).into_iter();
-        // Less than the margin is no reason to avoid anything.
-        let better = found.filter(|it| it.bounds.lower > 0.0 && it.bounds.difference >= MARGIN);
-        let better = better.max_by(|a, b| a.bounds.lower.total_cmp(&b.bounds.lower))?;
-        Some((best.name.clone(), better))
-    }
 }
 
 /// The sessions in words: `12 generated sessions (code-review)`.

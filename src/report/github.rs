@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use super::comparison::Comparisons;
 use super::escape::plain;
 use super::junit::Outcome;
-use crate::compare::Kind;
-use crate::stats::gate::Verdict;
+use crate::compare::gate::Verdict;
 
 /// The most annotations: GitHub shows ten of a step.
 const MOST: usize = 10;
@@ -47,27 +46,23 @@ pub(crate) fn annotations(comparisons: &Comparisons) -> String {
 }
 
 /// Outputs of the step, `name=value` per line: `verdict`, and `delta` and `ci_low` of the metric that
-/// decided, in its own unit, turned so that higher is better; of an amount the share that is saved (below
+/// decided, in its own unit, turned so that higher is better; of a total the share that is saved (below
 /// 0: spent more).
 pub(crate) fn outputs(comparisons: &Comparisons) -> String {
     let verdict = comparisons.verdict().map_or("none", Verdict::name);
     let mut out = format!("verdict={verdict}\n");
     let deciding = comparisons.deciding().and_then(|(one, gated)| {
-        let metric = one.comparison.metric(gated.metric)?;
+        let metric = one.comparison.axis(gated.axis)?;
         Some((metric, metric.bounds?))
     });
     if let Some((metric, bounds)) = deciding {
-        let in_its_unit = |value: f64| match metric.kind {
-            // 1 − ratio, of −ln(ratio); 0.0 turns −0 into 0.
-            Kind::Amount => 0.0 - libm::expm1(-value),
-            Kind::Probes | Kind::Share | Kind::Count => value,
-        };
         let _ = write!(
             out,
             "metric={}\ndelta={}\nci_low={}\n",
-            metric.metric,
-            in_its_unit(bounds.difference),
-            in_its_unit(bounds.interval_lower)
+            metric.axis,
+            // 0.0 turns −0 into 0.
+            bounds.difference + 0.0,
+            bounds.interval_lower + 0.0
         );
     }
     out

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::compare::verdict::{Line, Verdict};
+use crate::compare::Line;
+use crate::compare::advice::Verdict;
 use crate::record::words::ModelKind;
 use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
@@ -24,7 +25,7 @@ const NOTICES: usize = 4;
 pub(super) const INDENT: &str = "  ";
 
 /// How deep the second line of a sentence stands.
-const HANGING: usize = 9;
+const HANGING: usize = 4;
 
 /// The longest name of a strategy that is not cut.
 const LONGEST_NAME: usize = 36;
@@ -316,13 +317,12 @@ impl Terminal {
     pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for line in said {
-            let label = format!("{INDENT}{}", line.label);
-            let label = if layout::width(&label) + INDENT.len() > HANGING {
-                format!("{label}:")
-            } else {
-                format!("{label:<7}")
-            };
-            lines.extend(self.hanging(&label, &line.text, HANGING));
+            let text = escape::plain(&line.text);
+            let wrapped = wrap(&text, self.columns() - HANGING).into_iter().enumerate();
+            lines.extend(wrapped.map(|(at, text)| match at {
+                0 => format!("{INDENT}{text}"),
+                _ => format!("{}{text}", " ".repeat(HANGING)),
+            }));
         }
         if lines.len() > most {
             lines.truncate(most);

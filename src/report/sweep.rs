@@ -32,8 +32,8 @@ pub(crate) fn report(sweep: Sweep) -> Report {
         .then(|| format!("… and {same} on the front that came out the same as one above"));
     let section = |id, points: &[&SweepPoint]| {
         Section::new(id, points.iter().map(|point| row(point))).more_columns([
-            Column::new("cost", &sweep.cost, 0),
-            Column::new("quality", &sweep.quality, 0),
+            Column::new("cost", sweep.cost.name(), 0),
+            Column::new("quality", sweep.quality.name(), 0),
             Column::new("front", "on the front", 0),
         ])
     };

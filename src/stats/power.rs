@@ -39,12 +39,17 @@ pub fn detectable_ahead(
 /// `(t(0.95, G − 1) + t(0.80, G − 1)) · sd/√G ≤ distance`, where `distance = margin + difference`.
 /// `None` where no number is enough: where the distance is not above 0.
 pub fn sessions_needed(deviation: f64, distance: f64) -> Option<usize> {
+    sessions_at(deviation, distance, 0.05)
+}
+
+/// The same at another one-sided level than 5 %: where several strategies are judged, 5 % over their number.
+pub fn sessions_at(deviation: f64, distance: f64, level: f64) -> Option<usize> {
     if !(distance > 0.0 && deviation.is_finite()) {
         return None;
     }
     let enough = |sessions: usize| {
         let freedom = sessions - 1;
-        let reach = quantile::t(0.95, freedom).zip(quantile::t(POWER, freedom));
+        let reach = quantile::t(1.0 - level, freedom).zip(quantile::t(POWER, freedom));
         reach.is_some_and(|(alpha, power)| {
             (alpha + power) * deviation / (sessions as f64).sqrt() <= distance
         })

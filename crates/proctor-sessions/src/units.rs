@@ -64,6 +64,20 @@ impl Tokens {
         (whole.0 > 0).then(|| self.0 as f64 / whole.0 as f64)
     }
 
+    /// `12.3k`: three digits and a letter for thousands, millions or thousands of millions.
+    #[must_use]
+    pub fn in_short(self) -> String {
+        const THOUSAND: f64 = 1_000.0;
+        let value = self.0 as f64;
+        match self.0 {
+            0..1_000 => self.0.to_string(),
+            // 999,950 and above round to 1,000.0k.
+            1_000..999_950 => format!("{:.1}k", value / THOUSAND),
+            999_950..999_950_000 => format!("{:.1}M", value / THOUSAND / THOUSAND),
+            _ => format!("{:.1}G", value / THOUSAND / THOUSAND / THOUSAND),
+        }
+    }
+
     /// These tokens so many times.
     #[must_use]
     pub fn times(self, count: u64) -> Self {

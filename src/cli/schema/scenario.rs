@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::compare::COMPARED;
+use crate::compare::{Axis, Margins};
 use crate::scenario;
 use crate::strategy::knob::KEYS;
 use crate::strategy::preset::PROGRAM;
@@ -16,14 +16,14 @@ pub(super) fn schema() -> Value {
     let margins = &mut properties["gate"]["properties"]["margins"];
     *margins = scenario::schema("margins");
     let margin = margins["properties"]["margin"].take();
-    margins["properties"] = COMPARED
-        .iter()
-        .map(|metric| {
+    margins["properties"] = Axis::ALL
+        .into_iter()
+        .map(|axis| {
             let mut margin = margin.clone();
-            if let Some(default) = metric.margin {
+            if let Some(default) = Margins::default().get(axis) {
                 margin["default"] = json!(default);
             }
-            (metric.name.to_owned(), margin)
+            (axis.name().to_owned(), margin)
         })
         .collect::<Map<_, _>>()
         .into();

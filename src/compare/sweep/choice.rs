@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Sweep, SweepPoint, is_of_window, label};
-use crate::compare::Comparison;
+use crate::compare::{Axis, Findings, State};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::Point;
 use crate::stats::{Estimate, power};
@@ -35,11 +35,11 @@ impl Standing {
     }
 }
 
-/// A metric that is kept, and by how much it may be worse.
+/// What is kept, and by how much it may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Objective<'a> {
-    /// The metric.
-    pub metric: &'a str,
+pub struct Objective {
+    /// The axis.
+    pub axis: Axis,
     /// δ ≥ 0.
     pub margin: f64,
 }
@@ -73,8 +73,8 @@ impl Choice {
         points: &[&SweepPoint],
         means: &[Point],
         window: Vec<(String, String)>,
-        cost: &str,
-        quality: Objective<'_>,
+        cost: Axis,
+        quality: Objective,
     ) -> Self {
         let default = points.iter().position(|point| point.values == window);
         let mut choice = Self {
@@ -82,7 +82,7 @@ impl Choice {
             ..Self::default()
         };
         let Some(found) = margin_rule(means, quality.margin, default.unwrap_or(0)) else {
-            choice.problem = Some(unmeasured(points, cost, quality.metric));
+            choice.problem = Some(unmeasured(points, cost, quality.axis));
             return choice;
         };
         let best_kept = label_in_window(&points[found.best_kept].values);
@@ -98,9 +98,9 @@ impl Choice {
             });
         } else {
             choice.problem = Some(format!(
-                "no setting that keeps {} within {:.1} pts of the best kept ({best_kept}) has {cost} above 0: \
+                "no setting that keeps {} within {:.1} pts of the best kept ({best_kept}) saves anything of the {cost}: \
                  {} comes closest, at {} %",
-                quality.metric,
+                quality.axis,
                 quality.margin * 100.0,
                 label_in_window(&cheapest.values),
                 format!("{:.1}", saved * 100.0).replace('-', "−")
@@ -128,7 +128,7 @@ fn label_in_window(values: &[(String, String)]) -> String {
 }
 
 /// Why no setting can be chosen where none has both numbers.
-fn unmeasured(points: &[&SweepPoint], cost: &str, quality: &str) -> String {
+fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
     let whole = || points.iter().filter(|point| point.broken.is_none());
     if let Some(first) = points.first().filter(|_| whole().next().is_none()) {
         let why = first.broken.as_deref().unwrap_or_default();
@@ -222,41 +222,41 @@ pub struct NotShown {
 }
 
 impl Confirmation {
-    /// Reads the comparison of the chosen setting (candidate) with the default (baseline), about a
-    /// population. `broken` says which of the two could not be used on these sessions, and why.
-    pub fn of(
-        comparison: &Comparison,
-        cost: &str,
-        quality: Objective<'_>,
-        broken: Option<String>,
-    ) -> Self {
-        let metric = |name: &str| comparison.metric(name);
-        let estimate = |name: &str| metric(name).map(|found| found.paired.by_session);
-        let (saved, kept) = (estimate(cost), estimate(quality.metric));
+    /// Reads the judgement of the chosen setting (candidate) against the default (baseline), about a population,
+    /// with the margin of what is kept. `broken` says which of the two could not be used on these sessions, and
+    /// why.
+    pub fn of(findings: &Findings, cost: Axis, quality: Objective, broken: Option<String>) -> Self {
+        let axis = |axis: Axis| findings.axis(axis);
+        let estimate = |found: Axis| {
+            let found = axis(found)?;
+            let (bounds, n) = (found.bounds?, found.paired.by_session.n);
+            Some(Estimate::with_error(bounds.difference, bounds.error, n))
+        };
+        let (saved, kept) = (estimate(cost), estimate(quality.axis));
         let sessions = [saved, kept].map(|it| it.map_or(0, |found| found.n.sessions));
         let sessions = sessions[0].min(sessions[1]);
         // How far the difference may be below 0; savings have to be above it.
         let claims = [
-            (cost, None, format!("that {cost} is above the default's")),
+            (cost, None, format!("that the {cost} is lower than the default's")),
             (
-                quality.metric,
+                quality.axis,
                 Some(quality.margin),
                 format!(
                     "that {} is worse by no more than {:.1} pts",
-                    quality.metric,
+                    quality.axis,
                     quality.margin * 100.0
                 ),
             ),
         ];
-        let not_shown = |(name, margin, claim): (&str, Option<f64>, String)| {
-            let bounds = metric(name).and_then(|found| found.bounds);
-            let is_shown = bounds.is_some_and(|bounds| match margin {
-                None => bounds.lower > 0.0,
-                Some(margin) => bounds.lower >= -margin,
+        let not_shown = |(name, margin, claim): (Axis, Option<f64>, String)| {
+            let found = axis(name);
+            let is_shown = found.is_some_and(|found| match margin {
+                None => found.state == State::Better,
+                Some(_) => found.state.is_not_worse(),
             });
-            let needed = bounds.and_then(|bounds| {
-                let distance = margin.unwrap_or(0.0) + bounds.difference;
-                power::sessions_needed(bounds.deviation?, distance)
+            let needed = found.and_then(|found| {
+                let distance = margin.unwrap_or(0.0) + found.difference();
+                power::sessions_needed(found.bounds?.deviation?, distance)
             });
             (!is_shown).then_some(NotShown {
                 claim,

@@ -1,9 +1,7 @@
 //! How a difference is written: its change, its interval and its sample.
 
-use crate::compare::{Kind, MetricDifference};
-use crate::metric::Direction;
+use crate::compare::{Axis, AxisFinding, Kind, Target};
 use crate::report::display;
-use crate::stats::gate::Target;
 use crate::stats::power;
 use std::fmt::Write as _;
 
@@ -11,47 +9,40 @@ use std::fmt::Write as _;
 fn scale(kind: Kind) -> (f64, usize, &'static str) {
     match kind {
         Kind::Probes | Kind::Share => (100.0, 1, " pts"),
-        Kind::Count | Kind::Amount => (1.0, 2, ""),
+        Kind::Total => (100.0, 1, " %"),
+        Kind::Count => (1.0, 2, ""),
     }
 }
 
-/// A number of this kind with its sign: `−3.1 pts`, `+2.0`, `×0.92`.
-pub(crate) fn change(metric: &MetricDifference) -> String {
-    if let (Kind::Amount, Some(ratio)) = (metric.kind, &metric.ratio) {
-        return format!("×{:.3}", ratio.geometric.point_estimate);
-    }
+/// A difference in the direction of its number: `−3.1 pts`, `+2.0 %` of the total, `+2.0`.
+pub(crate) fn change(metric: &AxisFinding) -> String {
     let (factor, digits, unit) = scale(metric.kind);
-    let difference = metric.paired.by_session.point_estimate;
+    let difference = metric.axis.turned(metric.difference());
     format!("{}{unit}", signed(difference * factor, digits))
 }
 
 /// Whether the difference is exact on these sessions.
-fn is_exact(metric: &MetricDifference) -> bool {
+fn is_exact(metric: &AxisFinding) -> bool {
     metric.bounds.is_some_and(|it| it.deviation.is_none())
 }
 
-/// The interval of candidate − baseline; of an amount, of the logarithm of candidate/baseline.
-pub(crate) fn ends(metric: &MetricDifference, target: Target) -> Option<(f64, f64)> {
+/// The interval of candidate − baseline; of a total, as a share of the baseline's.
+pub(crate) fn ends(metric: &AxisFinding, target: Target) -> Option<(f64, f64)> {
     let bounds = metric.bounds?;
     if target == Target::Suite && is_exact(metric) {
         return None;
     }
     // Bounds are turned so that higher is better.
-    Some(match metric.direction {
-        Direction::Higher | Direction::Neutral => (bounds.interval_lower, bounds.interval_upper),
-        Direction::Lower => (-bounds.interval_upper, -bounds.interval_lower),
-    })
+    let ends = [bounds.interval_lower, bounds.interval_upper].map(|end| metric.axis.turned(end));
+    Some((ends[0].min(ends[1]), ends[0].max(ends[1])))
 }
 
 /// The interval of a change, in the same unit; `exact` where it has none.
-pub(crate) fn interval(metric: &MetricDifference, target: Target) -> String {
+pub(crate) fn interval(metric: &AxisFinding, target: Target) -> String {
     let Some((low, high)) = ends(metric, target) else {
         let is_known = metric.bounds.is_some();
         return if is_known { "exact" } else { "no interval" }.to_owned();
     };
-    if metric.kind == Kind::Amount && metric.ratio.is_some() {
-        return format!("[{:.3}, {:.3}]", libm::exp(low), libm::exp(high));
-    }
     let (factor, digits, _) = scale(metric.kind);
     let [low, high] = [low, high].map(|end| signed(end * factor, digits));
     format!("[{low}, {high}]")
@@ -75,22 +66,23 @@ pub(super) fn margin(kind: Kind, margin: f64) -> String {
     let number = number.trim_end_matches('0').trim_end_matches('.');
     match kind {
         Kind::Probes | Kind::Share => format!("{number} pts"),
-        Kind::Amount => format!("{number} %"),
+        Kind::Total => format!("{number} %"),
         Kind::Count => format!("{margin}"),
     }
 }
 
 /// A level of a metric: `61.2 %`, `12.3k`.
-pub(super) fn level(metric: &MetricDifference, value: f64) -> String {
+pub(super) fn level(metric: &AxisFinding, value: f64) -> String {
     match metric.kind {
         Kind::Probes | Kind::Share => display::percent(value),
         Kind::Count => format!("{value:.2}"),
-        Kind::Amount => format!("{value:.0}"),
+        Kind::Total if metric.axis == Axis::Bill && value < 100_000.0 => format!("${value:.2}"),
+        Kind::Total => display::tokens(value.round() as u64),
     }
 }
 
 /// The number of pairs: `20 sessions, 398 of 400 probes paired, wins/ties/losses 31/324/43`.
-pub(super) fn paired(metric: &MetricDifference) -> String {
+pub(super) fn paired(metric: &AxisFinding) -> String {
     let paired = &metric.paired;
     let n = paired.by_session.n;
     let mut text = display::many(n.sessions, "session", "sessions");
@@ -104,7 +96,7 @@ pub(super) fn paired(metric: &MetricDifference) -> String {
 }
 
 /// How the interval was made: `t(19), clustered by session · MDE 8.1`.
-pub(super) fn basis(metric: &MetricDifference, target: Target) -> String {
+pub(super) fn basis(metric: &AxisFinding, target: Target) -> String {
     let mut parts = Vec::new();
     let is_population = target == Target::Population;
     if is_exact(metric) {
@@ -136,30 +128,21 @@ pub(super) fn basis(metric: &MetricDifference, target: Target) -> String {
     parts.join(" · ")
 }
 
-/// `MDE 8.1`: the smallest difference that would have been seen, in the unit of the change; of an amount
-/// in percent.
-fn detectable(metric: &MetricDifference) -> Option<String> {
-    let is_ratio =
-        metric.kind == Kind::Amount && (metric.suite.is_some() || metric.ratio.is_some());
-    let found = match (&metric.suite, &metric.ratio) {
-        (Some(suite), _) => suite.detectable()?,
-        (None, Some(ratio)) if is_ratio => {
-            let error = ratio.geometric.standard_error?;
-            power::detectable(error, ratio.geometric.n.sessions)?
-        }
-        (None, _) => metric.paired.detectable?,
+/// `MDE 8.1 pts`: the smallest difference that would have been seen, in the unit of the change.
+fn detectable(metric: &AxisFinding) -> Option<String> {
+    let found = match (&metric.suite, metric.bounds) {
+        (Some(suite), _) if metric.kind != Kind::Total => suite.detectable()?,
+        (_, Some(bounds)) => power::detectable(bounds.error?, bounds.sessions)?,
+        (_, None) => return None,
     };
-    if is_ratio {
-        return Some(format!("MDE {:.1} %", libm::expm1(found) * 100.0));
-    }
-    let (factor, ..) = scale(metric.kind);
-    Some(format!("MDE {:.1}", found * factor))
+    let (factor, _, unit) = scale(metric.kind);
+    Some(format!("MDE {:.1}{unit}", found * factor))
 }
 
 /// Warnings on a metric: weights that matter, totals that contradict, pairs without score.
-pub(super) fn warnings(metric: &MetricDifference) -> Vec<String> {
+pub(super) fn warnings(metric: &AxisFinding) -> Vec<String> {
     let mut found = Vec::new();
-    let (name, paired) = (metric.metric, &metric.paired);
+    let (name, paired) = (metric.axis, &metric.paired);
     let points = |share: f64| signed(share * 100.0, 1);
     if metric.kind == Kind::Probes && paired.weights_matter {
         found.push(format!(
@@ -167,13 +150,6 @@ pub(super) fn warnings(metric: &MetricDifference) -> Vec<String> {
              sessions differ from short ones",
             points(paired.by_probe.point_estimate),
             points(paired.by_session.point_estimate)
-        ));
-    }
-    if let Some(ratio) = metric.ratio.filter(|ratio| ratio.contradict) {
-        found.push(format!(
-            "warning: {name}: the ratio of totals is ×{:.3} and points the other way: long sessions differ \
-             from short ones",
-            ratio.of_totals
         ));
     }
     if let Some((low, high)) = paired.bounds {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::gate::{CONFIRM, GateResult};
-use crate::compare::{ChangedProbe, NewDeath};
+use crate::compare::{Axis, ChangedProbe, NewDeath};
 use crate::report::display;
 
 /// One line per hard break; a fact that is lost at several points of a session has one line.
@@ -33,7 +33,8 @@ fn refusals(gated: &GateResult) -> impl Iterator<Item = String> {
             rule.rule, rule.session
         )
     });
-    rules.chain(gated.coverage.clone())
+    let avoided = gated.avoided.iter().cloned();
+    rules.chain(avoided).chain(gated.coverage.clone())
 }
 
 /// Possible hard breaks that may be chance: only repeats would show.
@@ -86,8 +87,8 @@ fn facts(lost: &[ChangedProbe]) -> Vec<String> {
             Some(text) => display::fact(&text.question, &text.value),
             None => format!("the {} probe {id}", probe.kind),
         };
-        let what = match probe.metric {
-            "survival" => fact,
+        let what = match probe.axis {
+            Axis::Facts => fact,
             _ => format!("the answer to {fact}"),
         };
         let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));

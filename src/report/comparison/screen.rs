@@ -5,17 +5,14 @@ use std::collections::BTreeSet;
 use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
-use crate::compare::gate::GateResult;
-use crate::compare::verdict::{Line, of_pair};
-use crate::compare::{ChangedProbe, MetricDifference};
+use crate::compare::gate::{GateResult, Verdict};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
-use crate::report::headline::{HEADLINES, words};
 use crate::report::layout;
 use crate::report::screen::{INDENT, Room, add};
 use crate::report::terminal::Terminal;
 use crate::report::{Report, escape};
-use crate::stats::gate::{Target, Verdict};
 
 impl Terminal {
     /// Lays comparisons out; as many of them as there is room for, the worst first.
@@ -67,15 +64,15 @@ impl Terminal {
 
     fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
         let mut rows = vec![["", "before", "after", "change", ""].map(str::to_owned)];
-        rows.extend(shown(one).map(|(name, metric)| {
-            let gated = one.gated_metric(metric.metric);
-            let verdict = gated.map_or("", |gated| gated.verdict.name());
+        rows.extend(shown(one).map(|metric| {
+            let gated = one.gated_axis(metric.axis);
+            let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
             let interval = match interval(metric, one.comparison.target) {
                 interval if interval == "exact" => String::new(),
                 interval => format!(" {interval}"),
             };
             [
-                name,
+                metric.axis.name().to_owned(),
                 level(metric, metric.baseline),
                 level(metric, metric.candidate),
                 format!("{}{interval}", change(metric)),
@@ -145,22 +142,22 @@ fn title(compared: &Comparisons, is_one_pair: bool) -> String {
     escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
 }
 
-/// The metrics of the headline, and what is worse or not decided besides.
-fn shown(one: &GatedComparison) -> impl Iterator<Item = (String, &MetricDifference)> {
-    let headlines = HEADLINES.iter().filter(|it| it.is_on_screen);
-    let headlines: Vec<_> = headlines.collect();
-    let named = headlines.clone().into_iter().filter_map(|headline| {
-        let metric = one.comparison.metric(headline.column)?;
-        Some((words(headline.column), metric))
-    });
-    let others = one.comparison.metrics.iter().filter(move |metric| {
-        let is_shown = headlines.iter().any(|it| it.column == metric.metric);
-        let gated = one.gated_metric(metric.metric);
-        !is_shown
-            && gated
-                .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive))
-    });
-    named.chain(others.map(|metric| (words(metric.metric), metric)))
+/// The axes of the screen, and what is worse or not decided besides. Of facts and answers the ones that can be
+/// compared.
+fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
+    let kept = one.comparison.kept().map(|found| found.axis);
+    one.comparison.axes.iter().filter(move |found| {
+        let gated = one.gated_axis(found.axis);
+        let is_open = gated.is_some_and(|it| {
+            matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive)
+        });
+        let is_headline = match found.axis {
+            Axis::Bill | Axis::Actions | Axis::Tokens | Axis::Calls => true,
+            Axis::Facts | Axis::Answers => kept == Some(found.axis),
+            Axis::Completion | Axis::Refused | Axis::Waiting => false,
+        };
+        is_headline || is_open
+    })
 }
 
 /// Facts of high importance that a candidate lost; without a gate, those that were right in all repeats and
@@ -180,7 +177,9 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     };
     let of = (!is_alone).then(|| format!("{}: ", one.title()));
     let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
-    Line::new(gated.verdict.name(), format!("{of}{reasons}."))
+    let notes: Vec<String> = gated.notes.iter().map(|note| format!(" {}.", capital(note))).collect();
+    let verdict = capital(gated.verdict.name());
+    Line::new(gated.verdict.name(), format!("{verdict}: {of}{reasons}.{}", notes.concat()))
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
@@ -198,18 +197,18 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
     let metrics = gated
-        .metrics
+        .axes
         .iter()
         .filter(|it| it.verdict == gated.verdict);
     for it in metrics {
-        let Some(metric) = one.comparison.metric(it.metric) else {
-            reasons.push(format!("{}: {}", it.metric, it.why()));
+        let Some(metric) = one.comparison.axis(it.axis) else {
+            reasons.push(format!("{}: {}", it.axis, it.why()));
             continue;
         };
         let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));
         reasons.push(format!(
             "{} {}, margin {}{}",
-            words(it.metric),
+            it.axis,
             change(metric),
             margin(metric.kind, it.margin),
             reason.unwrap_or_default()
@@ -227,7 +226,7 @@ fn trust(compared: &Comparisons) -> String {
         "Differences are about sessions like these; in brackets the 95 % interval."
     };
     let chance = compared.comparisons.iter().any(|one| {
-        let mut metrics = one.comparison.metrics.iter();
+        let mut metrics = one.comparison.axes.iter();
         metrics.any(|metric| metric.bounds.is_some_and(|bounds| bounds.error.is_some()))
     });
     let chance = if chance {

@@ -3,11 +3,11 @@
 use super::axes::reach;
 use super::rows::{self, Row, Value};
 use super::scene::{BLUE, Color, GREEN, INK, Key, Mark, ORANGE, Scene, VERMILLION, WIDE};
-use crate::compare::{Kind, MetricDifference};
+use crate::compare::gate::Verdict;
+use crate::compare::{Axis, AxisFinding, Kind};
 use crate::metric::Direction;
 use crate::report::Report;
 use crate::report::comparison::{self, GatedComparison};
-use crate::stats::gate::Verdict;
 
 /// The differences, metric by metric. Their words need the whole width, whatever is asked for.
 pub(crate) fn scene(report: &Report, _: f64) -> Scene {
@@ -19,15 +19,15 @@ pub(crate) fn scene(report: &Report, _: f64) -> Scene {
         scene.note(&format!("baseline: {baseline}"));
     }
     let mut same: Vec<&str> = Vec::new();
-    for metric in metrics(comparisons) {
+    for axis in axes(comparisons) {
         let differs = |one: &GatedComparison| {
-            let found = one.comparison.metric(metric);
+            let found = one.comparison.axis(axis);
             found.is_some_and(|it| it.paired.counts.wins + it.paired.counts.losses > 0)
         };
         if comparisons.iter().any(differs) {
-            panel(&mut scene, metric, comparisons, &titles);
+            panel(&mut scene, axis, comparisons, &titles);
         } else {
-            same.push(metric);
+            same.push(axis.name());
         }
     }
     if !same.is_empty() {
@@ -66,28 +66,19 @@ fn color(verdict: Option<Verdict>) -> Color {
     }
 }
 
-/// The metrics of all comparisons, in the order of tables.
-fn metrics(comparisons: &[GatedComparison]) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = Vec::new();
-    let all = comparisons.iter().flat_map(|one| &one.comparison.metrics);
-    for metric in all {
-        if !names.contains(&metric.metric) {
-            names.push(metric.metric);
-        }
-    }
-    names
+/// The axes of all comparisons, in the order of tables.
+fn axes(comparisons: &[GatedComparison]) -> Vec<Axis> {
+    let has = |axis: &Axis| comparisons.iter().any(|one| one.comparison.axis(*axis).is_some());
+    Axis::ALL.into_iter().filter(has).collect()
 }
 
 /// The difference with its interval, in the unit of the panel, and the verdict of the gate.
-fn row(one: &GatedComparison, title: &str, metric: &MetricDifference) -> Option<Row> {
+fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> {
     let target = one.comparison.target;
-    let at = match metric.kind {
-        Kind::Amount => libm::log(metric.ratio.as_ref()?.geometric.point_estimate),
-        Kind::Probes | Kind::Share | Kind::Count => metric.paired.by_session.point_estimate,
-    };
+    let at = metric.axis.turned(metric.bounds?.difference);
     let interval = comparison::ends(metric, target);
     let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
-    let gated = one.gated_metric(metric.metric);
+    let gated = one.gated_axis(metric.axis);
     let verdict = gated.map(|gated| gated.verdict);
     let (change, words) = (
         comparison::change(metric),
@@ -142,9 +133,9 @@ fn titles(comparisons: &[GatedComparison]) -> Vec<String> {
     comparisons.iter().map(title).collect()
 }
 
-fn panel(scene: &mut Scene, name: &str, comparisons: &[GatedComparison], titles: &[String]) {
+fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles: &[String]) {
     let found = comparisons.iter().zip(titles);
-    let found = found.filter_map(|(one, title)| Some((one, title, one.comparison.metric(name)?)));
+    let found = found.filter_map(|(one, title)| Some((one, title, one.comparison.axis(axis)?)));
     let Some((_, _, first)) = found.clone().next() else {
         return;
     };
@@ -158,10 +149,10 @@ fn panel(scene: &mut Scene, name: &str, comparisons: &[GatedComparison], titles:
     let unit = match first.kind {
         Kind::Probes | Kind::Share => " in points",
         Kind::Count => "",
-        Kind::Amount => " as a ratio",
+        Kind::Total => " in percent of the baseline's total",
     };
     scene.y += 6.0;
-    scene.note(&format!("{name}{unit}{better}"));
+    scene.note(&format!("{axis}{unit}{better}"));
     // All differences, zero and the margins.
     let values = || rows.iter().flat_map(|row| &row.values);
     let margins = rows.iter().filter_map(|row| row.margin);
@@ -169,7 +160,7 @@ fn panel(scene: &mut Scene, name: &str, comparisons: &[GatedComparison], titles:
     let intervals = values().filter_map(|value| value.interval);
     let x = reach(points, intervals, (0.01, 5.0), (0.06, 0.004));
     let shown = |value: f64| match first.kind {
-        Kind::Probes | Kind::Share => {
+        Kind::Probes | Kind::Share | Kind::Total => {
             let text = comparison::signed(value * 100.0, 1);
             text.trim_end_matches(".0").to_owned()
         }
@@ -177,19 +168,14 @@ fn panel(scene: &mut Scene, name: &str, comparisons: &[GatedComparison], titles:
             let text = comparison::signed(value, 2);
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
-        Kind::Amount => format!("×{:.2}", libm::exp(value)),
     };
     rows::draw(scene, &rows, x, &shown);
 }
 
 /// The margin of a gate, on the side that is worse.
-fn margin(metric: &MetricDifference, margin: f64) -> f64 {
-    let size = match metric.kind {
-        Kind::Amount => libm::log1p(margin),
-        Kind::Probes | Kind::Share | Kind::Count => margin,
-    };
+fn margin(metric: &AxisFinding, margin: f64) -> f64 {
     match metric.direction {
-        Direction::Lower => size,
-        Direction::Higher | Direction::Neutral => -size,
+        Direction::Lower => margin,
+        Direction::Higher | Direction::Neutral => -margin,
     }
 }

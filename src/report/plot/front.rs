@@ -6,7 +6,7 @@ use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::sweep::short_label;
-use crate::report::{display, headline};
+use crate::report::display;
 use crate::stats::Estimate;
 
 /// The most settings that are numbered: with more, the numbers hide the points.
@@ -79,7 +79,7 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
         place(point, *values, name)
     });
     let points: Vec<Point> = points.collect();
-    let titles = [&sweep.cost, &sweep.quality].map(|metric| headline::words(metric));
+    let titles = [sweep.cost, sweep.quality].map(|axis| axis.name().to_owned());
     scatter::draw(&mut scene, &points, [&titles[0], &titles[1]]);
     let not_drawn = sweep.points.len() - drawn.len();
     let counts = [

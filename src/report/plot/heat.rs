@@ -5,7 +5,7 @@ use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
 use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
-use crate::report::{display, headline};
+use crate::report::display;
 
 /// The left edges of the two maps, and the width of each; in a narrow picture one is below the other.
 const LEFTS: [f64; 2] = [92.0, 484.0];
@@ -76,12 +76,15 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
     let is_narrow = scene.is_narrow();
     let mut top = scene.y + 6.0;
     let maps: [(&str, CellValue); 2] = [
-        (&sweep.cost, |cell| cell.cost),
-        (&sweep.quality, |cell| cell.quality),
+        (sweep.cost.name(), |cell| cell.cost),
+        (sweep.quality.name(), |cell| cell.quality),
     ];
     for ((metric, value), left) in maps.into_iter().zip(LEFTS) {
         let left = if is_narrow { LEFTS[0] } else { left };
-        let heading = format!("{}, more is better", headline::words(metric));
+        let heading = match metric {
+            "bill" | "tokens" => format!("{metric} saved, more is better"),
+            kept => format!("{kept} kept, more is better"),
+        };
         scene.label((left + MAP / 2.0, top), &heading, HPos::Center);
         let end = draw(scene, pair, value, (left, top + 14.0));
         scene.y = scene.y.max(end);

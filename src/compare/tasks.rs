@@ -6,10 +6,13 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Line, MARGIN};
+use super::Line;
 use crate::naming::short_name;
 use crate::stats::wilson;
 use crate::units::Usd;
+
+/// The largest share of tasks that a strategy may lose, for a recommendation.
+const LOST_AT_MOST: f64 = 0.05;
 
 /// How one run of a task ended.
 #[derive(Debug, Clone)]
@@ -162,7 +165,7 @@ impl TasksAgainst {
 
     /// Whether it is shown to lose no more tasks than the margin, and saves something.
     fn is_shown(&self) -> bool {
-        self.lost_at_most <= MARGIN && self.saved.is_some_and(|saved| saved > 0.0)
+        self.lost_at_most <= LOST_AT_MOST && self.saved.is_some_and(|saved| saved > 0.0)
     }
 }
 

@@ -1,0 +1,640 @@
+//! The advice of a run: which strategy to use, if that is shown, what is a trade, and what to avoid.
+//!
+//! A recommendation must beat doing nothing on the bill without losing more than the margin, its control
+//! `tail@S` (the newest rounds in the size that S has) on what is kept, and no other row of the run may be
+//! shown to be better. Everything here is pure: samples in, sentences out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::judge::{AxisFinding, LEVEL, Pairs, Rule, State, least_differing};
+use super::tasks::TasksSolved;
+use super::words::{listed, money, percent};
+use super::{Axis, Line, Margins, Sample, judge};
+use crate::naming::{base_name, short_name};
+use crate::stats::multiple::holm;
+use crate::stats::paired::FEWEST_SESSIONS;
+use crate::stats::power;
+
+mod words;
+
+/// The first sentence of the advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// No cell was recorded.
+    NothingRan,
+    /// Agents ran, and how their tasks ended is not known.
+    NoOutcomes,
+    /// Some strategies are broken, and no other changed anything.
+    AllBroken,
+    /// No strategy changed anything, and none is broken.
+    NothingFires,
+    /// Too few independent sessions to decide anything.
+    FewSessions,
+    /// A strategy is shown to be worth it.
+    Use,
+    /// A program does what its control does.
+    PlainTail,
+    /// A strategy meets every condition by its estimates, and more sessions would show it.
+    Ahead,
+    /// A strategy is shown to be cheaper, and to keep less.
+    Trade,
+    /// Nothing is shown to beat doing nothing.
+    Keep,
+    /// Doing nothing is no choice, and no strategy is shown to be worth it.
+    Undecided,
+}
+
+/// What a run says about the choice of a strategy.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Verdict {
+    /// The sessions that it speaks of, in words: `12 generated sessions (code-review)`.
+    pub population: String,
+    /// How many they are.
+    #[serde(skip)]
+    pub sessions: usize,
+    /// Independent sessions: those of one file count once.
+    pub clusters: usize,
+    /// By how much a strategy may be worse.
+    pub margins: Margins,
+    /// What the first sentence says.
+    pub answer: Answer,
+    /// The strategy that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// The advice in sentences.
+    pub sentences: Vec<String>,
+    /// The strategies that changed anything and ran to the end, the lowest bill first.
+    pub contenders: Vec<Contender>,
+    /// Strategies to avoid, the worst first.
+    pub avoid: Vec<Avoid>,
+    /// Assumptions that change a sign or the recommendation, in words.
+    pub turns_with: Vec<String>,
+    /// Tasks solved, where agents ran and their results are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TasksSolved>,
+    /// The sentences with what each of them says.
+    #[serde(skip)]
+    pub(crate) said: Vec<Line>,
+}
+
+impl Verdict {
+    /// Puts an answer that names no strategy in place of the first sentence.
+    pub(crate) fn answer(&mut self, answer: Answer) {
+        self.answer = answer;
+        self.strategy = None;
+        self.said = vec![Line::new(answer.word(), answer.sentence())];
+        self.sentences = self.lines().into_iter().map(|it| it.text).collect();
+    }
+}
+
+/// A strategy with what it was judged against.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Contender {
+    /// The strategy.
+    pub strategy: String,
+    /// Its total bill, in dollars where prices are known, else in input tokens.
+    pub bill: Option<f64>,
+    /// Independent sessions in which it changed anything.
+    pub fired: usize,
+    /// Against doing nothing, over the sessions in which that completes; empty where there are fewer than six.
+    pub against_nothing: Vec<Difference>,
+    /// Its control at equal budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+    /// Against its control.
+    pub against_control: Vec<Difference>,
+    /// p value of the whole recommendation, adjusted over all strategies that fired.
+    pub adjusted_p: f64,
+    /// More sessions like these that would show it, if the differences stay as they are; `None` where no number
+    /// would, or it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_sessions: Option<usize>,
+    /// Whether it is recommended.
+    pub is_recommended: bool,
+    /// Why it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+}
+
+/// One axis of a contender.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Difference {
+    /// The axis.
+    pub axis: Axis,
+    /// What the data say, before the adjustment for the number of strategies.
+    pub state: State,
+    /// The difference, turned so that higher is better: a share, 0.01 is one point or one percent.
+    pub difference: f64,
+    /// Its two-sided 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// Why it is not comparable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl From<&AxisFinding> for Difference {
+    fn from(found: &AxisFinding) -> Self {
+        Self {
+            axis: found.axis,
+            state: found.state,
+            difference: found.difference(),
+            interval: found.bounds.map(|it| (it.interval_lower, it.interval_upper)),
+            note: found.note.clone(),
+        }
+    }
+}
+
+/// A strategy to avoid.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Avoid {
+    /// The strategy.
+    pub strategy: String,
+    /// Why, in a clause.
+    pub why: String,
+    /// Whether it is because it did not run to the end: a table says so, too.
+    pub is_broken: bool,
+}
+
+/// A row of a run, before it is judged.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// What it left.
+    pub(crate) sample: Sample,
+    /// What its control left; `None` for controls, and where the run has none.
+    pub(crate) control: Option<Sample>,
+    /// Independent sessions in which it changed anything.
+    pub(crate) fired: usize,
+    /// Why it takes part in no ranking.
+    pub(crate) broken: Option<String>,
+    /// Whether it is a program of the user's own.
+    pub(crate) is_program: bool,
+    /// The share of all tokens that it saves.
+    pub(crate) tokens_saved: Option<f64>,
+    /// The largest cause of what it costs, in a clause: `as 482 edits break the prompt cache`.
+    pub(crate) cause: Option<String>,
+}
+
+impl Row {
+    fn name(&self) -> &str {
+        &self.sample.strategy
+    }
+
+    /// Whether it ran to the end and changed anything.
+    fn is_sound(&self) -> bool {
+        self.fired > 0 && self.broken.is_none()
+    }
+
+    /// Whether it is a tail by name, which has no control of its own.
+    fn is_control(&self) -> bool {
+        let base = base_name(self.name());
+        base.starts_with("tail@") || base.starts_with("random@")
+    }
+}
+
+/// Doing nothing: full history, or what the recorded product did where it compacted.
+#[derive(Debug, Clone)]
+pub(crate) struct Nothing {
+    /// What it leaves.
+    pub(crate) sample: Sample,
+    /// The sessions in which it completes.
+    pub(crate) fits: BTreeSet<String>,
+}
+
+/// The rows of a run, with all that the advice rests on.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    /// The sessions in words, and how many they are.
+    pub(crate) population: (String, usize),
+    /// Independent sessions that ran.
+    pub(crate) clusters: usize,
+    /// Doing nothing.
+    pub(crate) nothing: Nothing,
+    /// The strategies.
+    pub(crate) rows: Vec<Row>,
+    /// How they are judged.
+    pub(crate) rule: Rule,
+}
+
+/// The three axes that decide, candidate against a baseline.
+struct Three {
+    bill: Option<AxisFinding>,
+    kept: Option<AxisFinding>,
+    actions: Option<AxisFinding>,
+}
+
+impl Three {
+    fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
+        let answers = pairs.judge(Axis::Answers, rule);
+        let answers = answers.filter(|it| it.state != State::NotComparable);
+        Self {
+            bill: pairs.judge(Axis::Bill, rule),
+            kept: answers.or_else(|| pairs.judge(Axis::Facts, rule)),
+            actions: pairs.judge(Axis::Actions, rule),
+        }
+    }
+
+    fn between(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Self {
+        Self::of(&Pairs::of(baseline, candidate), rule)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &AxisFinding> {
+        [&self.bill, &self.kept, &self.actions].into_iter().flatten()
+    }
+
+    /// What is kept, and actions.
+    fn quality(&self) -> [Option<&AxisFinding>; 2] {
+        [self.kept.as_ref(), self.actions.as_ref()]
+    }
+
+    /// Whether no loss of quality beyond the margin is left open.
+    fn keeps(&self) -> bool {
+        let is_kept = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
+        self.quality().iter().all(is_kept)
+    }
+
+    /// The same by the estimates alone.
+    fn seems_to_keep(&self) -> bool {
+        let seems = |it: &Option<&AxisFinding>| {
+            it.is_some_and(|it| it.state != State::NotComparable && it.difference() >= -it.margin)
+        };
+        self.quality().iter().all(seems)
+    }
+
+    fn is_same(&self) -> bool {
+        let is_same = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state == State::Same);
+        self.quality().iter().all(is_same)
+    }
+
+    /// Shown to be better on one axis and not worse on the others, each by itself.
+    fn dominates(&self) -> bool {
+        let all = [self.bill.as_ref(), self.kept.as_ref(), self.actions.as_ref()];
+        let is_held = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
+        all.iter().all(is_held) && self.all().any(|it| it.state == State::Better)
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        self.all().map(Difference::from).collect()
+    }
+}
+
+/// Whether a difference is shown to be above 0, the level of its test apart.
+fn is_above(found: Option<&AxisFinding>) -> bool {
+    found.is_some_and(|it| {
+        let above = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
+        above && it.state != State::NotComparable && it.turning_cluster().is_none()
+    })
+}
+
+/// The p value of a difference in the good direction.
+fn p_of(found: Option<&AxisFinding>) -> f64 {
+    let known = found.filter(|it| it.state != State::NotComparable);
+    known.map_or(1.0, AxisFinding::one_sided_p)
+}
+
+/// A row that is sound, judged.
+struct Case<'a> {
+    row: &'a Row,
+    total: Option<f64>,
+    /// Against doing nothing, where that completes in six independent sessions and more.
+    nothing: Option<Three>,
+    control: Option<Three>,
+    /// Where doing nothing is no choice: whether nothing cheaper keeps as much, and the row that does.
+    cheaper: Option<String>,
+    p: [f64; 2],
+    adjusted_p: f64,
+}
+
+impl Case<'_> {
+    /// Whether it beats doing nothing, the level of the test apart.
+    fn beats_nothing(&self) -> bool {
+        match &self.nothing {
+            Some(three) => is_above(three.bill.as_ref()) && three.keeps(),
+            None => self.cheaper.is_none(),
+        }
+    }
+
+    /// Whether it beats its control, likewise.
+    fn beats_control(&self) -> bool {
+        let Some(three) = &self.control else {
+            return self.row.is_control();
+        };
+        let better = three.quality().into_iter().any(is_above);
+        let is_cheaper = three.is_same() && is_above(three.bill.as_ref());
+        three.keeps() && (better || is_cheaper)
+    }
+
+    fn is_shown(&self) -> bool {
+        self.adjusted_p <= LEVEL && self.beats_nothing() && self.beats_control()
+    }
+
+    /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
+    /// the axes on which it does.
+    fn given_up(&self) -> Vec<&AxisFinding> {
+        let Some(three) = &self.nothing else {
+            return Vec::new();
+        };
+        let is_cheaper = three.bill.as_ref().is_some_and(|it| it.state == State::Better);
+        let lost = three.quality().into_iter().flatten();
+        let lost = lost.filter(|it| it.state == State::Worse && it.difference() < -it.margin);
+        lost.filter(|_| is_cheaper).collect()
+    }
+
+    /// Whether it meets every condition by its estimates, and no single session turns one.
+    fn is_ahead(&self) -> bool {
+        let is_up = |found: Option<&AxisFinding>, least: f64| {
+            found.is_some_and(|it| {
+                let is_known = it.state != State::NotComparable && it.difference() > least;
+                is_known && it.turning_cluster().is_none()
+            })
+        };
+        let beats_nothing = match &self.nothing {
+            Some(three) => is_up(three.bill.as_ref(), 0.0) && three.seems_to_keep(),
+            None => self.cheaper.is_none(),
+        };
+        let Some(three) = &self.control else {
+            return beats_nothing && self.row.is_control();
+        };
+        let better = three.quality().into_iter().any(|it| is_up(it, it.map_or(0.0, |it| it.margin)));
+        let is_cheaper = is_up(three.bill.as_ref(), 0.0);
+        beats_nothing && three.seems_to_keep() && (better || is_cheaper)
+    }
+
+    /// How many sessions would show it, one of so many strategies.
+    fn sessions_needed(&self, strategies: usize) -> Option<usize> {
+        let mut needed = vec![FEWEST_SESSIONS];
+        let not_worse = |found: &AxisFinding| {
+            let distance = found.margin + found.difference();
+            power::sessions_needed(found.bounds?.deviation?, distance)
+        };
+        let open = |three: &Three| {
+            let quality = three.quality().into_iter().flatten();
+            let open = quality.filter(|it| !it.state.is_not_worse());
+            open.map(not_worse).collect::<Option<Vec<usize>>>()
+        };
+        if let Some(three) = &self.nothing {
+            let bill = three.bill.as_ref()?;
+            needed.push(bill.sessions_needed(bill.difference(), strategies)?);
+            needed.extend(open(three)?);
+        }
+        if let Some(three) = &self.control {
+            let of = |found: &AxisFinding| found.sessions_needed(found.difference(), strategies);
+            let quality = three.quality().into_iter().flatten().filter_map(of).min();
+            let bill = three.bill.as_ref().and_then(of).filter(|_| three.seems_to_keep());
+            needed.push(quality.or(bill)?);
+            needed.extend(open(three)?);
+        }
+        needed.into_iter().max()
+    }
+}
+
+impl Rows {
+    fn is_in_dollars(&self) -> bool {
+        let mut sessions = self.nothing.sample.sessions.values();
+        sessions.any(|session| session.metrics.contains_key(judge::DOLLARS))
+    }
+
+    /// The total bill of a sample over some sessions; `None` where one of them has none.
+    fn total(&self, sample: &Sample, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
+        let key = if self.is_in_dollars() {
+            judge::DOLLARS
+        } else {
+            Axis::Bill.name()
+        };
+        let priced = self.nothing.sample.sessions.iter();
+        let priced = priced.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
+        let bills = priced.map(|(id, _)| judge::mean(sample.sessions.get(id)?.metrics.get(key)?));
+        let bills: Vec<f64> = bills.collect::<Option<_>>()?;
+        (!bills.is_empty()).then(|| bills.iter().sum())
+    }
+
+    /// The independent sessions in which doing nothing completes.
+    fn fitting(&self) -> usize {
+        let sessions = &self.nothing.sample.sessions;
+        let fitting = sessions.iter().filter(|(id, _)| self.nothing.fits.contains(*id));
+        let clusters: BTreeSet<&str> = fitting
+            .map(|(id, session)| session.cluster.as_deref().unwrap_or(id))
+            .collect();
+        clusters.len()
+    }
+
+    /// Judges the rows that are sound, the lowest bill first.
+    fn cases(&self) -> Vec<Case<'_>> {
+        let has_choice = self.fitting() >= FEWEST_SESSIONS;
+        let fits = |id: &str| self.nothing.fits.contains(id);
+        let sound = self.rows.iter().filter(|row| row.is_sound());
+        let mut cases: Vec<Case<'_>> = sound
+            .map(|row| {
+                let against = |baseline| Pairs::of(baseline, &row.sample);
+                let nothing = has_choice.then(|| {
+                    Three::of(&against(&self.nothing.sample).only(fits), &self.rule)
+                });
+                let control = row.control.as_ref();
+                Case {
+                    row,
+                    total: self.total(&row.sample, |_| true),
+                    nothing,
+                    control: control.map(|it| Three::of(&against(it), &self.rule)),
+                    cheaper: None,
+                    p: [1.0, 1.0],
+                    adjusted_p: 1.0,
+                }
+            })
+            .collect();
+        let key = |case: &Case<'_>| case.total.unwrap_or(f64::INFINITY);
+        cases.sort_by(|left, right| key(left).total_cmp(&key(right)));
+        for at in 0..cases.len() {
+            if cases[at].nothing.is_none() {
+                cases[at].cheaper = self.cheaper(&cases[at], &cases[..at]);
+            }
+            cases[at].p = [p_of_nothing(&cases[at]), p_of_control(&cases[at])];
+        }
+        let p_values: Vec<f64> = cases.iter().map(|it| it.p[0].max(it.p[1])).collect();
+        for (case, p) in cases.iter_mut().zip(holm(&p_values)) {
+            case.adjusted_p = p;
+        }
+        cases
+    }
+
+    /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the case is
+    /// shown to beat it.
+    fn cheaper(&self, case: &Case<'_>, before: &[Case<'_>]) -> Option<String> {
+        let own = case.total?;
+        let rows = before.iter().map(|it| (&it.row.sample, it.total));
+        let controls = self.rows.iter().filter_map(|row| row.control.as_ref());
+        let controls = controls.map(|it| (it, self.total(it, |_| true)));
+        let mut others: Vec<(&Sample, f64)> = rows
+            .chain(controls)
+            .filter_map(|(sample, total)| Some((sample, total?)))
+            .filter(|(sample, total)| *total < own && super::sweep::broken(sample).is_none())
+            .collect();
+        others.sort_by(|left, right| left.1.total_cmp(&right.1));
+        let mut as_good = others.into_iter().filter(|(other, _)| {
+            Three::between(&case.row.sample, other, &self.rule).keeps()
+        });
+        let (yardstick, _) = as_good.next()?;
+        let beats = Three::between(yardstick, &case.row.sample, &self.rule).dominates();
+        (!beats).then(|| yardstick.strategy.clone())
+    }
+
+    /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
+    fn dominator(&self, case: &Case<'_>) -> Option<(String, AxisFinding)> {
+        let sound = self.rows.iter().filter(|row| row.is_sound());
+        let others = sound.clone().map(|row| &row.sample);
+        let controls = sound.filter_map(|row| row.control.as_ref());
+        let own = case.row.name();
+        let mut others: Vec<&Sample> = others
+            .chain(controls)
+            .filter(|it| it.strategy != own && super::sweep::broken(it).is_none())
+            .collect();
+        let key = |it: &&Sample| self.total(it, |_| true).unwrap_or(f64::INFINITY);
+        others.sort_by(|left, right| key(left).total_cmp(&key(right)));
+        others.into_iter().find_map(|other| {
+            let three = Three::between(&case.row.sample, other, &self.rule);
+            if !three.dominates() {
+                return None;
+            }
+            let better = three.all().filter(|it| it.state == State::Better);
+            let best = better.max_by(|a, b| a.difference().total_cmp(&b.difference()))?;
+            Some((other.strategy.clone(), best.clone()))
+        })
+    }
+
+    /// The cases as contenders, and which of them are recommended.
+    fn contenders(&self, cases: &[Case<'_>]) -> (Vec<Contender>, Vec<usize>) {
+        let strategies = cases.len();
+        let (mut contenders, mut recommended) = (Vec::new(), Vec::new());
+        for (at, case) in cases.iter().enumerate() {
+            let dominator = case.is_shown().then(|| self.dominator(case)).flatten();
+            let is_recommended =
+                self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
+            recommended.extend(is_recommended.then_some(at));
+            let needed = case.sessions_needed(strategies);
+            let more = needed.map(|it| it.saturating_sub(self.clusters).max(1));
+            let obstacle = (!is_recommended).then(|| self.obstacle(case, dominator, strategies));
+            let of = |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
+            contenders.push(Contender {
+                strategy: case.row.name().to_owned(),
+                bill: case.total,
+                fired: case.row.fired,
+                against_nothing: of(&case.nothing),
+                control: case.row.control.as_ref().map(|it| it.strategy.clone()),
+                against_control: of(&case.control),
+                adjusted_p: case.adjusted_p,
+                more_sessions: more.filter(|_| !is_recommended),
+                is_recommended,
+                obstacle,
+            });
+        }
+        (contenders, recommended)
+    }
+
+    /// The advice.
+    pub(crate) fn advise(&self) -> Verdict {
+        let cases = self.cases();
+        let (contenders, recommended) = self.contenders(&cases);
+        let mut verdict = Verdict {
+            population: self.population.0.clone(),
+            sessions: self.population.1,
+            clusters: self.clusters,
+            margins: self.rule.margins.clone(),
+            answer: Answer::Keep,
+            strategy: None,
+            sentences: Vec::new(),
+            avoid: self.avoid(&cases, &recommended),
+            contenders,
+            turns_with: Vec::new(),
+            tasks: Vec::new(),
+            said: Vec::new(),
+        };
+        self.say(&mut verdict, &cases, &recommended);
+        verdict
+    }
+
+    /// What the first sentence says, and of which case.
+    fn answer<'c>(
+        &self,
+        verdict: &Verdict,
+        cases: &'c [Case<'c>],
+        recommended: &[usize],
+    ) -> (Answer, Option<&'c Case<'c>>) {
+        let is_plain = |case: &&Case<'_>| case.row.is_program && self.is_plain_tail(case);
+        let is_near = |(case, contender): &(&Case<'_>, &Contender)| {
+            let more = contender.more_sessions;
+            case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
+        };
+        let ahead = cases.iter().zip(&verdict.contenders).find(is_near);
+        let trade = cases.iter().find(|case| !case.given_up().is_empty());
+        let has_choice = self.fitting() >= FEWEST_SESSIONS;
+        if self.clusters == 0 {
+            (Answer::NothingRan, None)
+        } else if cases.is_empty() {
+            let is_broken = self.rows.iter().any(|row| row.broken.is_some());
+            let answer = if is_broken {
+                Answer::AllBroken
+            } else {
+                Answer::NothingFires
+            };
+            (answer, None)
+        } else if self.clusters < FEWEST_SESSIONS {
+            (Answer::FewSessions, self.cheapest_that_keeps(cases))
+        } else if let Some(first) = recommended.first() {
+            (Answer::Use, Some(&cases[*first]))
+        } else if let Some(plain) = cases.iter().find(is_plain) {
+            (Answer::PlainTail, Some(plain))
+        } else if let Some((case, _)) = ahead {
+            (Answer::Ahead, Some(case))
+        } else if let Some(case) = trade {
+            (Answer::Trade, Some(case))
+        } else if has_choice {
+            (Answer::Keep, cases.first())
+        } else {
+            (Answer::Undecided, cases.first())
+        }
+    }
+
+    /// The cheapest case that by its estimates keeps as much as doing nothing, where that can be compared.
+    fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
+        cases.iter().find(|case| {
+            let pairs = Pairs::of(&self.nothing.sample, &case.row.sample);
+            Three::of(&pairs, &self.rule).seems_to_keep()
+        })
+    }
+
+    /// Whether a case does the same as its control on every axis.
+    fn is_plain_tail(&self, case: &Case<'_>) -> bool {
+        let is_equal = |three: &Three| three.all().all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0));
+        case.control.as_ref().is_some_and(is_equal)
+    }
+}
+
+/// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
+/// no test.
+fn p_of_nothing(case: &Case<'_>) -> f64 {
+    match &case.nothing {
+        Some(three) => p_of(three.bill.as_ref()),
+        None if case.cheaper.is_none() => 0.0,
+        None => 1.0,
+    }
+}
+
+/// p against the control: the smaller of what is kept and actions, twice; where both are the same, that of the
+/// bill, twice. A tail that is a strategy has no control.
+fn p_of_control(case: &Case<'_>) -> f64 {
+    let Some(three) = &case.control else {
+        return if case.row.is_control() { 0.0 } else { 1.0 };
+    };
+    let quality = three.quality().map(p_of);
+    let smallest = if three.is_same() {
+        p_of(three.bill.as_ref())
+    } else {
+        quality[0].min(quality[1])
+    };
+    (2.0 * smallest).min(1.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,616 @@
+//! The sentences of an advice.
+
+use super::*;
+use crate::compare::words::{deciding_words, points};
+use crate::units::many;
+
+/// Strategies to avoid that are named one by one; the others are counted.
+const SHOWN: usize = 2;
+
+/// The largest share of a bill that one session may have unsaid.
+const LARGE: f64 = 0.4;
+
+impl Verdict {
+    /// The advice in sentences: what to use, or why nothing is recommended, what to avoid, and what it turns
+    /// with.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.tasks.iter().map(TasksSolved::line).collect();
+        // They say more than the replay of what the agents did.
+        if lines.is_empty() {
+            lines.extend(self.said.iter().cloned());
+        }
+        let avoid = self.avoid.iter().filter(|it| !it.is_broken);
+        for one in avoid.clone().take(SHOWN) {
+            let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
+            lines.push(Line::new("avoid", text));
+        }
+        let others: Vec<String> = avoid.skip(SHOWN).map(|it| short_name(&it.strategy)).collect();
+        if !others.is_empty() {
+            lines.push(Line::new("avoid", format!("Avoid also {}.", listed(&others))));
+        }
+        if !self.turns_with.is_empty() {
+            let text = format!("Turns with: {}.", self.turns_with.join("; "));
+            lines.push(Line::new("turns with", text));
+        }
+        lines
+    }
+
+    /// The controls that the sentences quote: each is shown under its strategy.
+    pub(crate) fn quoted_controls(&self) -> impl Iterator<Item = &str> {
+        let controls = self.contenders.iter().filter_map(|it| it.control.as_deref());
+        controls.filter(|control| {
+            let name = short_name(control);
+            let is_word = |text: &str| text.split([' ', ',', ':', ';']).any(|word| word.trim_end_matches('.') == name);
+            self.sentences.iter().any(|text| is_word(text))
+        })
+    }
+}
+
+impl Rows {
+    /// Writes the sentences.
+    pub(super) fn say(&self, verdict: &mut Verdict, cases: &[Case<'_>], recommended: &[usize]) {
+        let (answer, case) = self.answer(verdict, cases, recommended);
+        let contender = case.and_then(|case| {
+            let mut contenders = verdict.contenders.iter();
+            contenders.find(|it| it.strategy == case.row.name())
+        });
+        let (label, text) = match (answer, case.zip(contender)) {
+            (Answer::Use, Some((case, _))) => ("use", self.use_it(case, cases, recommended)),
+            (Answer::PlainTail, Some((case, _))) => ("plain tail", plain_tail(case)),
+            (Answer::Ahead, Some((case, contender))) => ("ahead", self.ahead(case, contender)),
+            (Answer::Trade, Some((case, _))) => ("trade", self.trade(case)),
+            (Answer::Keep, Some((case, contender))) => ("keep", self.keep(case, contender, cases)),
+            (Answer::Undecided, Some((case, contender))) => {
+                ("undecided", self.undecided(case, contender))
+            }
+            (Answer::FewSessions, found) => ("few sessions", self.few(found.map(|it| it.0))),
+            (answer, _) => (answer.word(), answer.sentence()),
+        };
+        verdict.answer = answer;
+        verdict.strategy = case.map(|case| case.row.name().to_owned());
+        verdict.said.push(Line::new(label, text));
+        if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
+            let plain = cases.iter().find(|it| it.row.is_program && self.is_plain_tail(it));
+            let plain = plain.map(|case| Line::new("plain tail", plain_tail(case)));
+            verdict.said.extend(plain);
+        }
+        if answer == Answer::Ahead {
+            let trade = cases.iter().find(|it| !it.given_up().is_empty());
+            verdict.said.extend(trade.map(|case| Line::new("trade", self.trade(case))));
+        }
+        verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();
+    }
+
+    fn money(&self, amount: f64) -> String {
+        money(amount, self.is_in_dollars())
+    }
+
+    /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
+    fn nothing_costs(&self) -> Option<f64> {
+        let fits = |id: &str| self.nothing.fits.contains(id);
+        let all = self.fitting() < FEWEST_SESSIONS;
+        self.total(&self.nothing.sample, |id| all || fits(id))
+    }
+
+    /// What a case saves of that.
+    fn saves(&self, case: &Case<'_>) -> Option<f64> {
+        let fits = |id: &str| self.nothing.fits.contains(id);
+        let all = self.fitting() < FEWEST_SESSIONS;
+        let own = self.total(&case.row.sample, |id| all || fits(id))?;
+        Some(self.nothing_costs()? - own)
+    }
+
+    /// `$4.10 (bill −5 % [−7, −3])`.
+    fn amount(&self, case: &Case<'_>) -> String {
+        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let words = bill.map(|bill| format!(" ({})", bill.in_words()));
+        let amount = self.saves(case).map_or_else(String::new, |it| self.money(it));
+        amount + &words.unwrap_or_default()
+    }
+
+    /// ` (it fired in 3 of 10)`, where that is less than half of the sessions.
+    fn fired(&self, case: &Case<'_>) -> String {
+        let (fired, all) = (case.row.fired, self.clusters);
+        if fired * 2 < all {
+            format!(" (it fired in {fired} of {all})")
+        } else {
+            String::new()
+        }
+    }
+
+    /// ` SESSION is 43 % of that bill.`, where one session weighs so much.
+    fn weight(&self, case: &Case<'_>) -> String {
+        let sessions = self.nothing.sample.sessions.iter();
+        let mut clusters: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut all = 0.0;
+        for (id, session) in sessions {
+            let bill = self.total(&case.row.sample, |other| other == id).unwrap_or(0.0);
+            *clusters.entry(session.cluster.as_deref().unwrap_or(id)).or_default() += bill;
+            all += bill;
+        }
+        let largest = clusters.into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
+        let largest = largest.filter(|(_, bill)| *bill > LARGE * all);
+        largest.map_or_else(String::new, |(name, bill)| {
+            format!(" {name} is {} % of its bill.", percent(bill / all))
+        })
+    }
+
+    /// `and beats tail@codex on facts +10 [+8, +12]`, with what that costs.
+    fn beaten_control(&self, case: &Case<'_>) -> String {
+        let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
+            return String::new();
+        };
+        let better = three.quality().into_iter().flatten();
+        let better = better.filter(|it| is_above(Some(it))).map(AxisFinding::in_words);
+        let mut better: Vec<String> = better.collect();
+        if better.is_empty() {
+            better.extend(three.bill.as_ref().map(AxisFinding::in_words));
+        }
+        let all = |_: &str| true;
+        let totals = case.total.zip(self.total(control, all));
+        let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
+        let paid = paid.filter(|paid| *paid > 0.0).map(|paid| {
+            format!(", for {} more a session", self.money(paid))
+        });
+        let name = short_name(&control.strategy);
+        format!(", and beats {name} on {}{}", listed(&better), paid.unwrap_or_default())
+    }
+
+    fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>], recommended: &[usize]) -> String {
+        let name = short_name(case.row.name());
+        let twins = recommended.iter().skip(1).map(|at| &cases[*at]);
+        let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
+            let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
+            three.all().all(|it| it.state == State::Same)
+        });
+        let named = |cases: &[&Case<'_>]| {
+            let names: Vec<String> = cases.iter().map(|it| short_name(it.row.name())).collect();
+            listed(&names)
+        };
+        let same = match same.as_slice() {
+            [] => String::new(),
+            same => format!(" (the same: {})", named(same)),
+        };
+        let others = match others.as_slice() {
+            [] => String::new(),
+            others => format!(" Shown as well: {}.", named(others)),
+        };
+        let control = self.beaten_control(case);
+        let why = match &case.nothing {
+            Some(three) => {
+                let quality: Vec<String> = three.quality().into_iter().flatten().map(AxisFinding::in_words).collect();
+                format!(
+                    "it saves {}{}, keeps as much as doing nothing ({}){control}",
+                    self.amount(case),
+                    self.fired(case),
+                    listed(&quality)
+                )
+            }
+            None => format!(
+                "nothing that runs to the end here and keeps as much costs less than its {}{control}",
+                case.total.map_or_else(|| "bill".to_owned(), |it| self.money(it))
+            ),
+        };
+        format!(
+            "Use {name}{same}: {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
+            self.population.0,
+            self.unfit(),
+            self.weight(case)
+        )
+    }
+
+    /// That full history does not fit, and what it would cost.
+    fn unfit(&self) -> String {
+        let sessions = self.nothing.sample.sessions.keys();
+        let all = sessions.len();
+        let fitting = sessions.filter(|id| self.nothing.fits.contains(*id)).count();
+        if fitting == all {
+            return String::new();
+        }
+        let cost = self.total(&self.nothing.sample, |_| true);
+        let cost = cost.map(|cost| format!(" ({})", self.money(cost)));
+        let fits = match fitting {
+            0 => "no session".to_owned(),
+            some => format!("{some} of {all} sessions"),
+        };
+        format!(" Full history{} fits the window in {fits}.", cost.unwrap_or_default())
+    }
+
+    fn trade(&self, case: &Case<'_>) -> String {
+        let name = short_name(case.row.name());
+        let lost = case.given_up();
+        let mut taken = self.clone();
+        let (mut given, mut flags) = (Vec::new(), Vec::new());
+        for found in &lost {
+            let Some(bounds) = found.bounds else { continue };
+            let [least, most] = [bounds.interval_upper, bounds.interval_lower].map(points);
+            given.push(format!("{} points of {} [{least}, {most}]", points(bounds.difference), found.axis));
+            // The bound, not the estimate: with it the loss is within the margin.
+            let margin = (-bounds.lower * 100.0).ceil() / 100.0;
+            if taken.rule.margins.set(found.axis.name(), margin).is_ok() {
+                flags.push(format!("`--margin {}={margin}`", found.axis));
+            }
+        }
+        let (accepted, _) = taken.contenders(&taken.cases());
+        let mut contenders = accepted.iter();
+        let own = contenders.find(|it| it.strategy == case.row.name());
+        let how = match own {
+            Some(own) if own.is_recommended => format!("; {} takes it", listed(&flags)),
+            Some(own) => own.obstacle.as_ref().map_or_else(String::new, |why| format!("; besides, {why}")),
+            None => String::new(),
+        };
+        format!(
+            "{name} is a trade: it saves {}{} and gives up {}{how}. Shown on {}.",
+            self.amount(case),
+            self.fired(case),
+            listed(&given),
+            self.population.0
+        )
+    }
+
+    fn ahead(&self, case: &Case<'_>, contender: &Contender) -> String {
+        let name = short_name(case.row.name());
+        let saves = match &case.nothing {
+            Some(_) => format!("it saves {}{}", self.amount(case), self.fired(case)),
+            None => format!(
+                "it is the cheapest of what keeps as much ({})",
+                case.total.map_or_else(String::new, |it| self.money(it))
+            ),
+        };
+        let against = case.control.as_ref().zip(contender.control.as_ref());
+        let control = against.map_or_else(String::new, |(three, control)| {
+            let quality: Vec<String> = three.all().map(AxisFinding::in_words).collect();
+            format!(", and against {} it has {}", short_name(control), listed(&quality))
+        });
+        let more = contender.more_sessions.unwrap_or(1);
+        let why = contender.obstacle.as_ref().map_or_else(String::new, |why| format!(" Not shown: {why}."));
+        format!(
+            "{name} is ahead, not decided: {saves}{control}.{why} About {} like these would show it.{}",
+            many(more, "more session", "more sessions"),
+            self.unfit()
+        )
+    }
+
+    fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
+        let name = short_name(case.row.name());
+        let cost = self.nothing_costs().map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
+        let why = if is_dearer {
+            format!(
+                "everything else costs more than doing nothing{cost}: the cheapest, {name}, {} more{}",
+                self.amount(case),
+                self.fired(case)
+            )
+        } else {
+            let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
+            format!(
+                "nothing is shown to beat doing nothing{cost}. The lowest bill, that of {name}, saves {}{}: {obstacle}",
+                self.amount(case),
+                self.fired(case)
+            )
+        };
+        let paid = cases.iter().find_map(|case| self.paid_for(case)).unwrap_or_default();
+        format!("Keep what you have: {why}.{paid}{} Compared on {}.", self.unfit(), self.population.0)
+    }
+
+    /// That a case keeps more than its control, for more than doing nothing costs.
+    fn paid_for(&self, case: &Case<'_>) -> Option<String> {
+        let is_dearer = case.nothing.as_ref()?.bill.as_ref()?.state == State::Worse;
+        let better = case.control.as_ref()?.quality().into_iter().flatten();
+        let better: Vec<String> = better.filter(|it| it.state == State::Better).map(AxisFinding::in_words).collect();
+        let control = case.row.control.as_ref()?;
+        (is_dearer && !better.is_empty()).then(|| {
+            format!(
+                " A trade: {} keeps more than {} ({}) for {} more than doing nothing.",
+                short_name(case.row.name()),
+                short_name(&control.strategy),
+                listed(&better),
+                self.amount(case)
+            )
+        })
+    }
+
+    fn undecided(&self, case: &Case<'_>, contender: &Contender) -> String {
+        let bill = case.total.map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
+        format!(
+            "Not decided: the lowest bill is that of {}{bill}: {obstacle}.{} Compared on {}.",
+            short_name(case.row.name()),
+            self.unfit(),
+            self.population.0
+        )
+    }
+
+    /// One session, or two to five: what was seen, and what to do.
+    fn few(&self, case: Option<&Case<'_>>) -> String {
+        let (all, clusters) = (self.population.1, self.clusters);
+        let cost = self.total(&self.nothing.sample, |_| true);
+        let cost = cost.map_or_else(|| "has no price".to_owned(), |it| format!("costs {}", self.money(it)));
+        let is_whole = self.nothing.sample.sessions.keys().all(|id| self.nothing.fits.contains(id));
+        let nothing = if is_whole {
+            format!("doing nothing {cost}")
+        } else {
+            format!("full history {cost} and does not fit the window")
+        };
+        let best = match case.and_then(|case| Some((case, case.total?))) {
+            Some((case, total)) => format!(
+                "the cheapest that kept as much is {}, {}",
+                short_name(case.row.name()),
+                self.money(total)
+            ),
+            None => "nothing that can be compared kept as much".to_owned(),
+        };
+        if clusters == 1 {
+            let on = if all == 1 { "this session".to_owned() } else { format!("these {all} conversations of one session") };
+            return format!("On {on}: {nothing}; {best}. One session decides nothing: give a folder.");
+        }
+        let range = case.and_then(|case| self.range(case)).map_or_else(String::new, |range| format!(" ({range})"));
+        let of = if all == clusters { String::new() } else { format!(" ({clusters} of them independent)") };
+        format!("On these {all} sessions{of}: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything.")
+    }
+
+    /// From session to session, how much of the bill is saved: `2 % to 9 % saved from session to session`.
+    fn range(&self, case: &Case<'_>) -> Option<String> {
+        let sessions = self.nothing.sample.sessions.keys();
+        let saved = sessions.filter_map(|id| {
+            let of = |sample| self.total(sample, |other| other == id);
+            Some(1.0 - of(&case.row.sample)? / of(&self.nothing.sample)?)
+        });
+        let saved: Vec<f64> = saved.filter(|it| it.is_finite()).collect();
+        let low = saved.iter().copied().reduce(f64::min)?;
+        let high = saved.iter().copied().reduce(f64::max)?;
+        let [low, high] = [low, high].map(|it| {
+            let sign = if it < 0.0 { "−" } else { "" };
+            format!("{sign}{} %", percent(it))
+        });
+        Some(format!("{low} to {high} of the bill saved from session to session"))
+    }
+
+    /// Why a case is not recommended, in a clause.
+    pub(super) fn obstacle(&self, case: &Case<'_>, dominator: Option<(String, AxisFinding)>, strategies: usize) -> String {
+        if self.clusters < FEWEST_SESSIONS {
+            return format!("fewer than {FEWEST_SESSIONS} sessions decide nothing");
+        }
+        if let Some(three) = &case.nothing {
+            if let Some(why) = bill_obstacle(three.bill.as_ref(), strategies) {
+                return why;
+            }
+            if let Some(why) = loss(three, "doing nothing") {
+                return why;
+            }
+        }
+        if let Some(other) = &case.cheaper {
+            return format!("{} costs less and keeps as much", short_name(other));
+        }
+        if !case.beats_control() {
+            return self.control_obstacle(case, strategies);
+        }
+        if case.adjusted_p > LEVEL {
+            let findings = [&case.nothing, &case.control].into_iter().flatten().flat_map(Three::all);
+            let differing = findings.filter(|it| it.difference() > 0.0).map(AxisFinding::differing).min().unwrap_or(0);
+            let least = least_differing(strategies);
+            return if differing < least {
+                format!(
+                    "{} judged, so {least} sessions that differ are the least that can show it, and {differing} do",
+                    many(strategies, "strategy is", "strategies are")
+                )
+            } else {
+                format!("among {strategies} strategies it may be chance (p {:.2})", case.adjusted_p)
+            };
+        }
+        match dominator {
+            Some((other, better)) => format!(
+                "{} is better on {} and not worse on the others",
+                short_name(&other),
+                better.in_words()
+            ),
+            None => "it is not shown".to_owned(),
+        }
+    }
+
+    fn control_obstacle(&self, case: &Case<'_>, strategies: usize) -> String {
+        let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
+            return "this run has no controls at equal budget (`controls = false`)".to_owned();
+        };
+        let name = short_name(&control.strategy);
+        if three.all().all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0)) {
+            return format!("it does the same as its control {name}");
+        }
+        if let Some(why) = unknowable(three) {
+            return why;
+        }
+        let lost: Vec<String> = three.quality().into_iter().flatten().filter(|it| it.state == State::Worse).map(AxisFinding::in_words).collect();
+        if !lost.is_empty() {
+            return format!("it loses to its control {name} on {}", listed(&lost));
+        }
+        let words = deciding_words(three.all());
+        let reason = three.quality().into_iter().flatten().find_map(|it| it.why_not_shown(strategies));
+        let turning = three.quality().into_iter().flatten().find_map(|it| {
+            let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
+            it.turning_cluster().filter(|_| is_up)
+        });
+        let reason = turning.map(|session| format!("{session} alone makes the difference")).or(reason);
+        let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
+        format!("it is not shown to beat its control {name}: {words}{reason}")
+    }
+
+    /// The strategies to avoid, the worst first.
+    pub(super) fn avoid(&self, cases: &[Case<'_>], recommended: &[usize]) -> Vec<Avoid> {
+        let mut found = Vec::new();
+        for (at, case) in cases.iter().enumerate().rev() {
+            if recommended.contains(&at) {
+                continue;
+            }
+            found.extend(self.why_avoid(case).map(|why| Avoid {
+                strategy: case.row.name().to_owned(),
+                why,
+                is_broken: false,
+            }));
+        }
+        let broken = self.rows.iter().filter_map(|row| {
+            Some(Avoid {
+                strategy: row.name().to_owned(),
+                why: row.broken.clone()?,
+                is_broken: true,
+            })
+        });
+        found.extend(broken);
+        found
+    }
+
+    fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
+        let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
+        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let is_dearer = bill.is_some_and(|bill| {
+            let is_shown = bill.bounds.is_some_and(|it| it.interval_upper < 0.0);
+            is_shown && bill.difference() < -margin
+        });
+        if is_dearer || self.is_dearer_everywhere(case, margin) {
+            return Some(self.dearer(case));
+        }
+        if let Some((lost, of)) = case.row.sample.unseen_losses() {
+            return Some(format!("{lost} of {of} facts are lost before its summariser sees them"));
+        }
+        if self.clusters < FEWEST_SESSIONS {
+            return None;
+        }
+        let (other, better) = self.dominator(case)?;
+        if better.difference() < better.margin {
+            return None;
+        }
+        let own = self.saves(case).is_some_and(|saved| saved < 0.0);
+        let dearer = if own && case.nothing.is_none() { self.dearer(case) + "; " } else { String::new() };
+        Some(format!(
+            "{dearer}{} is no worse on any axis, and better on {}",
+            short_name(&other),
+            better.in_words()
+        ))
+    }
+
+    /// Whether it costs more than doing nothing in every session, of few: exact at any number.
+    fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
+        let sessions = &self.nothing.sample.sessions;
+        let is_dearer = |id: &String| {
+            let of = |sample| self.total(sample, |other| other == id);
+            let pair = of(&case.row.sample).zip(of(&self.nothing.sample));
+            pair.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
+        };
+        self.clusters < FEWEST_SESSIONS
+            && !sessions.is_empty()
+            && sessions.keys().all(|id| self.nothing.fits.contains(id) && is_dearer(id))
+    }
+
+    /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
+    fn dearer(&self, case: &Case<'_>) -> String {
+        let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
+        let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
+        let (nothing, saved) = (self.nothing_costs().unwrap_or(f64::NAN), self.saves(case).unwrap_or(f64::NAN));
+        let times = 1.0 - saved / nothing;
+        let of = if case.nothing.is_some() { "doing nothing" } else { "full history" };
+        let dearer = if times < 1.1 {
+            format!("{} % more than {of} costs", percent(times - 1.0))
+        } else {
+            format!("{times:.1} times the bill of {of}")
+        };
+        let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
+        format!("{}{dearer}{}", tokens.unwrap_or_default(), cause.unwrap_or_default())
+    }
+}
+
+impl Answer {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::NothingRan => "nothing ran",
+            Self::NoOutcomes => "no outcomes",
+            Self::AllBroken => "everything breaks",
+            Self::NothingFires => "nothing fires",
+            Self::FewSessions => "few sessions",
+            Self::Use => "use",
+            Self::PlainTail => "plain tail",
+            Self::Ahead => "ahead",
+            Self::Trade => "trade",
+            Self::Keep => "keep",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// The whole sentence of an answer that names no strategy.
+    pub(crate) fn sentence(self) -> String {
+        match self {
+            Self::NothingRan => "Nothing was recorded yet.",
+            Self::NoOutcomes => {
+                "The outcomes of the tasks are unknown: pass them with `proctor live --outcomes FILE`."
+            }
+            Self::AllBroken => {
+                "Everything breaks: every strategy that changed a session broke, as the table says. A larger window \
+                 changes that (`--window TOKENS`)."
+            }
+            Self::NothingFires => {
+                "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
+                 (`--window fit:0.6`)."
+            }
+            _ => "Nothing is shown.",
+        }
+        .to_owned()
+    }
+}
+
+fn plain_tail(case: &Case<'_>) -> String {
+    let control = case.row.control.as_ref().map_or("", |it| &it.strategy);
+    format!(
+        "Your program {} is a plain tail: the same bill and the same facts as {}, which keeps the newest rounds in \
+         the same size and no more.",
+        short_name(case.row.name()),
+        short_name(control)
+    )
+}
+
+/// Why a bill is not shown to be lower.
+fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String> {
+    let Some(bill) = bill else {
+        return Some("its bill is not known".to_owned());
+    };
+    if is_above(Some(bill)) {
+        return None;
+    }
+    if bill.difference() <= 0.0 {
+        return Some(format!("it costs more than doing nothing ({})", bill.in_words()));
+    }
+    if let Some(session) = bill.turning_cluster() {
+        return Some(format!("without {session} it saves nothing"));
+    }
+    let why = bill.why_not_shown(strategies).map_or_else(String::new, |why| format!(" ({why})"));
+    Some(format!("that may be chance{why}"))
+}
+
+/// What cannot be compared.
+fn unknowable(three: &Three) -> Option<String> {
+    let [kept, actions] = three.quality();
+    let Some(kept) = kept else {
+        return Some("nothing was planted in these sessions, so what it keeps is not known".to_owned());
+    };
+    let Some(actions) = actions else {
+        return Some("no later action names a detail, so what it keeps of them is not known".to_owned());
+    };
+    let apart: Vec<&AxisFinding> = [kept, actions].into_iter().filter(|it| it.state == State::NotComparable).collect();
+    let names: Vec<String> = apart.iter().map(|it| it.axis.name().to_owned()).collect();
+    let why = apart.first()?.note.as_deref()?;
+    Some(format!("{} are not compared: {why}", listed(&names)))
+}
+
+/// A loss against a yardstick that is shown, or not ruled out.
+fn loss(three: &Three, than: &str) -> Option<String> {
+    if let Some(why) = unknowable(three) {
+        return Some(why);
+    }
+    let of = |is_meant: fn(State) -> bool| -> Vec<String> {
+        let these = three.quality().into_iter().flatten().filter(|it| is_meant(it.state));
+        these.map(AxisFinding::in_words).collect()
+    };
+    let lost = of(|state| state == State::Worse);
+    if !lost.is_empty() {
+        return Some(format!("it keeps less than {than} ({})", listed(&lost)));
+    }
+    let open = of(|state| !state.is_not_worse());
+    (!open.is_empty()).then(|| format!("it may keep less than {than} ({})", listed(&open)))
+}

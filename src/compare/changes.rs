@@ -1,0 +1,229 @@
+//! What changed, item by item: probes, rules of the provider, deaths, and how much was scored on both sides.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::axis::Axis;
+use super::judge::{Pair, mean};
+use super::{FactText, ProbeSample};
+use crate::record::Importance;
+
+/// Axes with a score per probe.
+const OF_PROBES: [Axis; 2] = [Axis::Facts, Axis::Answers];
+
+/// Scores closer to each other than this are equal.
+const NOTHING: f64 = 1e-9;
+
+/// A probe whose score is not what it was.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct ChangedProbe {
+    /// The session.
+    pub session: String,
+    /// The probe, and at which percent of the session it was asked.
+    pub probe: String,
+    /// The kind of fact it asks about.
+    pub kind: String,
+    /// Whether a loss of it breaks the gate.
+    pub high_importance: bool,
+    /// What it is scored by.
+    pub axis: Axis,
+    /// Score under the baseline, mean over repeats.
+    pub baseline: f64,
+    /// Score under the candidate, mean over repeats.
+    pub candidate: f64,
+    /// Whether it went from right in all repeats to wrong in all.
+    pub lost: bool,
+    /// The fewest repeats on either side.
+    pub repeats: usize,
+    /// Where the candidate lost it: `call 57 by clear_results`.
+    pub lost_at: Option<String>,
+    /// Its question and value; `None` where neither side is a run that recorded them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<FactText>,
+}
+
+/// A rule of level `rejected` that only the candidate breaks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
+pub struct BrokenRule {
+    /// The session.
+    pub session: String,
+    /// The rule.
+    pub rule: String,
+}
+
+/// A session that died, or in which the strategy failed, more often under the candidate.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct NewDeath {
+    /// The session.
+    pub session: String,
+    /// In how many of how many repeats under the baseline.
+    pub baseline: (usize, usize),
+    /// In how many of how many repeats under the candidate.
+    pub candidate: (usize, usize),
+    /// Where the candidate's first one died: `call 57`; `None` where the records do not say.
+    pub at: Option<String>,
+}
+
+/// How much was scored on both sides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Coverage {
+    /// Sessions of the baseline.
+    pub sessions: usize,
+    /// Of these, sessions that the candidate has too.
+    pub paired_sessions: usize,
+    /// Probe items that the baseline scored.
+    pub items: usize,
+    /// Of these, items that the candidate scored too.
+    pub paired_items: usize,
+    /// Cells of the candidate in which a session died or the strategy failed, and the baseline's did
+    /// not.
+    pub newly_dead: usize,
+    /// The same by metric, those that the baseline scored: one that is always scored must not hide what
+    /// another lacks.
+    pub by_axis: Vec<AxisCoverage>,
+}
+
+/// How much of one metric was scored on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct AxisCoverage {
+    /// What they are scored by.
+    pub axis: Axis,
+    /// Probe items that the baseline scored.
+    pub items: usize,
+    /// Of these, items that the candidate scored too.
+    pub paired_items: usize,
+}
+
+impl AxisCoverage {
+    /// Paired items as a share of the baseline's.
+    pub fn share(&self) -> f64 {
+        self.paired_items as f64 / self.items.max(1) as f64
+    }
+}
+
+impl Coverage {
+    /// The metric of which the smallest share was scored again; `None` where no item was scored.
+    pub fn worst(&self) -> Option<AxisCoverage> {
+        let all = self.by_axis.iter().copied();
+        all.min_by(|left, right| left.share().total_cmp(&right.share()))
+    }
+
+    /// The smallest share of a metric that was scored again, or of sessions where there are no items; 1 of
+    /// nothing.
+    pub fn share(&self) -> f64 {
+        match (self.worst(), self.sessions) {
+            (Some(worst), _) => worst.share(),
+            (None, 0) => 1.0,
+            (None, sessions) => self.paired_sessions as f64 / sessions as f64,
+        }
+    }
+}
+
+pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
+    let mut found = Vec::new();
+    for (session, old, new) in pairs {
+        for (id, probe) in &old.probes {
+            let Some(other) = new.and_then(|new| new.probes.get(id)) else {
+                continue;
+            };
+            for axis in OF_PROBES {
+                let (was, is) = (probe.scores(axis), other.scores(axis));
+                let (Some(baseline), Some(candidate)) = (mean(was), mean(is)) else {
+                    continue;
+                };
+                if (baseline - candidate).abs() <= NOTHING {
+                    continue;
+                }
+                let right = |score: &f64| *score >= 1.0 - NOTHING;
+                let wrong = |score: &f64| *score < 0.5;
+                let (before, after) = (probe.fresh(axis), other.fresh(axis));
+                found.push(ChangedProbe {
+                    session: (*session).to_owned(),
+                    probe: id.clone(),
+                    kind: probe.kind.clone(),
+                    high_importance: probe.importance == Importance::High,
+                    axis,
+                    baseline,
+                    candidate,
+                    lost: before.iter().all(right) && after.iter().all(wrong),
+                    repeats: before.len().min(after.len()),
+                    lost_at: other.lost_at.clone().filter(|_| candidate < baseline),
+                    text: None,
+                });
+            }
+        }
+    }
+    // The losses that matter most come first; what was gained comes last.
+    found.sort_by(|left, right| {
+        let rank = |probe: &ChangedProbe| (!(probe.lost && probe.high_importance), !probe.lost);
+        let change = |probe: &ChangedProbe| probe.candidate - probe.baseline;
+        rank(left)
+            .cmp(&rank(right))
+            .then(change(left).total_cmp(&change(right)))
+            .then_with(|| left.session.cmp(&right.session))
+            .then_with(|| left.probe.cmp(&right.probe))
+    });
+    found
+}
+
+pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
+    let of_pair = |(session, old, new): &Pair<'_>| {
+        let new = new.iter();
+        let rules = new.flat_map(|new| new.rejected.difference(&old.rejected));
+        let broken = rules.map(|rule| BrokenRule {
+            session: (*session).to_owned(),
+            rule: rule.clone(),
+        });
+        broken.collect::<Vec<_>>()
+    };
+    pairs.iter().flat_map(of_pair).collect()
+}
+
+/// Sessions that die in a larger share of repeats than under the baseline.
+pub(super) fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
+    let of = |(session, old, new): &Pair<'_>| {
+        let new = (*new)?;
+        let (before, after) = ((old.dead, old.repeats()), (new.dead, new.repeats()));
+        // As fractions, so that other numbers of repeats compare.
+        (after.0 * before.1 > before.0 * after.1).then(|| NewDeath {
+            session: (*session).to_owned(),
+            baseline: before,
+            candidate: after,
+            at: new.died_at.clone(),
+        })
+    };
+    pairs.iter().filter_map(of).collect()
+}
+
+pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
+    let mut coverage = Coverage {
+        sessions: pairs.len(),
+        ..Coverage::default()
+    };
+    for (_, old, new) in pairs {
+        coverage.paired_sessions += usize::from(new.is_some());
+        let dead = new.map_or(0, |new| new.dead);
+        coverage.newly_dead += dead.saturating_sub(old.dead);
+    }
+    for axis in OF_PROBES {
+        let mut of_axis = AxisCoverage {
+            axis,
+            items: 0,
+            paired_items: 0,
+        };
+        let is_scored = |probe: &ProbeSample| !probe.scores(axis).is_empty();
+        for (_, old, new) in pairs {
+            for (id, _) in old.probes.iter().filter(|(_, probe)| is_scored(probe)) {
+                let other = new.and_then(|new| new.probes.get(id));
+                of_axis.items += 1;
+                of_axis.paired_items += usize::from(other.is_some_and(is_scored));
+            }
+        }
+        coverage.items += of_axis.items;
+        coverage.paired_items += of_axis.paired_items;
+        let scored = (of_axis.items > 0).then_some(of_axis);
+        coverage.by_axis.extend(scored);
+    }
+    coverage
+}
+

@@ -1,0 +1,121 @@
+//! The verdict on a comparison of two strategies, in one sentence.
+
+use super::words::{deciding, listed};
+use super::{Axis, AxisFinding, Findings, Line, State};
+use crate::naming::short_name;
+
+/// Names the one to use. It must be shown to be better on one axis, and not worse on each of the others.
+pub(crate) fn of_pair(findings: &Findings) -> Line {
+    let [baseline, candidate] =
+        [&findings.baseline, &findings.candidate].map(|name| short_name(name));
+    let is_one = baseline == candidate;
+    let name = if is_one { "the candidate" } else { &candidate };
+    let other = if is_one { "the baseline" } else { &baseline };
+    let axes = judged(findings);
+    if axes.is_empty() {
+        let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
+        return Line::new("not decided", why);
+    }
+    let better = of(&axes, State::Better);
+    let worse = of(&axes, State::Worse);
+    let open = of(&axes, State::Unknown);
+    let apart: Vec<String> = axes.iter().filter_map(|it| not_comparable(it)).collect();
+    let held: Vec<String> = axes.iter().filter_map(|it| held(it)).collect();
+    let notes = notes(&axes);
+    let rest = |items: &[String]| match items {
+        [] => String::new(),
+        items => format!("; {}", listed(items)),
+    };
+    let [better, worse] = [better, worse].map(|items| listed(&items));
+    let is_open = !(open.is_empty() && apart.is_empty());
+    match (better.as_str(), worse.as_str()) {
+        ("", "") if is_open => {
+            let open = of_open(&open);
+            let parts: Vec<String> = open.into_iter().chain(apart).collect();
+            let text = format!("Not decided: {}{}{notes}.", listed(&parts), rest(&held));
+            Line::new("not decided", text)
+        }
+        ("", "") if axes.iter().all(|it| it.difference() == 0.0) => {
+            let text = format!("No difference: {name} and {other} are the same on every axis{notes}.");
+            Line::new("no difference", text)
+        }
+        ("", "") => {
+            let text = format!("No difference: {name} is {}{notes}.", listed(&held));
+            Line::new("no difference", text)
+        }
+        (better, "") if is_open => {
+            let parts: Vec<String> = of_open(&open).into_iter().chain(apart).collect();
+            let text = format!(
+                "Not decided: {name} is better on {better}; {}{}{notes}.",
+                listed(&parts),
+                rest(&held)
+            );
+            Line::new("not decided", text)
+        }
+        (better, "") => {
+            let text = format!("Use {name}: better on {better}{}{notes}.", rest(&held));
+            Line::new("use", text)
+        }
+        ("", worse) => {
+            let text = format!("Keep {other}: {name} is worse on {worse}{}{notes}.", rest(&held));
+            Line::new("keep", text)
+        }
+        (better, worse) => {
+            let text = format!(
+                "{} is a trade: better on {better}, and worse on {worse}{}{notes}.",
+                capital(name),
+                rest(&apart)
+            );
+            Line::new("trade", text)
+        }
+    }
+}
+
+/// The axes that decide, and what never may be worse where it is.
+fn judged(findings: &Findings) -> Vec<&AxisFinding> {
+    let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
+    let never = never.into_iter().flatten();
+    let mut axes: Vec<&AxisFinding> = never.filter(|it| it.difference() < 0.0).collect();
+    axes.extend(deciding(findings));
+    axes
+}
+
+/// The axes in this state, in words.
+fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
+    let these = axes.iter().filter(|it| it.state == state);
+    these.map(|it| it.in_words()).collect()
+}
+
+fn of_open(open: &[String]) -> Option<String> {
+    (!open.is_empty()).then(|| format!("{} may be chance", listed(open)))
+}
+
+fn not_comparable(found: &AxisFinding) -> Option<String> {
+    let why = found.note.as_ref().filter(|_| found.state == State::NotComparable)?;
+    Some(format!("{} are not compared: {why}", found.axis))
+}
+
+/// What is shown to be no worse, with the way in which it is not.
+fn held(found: &AxisFinding) -> Option<String> {
+    let is_held = matches!(found.state, State::Same | State::NotWorse);
+    is_held.then(|| format!("{} on {}", found.state.name(), found.in_words()))
+}
+
+/// Who wrote what is compared.
+fn notes(axes: &[&AxisFinding]) -> String {
+    let noted = axes.iter().filter(|it| it.state != State::NotComparable);
+    let mut notes: Vec<&str> = noted.filter_map(|it| it.note.as_deref()).collect();
+    notes.dedup();
+    match notes.as_slice() {
+        [] => String::new(),
+        notes => format!(", {}", notes.join(", ")),
+    }
+}
+
+/// The same with a capital letter in front, unless it is a name.
+fn capital(name: &str) -> String {
+    match name {
+        "the candidate" => "The candidate".to_owned(),
+        name => name.to_owned(),
+    }
+}

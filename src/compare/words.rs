@@ -1,0 +1,151 @@
+//! Differences in words: the same for run, compare, gate and sweep.
+
+use super::axis::{Axis, Kind};
+use super::judge::{AxisFinding, LEVEL, State};
+use crate::stats::paired::FEWEST_SESSIONS;
+use crate::units::{Tokens, Usd};
+
+impl AxisFinding {
+    /// `bill −12 % [−16, −8]`, `facts +10 [+8, +12]`; exact differences have no interval.
+    pub(crate) fn in_words(&self) -> String {
+        format!("{} {}", self.axis, self.change())
+    }
+
+    /// The same without the name.
+    pub(crate) fn change(&self) -> String {
+        let Some(bounds) = self.bounds else {
+            return "not known".to_owned();
+        };
+        let unit = self.unit();
+        let text = format!("{}{unit}", self.signed(bounds.difference));
+        if bounds.is_exact() {
+            return text;
+        }
+        // In the direction of the number itself, not of what is good.
+        let ends = [bounds.interval_lower, bounds.interval_upper].map(|end| self.axis.turned(end));
+        let (low, high) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let [low, high] = [low, high].map(|end| self.signed(self.axis.turned(end)));
+        format!("{text} [{low}, {high}]")
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.kind {
+            Kind::Total => " %",
+            Kind::Probes | Kind::Share | Kind::Count => "",
+        }
+    }
+
+    /// A difference that is turned so that higher is better, in the number's own direction.
+    fn signed(&self, difference: f64) -> String {
+        let own = self.axis.turned(difference);
+        match self.kind {
+            Kind::Total => signed(own, percent(own)),
+            Kind::Probes | Kind::Share => signed(own, points(own)),
+            Kind::Count => signed(own, format!("{:.1}", own.abs())),
+        }
+    }
+
+    /// Why an interval on one side of 0 shows nothing: too many strategies, or too few sessions that differ.
+    pub(crate) fn why_not_shown(&self, strategies: usize) -> Option<String> {
+        let bounds = self.bounds?;
+        let is_one_sided = bounds.interval_lower > 0.0 || bounds.interval_upper < 0.0;
+        let is_shown = self.adjusted_p.is_some_and(|p| p <= LEVEL);
+        if !is_one_sided || is_shown || bounds.is_exact() {
+            return None;
+        }
+        let differing = self.differing();
+        Some(if differing < FEWEST_SESSIONS {
+            format!("only {differing} sessions differ")
+        } else {
+            format!("{strategies} strategies are judged")
+        })
+    }
+}
+
+impl State {
+    /// Its name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotComparable => "not comparable",
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "the same",
+            Self::NotWorse => "not worse",
+            Self::Unknown => "not decided",
+        }
+    }
+}
+
+/// A total in the unit of a bill: `$76.30`, `12.3M input tokens`.
+pub(crate) fn money(amount: f64, is_dollars: bool) -> String {
+    if is_dollars {
+        Usd::of_dollars(amount.abs()).to_string()
+    } else {
+        let tokens = amount.abs().round() as u64;
+        format!("{} input tokens", Tokens(tokens).in_short())
+    }
+}
+
+/// A number's text with its sign; nothing in front of 0.
+fn signed(value: f64, text: String) -> String {
+    let is_nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    match () {
+        () if is_nothing => "0".to_owned(),
+        () if value < 0.0 => format!("−{text}"),
+        () => format!("+{text}"),
+    }
+}
+
+/// Whole points of a share, without a sign.
+pub(crate) fn points(share: f64) -> String {
+    format!("{:.0}", share.abs() * 100.0)
+}
+
+/// A share in percent, without sign and unit: one digit below 10.
+pub(crate) fn percent(share: f64) -> String {
+    let value = share.abs() * 100.0;
+    let text = if value < 9.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    };
+    text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text)
+}
+
+/// `a, b and c`.
+pub(crate) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [many @ .., last] => format!("{} and {last}", many.join(", ")),
+    }
+}
+
+/// Axes in words, one after the other: `bill −25 % [−29, −21], actions 0 [−2, +2]`.
+pub(crate) fn deciding_words<'a>(found: impl Iterator<Item = &'a AxisFinding>) -> String {
+    let known = found.filter(|it| it.state != State::NotComparable);
+    known.map(AxisFinding::in_words).collect::<Vec<_>>().join(", ")
+}
+
+/// The axes that decide, for sentences: the bill, what was kept, and actions.
+pub(crate) fn deciding(findings: &super::Findings) -> Vec<&AxisFinding> {
+    let all = [findings.axis(Axis::Bill), findings.kept(), findings.axis(Axis::Actions)];
+    all.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_short_and_nothing_has_no_sign() {
+        let of = |share| signed(share, percent(share));
+        assert_eq!(of(0.014), "+1.4");
+        assert_eq!(of(-0.12), "−12");
+        assert_eq!(of(-0.000_1), "0");
+        assert_eq!(percent(0.02), "2");
+        assert_eq!(money(76.3, true), "$76.30");
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(listed(&names), "a, b and c");
+    }
+}
