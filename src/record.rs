@@ -146,6 +146,10 @@ pub struct Manifest {
     /// and models: by name, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
+    /// By how much a strategy may be worse, by the name of the number, where that is not the usual. No cell
+    /// depends on it: a run that goes on takes the newest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub margins: BTreeMap<String, f64>,
     /// The calibration of each calibrated judge against people's labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<JudgeCalibration>,

@@ -213,6 +213,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         judgements: models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
         conditions: BTreeMap::new(),
+        margins: BTreeMap::new(),
         calibrations: Vec::new(),
     };
     manifest.fingerprint = ContentHash::of_values([
@@ -229,6 +230,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
     .hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
+    let margins = scenario.gate.margins.iter();
+    manifest.margins = margins.map(|(name, margin, _)| (name.clone(), *margin)).collect();
     manifest
 }
 

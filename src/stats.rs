@@ -14,7 +14,7 @@ pub mod bootstrap;
 pub mod bounds;
 pub mod calibration;
 pub mod components;
-mod draw;
+pub(crate) mod draw;
 pub mod multiple;
 pub mod paired;
 pub mod pareto;

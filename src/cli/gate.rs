@@ -51,6 +51,26 @@ pub(super) struct GateOptions {
     pub(super) anchor: Option<String>,
 }
 
+impl GateOptions {
+    /// The margins as they are typed; their names are checked where they are set.
+    pub(super) fn margins(&self) -> anyhow::Result<Vec<(&str, f64)>> {
+        let mut found = Vec::new();
+        for typed in &self.margin {
+            let parsed = typed.split_once('=').and_then(|(metric, margin)| {
+                let margin: f64 = margin.parse().ok()?;
+                (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))
+            });
+            let Some(parsed) = parsed else {
+                let problem = format!("`--margin {typed}` names no margin");
+                let hint = "write `--margin METRIC=MARGIN`, as in `--margin facts=0.03`";
+                return stop_with(Exit::Usage, problem, hint);
+            };
+            found.push(parsed);
+        }
+        Ok(found)
+    }
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     comparison::prepare(&args.comparing.output)?;
     let setting = match &args.rules {
@@ -142,19 +162,7 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
             with_suggestion(SettingError::new(place, problem), metric, known)
         })?;
     }
-    for typed in &gate.margin {
-        let parsed = typed.split_once('=').and_then(|(metric, margin)| {
-            let margin: f64 = margin.parse().ok()?;
-            (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))
-        });
-        let Some((metric, margin)) = parsed else {
-            let problem = format!("`--margin {typed}` names no margin");
-            return stop_with(
-                Exit::Usage,
-                problem,
-                "write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`",
-            );
-        };
+    for (typed, (metric, margin)) in gate.margin.iter().zip(gate.margins()?) {
         rules.margins.set(metric, margin).map_err(|problem| {
             let problem = format!("`--margin {typed}`: {problem}");
             let known = Axis::ALL.into_iter().map(Axis::name);

@@ -112,7 +112,7 @@ struct AgainstBaseline {
 fn folded(arg: clap::Arg) -> clap::Arg {
     let is_of_gate = matches!(
         arg.get_id().as_str(),
-        "margin" | "fail_on" | "anchor" | "target" | "allow_different"
+        "fail_on" | "anchor" | "target" | "allow_different"
     );
     if is_of_gate {
         arg.hide_short_help(true).hide_long_help(true)
@@ -254,6 +254,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::Usage, problem, hint);
     }
     args.gate.check(&scenario.gate)?;
+    // What a run recommends is judged with the same margins.
+    for (metric, margin) in args.gate.gate_options.margins()? {
+        let place = Place::Flag("margin".into());
+        scenario.gate.margins.push((metric.to_owned(), margin, place));
+    }
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();
     let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));

@@ -825,3 +825,6 @@ pub(crate) fn least_differing(strategies: usize) -> usize {
     }
     usize::try_from(clusters).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -103,9 +103,7 @@ impl Journal {
         }
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, manifest)?;
-        if !folder.join(MANIFEST).exists() {
-            write_document(folder, MANIFEST, manifest)?;
-        }
+        write_manifest(folder, manifest)?;
         let path = folder.join(CELLS);
         let finished: Vec<FinishedCell> = lines::read(&path)?;
         for name in [CELLS, TIMINGS, CALL_TIMES] {
@@ -330,6 +328,19 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, JournalError> {
     document(&folder.join(MANIFEST), (FORMAT, FORMAT_VERSION))
 }
 
+/// Writes the manifest of a new run, and the margins of one that goes on.
+fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {
+    if !folder.join(MANIFEST).exists() {
+        return write_document(folder, MANIFEST, manifest);
+    }
+    let mut existing = read_manifest(folder)?;
+    if existing.margins == manifest.margins {
+        return Ok(());
+    }
+    existing.margins.clone_from(&manifest.margins);
+    write_document(folder, MANIFEST, &existing)
+}
+
 fn refuse_another_run(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {
     if !folder.join(MANIFEST).exists() {
         return Ok(());
@@ -439,6 +450,7 @@ mod tests {
             judgements: 1,
             faults: None,
             conditions: BTreeMap::new(),
+            margins: BTreeMap::new(),
             calibrations: Vec::new(),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn verdict(
         clusters: ran.len(),
         nothing: nothing(&source, material),
         rows: strategies.collect(),
-        rule: Rule::of_population(manifest.seed),
+        rule: rule(manifest),
     };
     let mut verdict = rows.advise();
     verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
@@ -37,6 +37,16 @@ pub(super) fn verdict(
         verdict.answer(Answer::NoOutcomes);
     }
     verdict
+}
+
+/// About sessions like these, with the margins of the run.
+fn rule(manifest: &Manifest) -> Rule {
+    let mut rule = Rule::of_population(manifest.seed);
+    for (name, margin) in &manifest.margins {
+        // A name was checked when the run began.
+        let _ = rule.margins.set(name, *margin);
+    }
+    rule
 }
 
 /// A strategy before it is judged; `None` where nothing was measured of it.

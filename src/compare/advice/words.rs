@@ -579,7 +579,12 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
     if let Some(session) = bill.turning_cluster() {
         return Some(format!("without {session} it saves nothing"));
     }
-    let why = bill.why_not_shown(strategies).map_or_else(String::new, |why| format!(" ({why})"));
+    let differing = bill.differing();
+    let why = match bill.why_not_shown(strategies) {
+        Some(why) => format!(" ({why})"),
+        None if differing < FEWEST_SESSIONS => format!(" (only {differing} sessions differ)"),
+        None => String::new(),
+    };
     Some(format!("that may be chance{why}"))
 }
 

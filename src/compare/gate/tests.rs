@@ -1,7 +1,10 @@
 //! Tests of the gate.
 
 use super::*;
-use crate::compare::{Chance, ProbeSample, Sample, SessionSample, Settings};
+use std::collections::BTreeMap;
+
+use crate::compare::judge::judge;
+use crate::compare::{Chance, ProbeSample, Rule, Sample, SessionSample};
 use crate::record::Importance;
 
 /// Twenty sessions of ten probes, all right; each session weighs a little less than the one before.
@@ -30,17 +33,20 @@ fn sample() -> Sample {
     }
 }
 
-fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Comparison, GateResult) {
+fn rule(target: Target, chance: Chance) -> Rule {
+    Rule {
+        target,
+        chance,
+        ..Rule::of_population(1)
+    }
+}
+
+fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Findings, GateResult) {
     let baseline = sample();
     let mut candidate = sample();
     alter(&mut candidate);
-    let settings = Settings {
-        target: Target::Population,
-        chance,
-        seed: 1,
-    };
-    let comparison = Comparison::of(&baseline, &candidate, settings);
-    let gated = judge(&comparison, rules, &|_| 0.0, 1);
+    let comparison = judge(&baseline, &candidate, &rule(Target::Population, chance));
+    let gated = gate(&comparison, [&baseline, &candidate], rules, 1);
     (comparison, gated)
 }
 
@@ -54,7 +60,7 @@ fn dies(sample: &mut Sample) {
 #[test]
 fn one_session_of_twenty_that_newly_dies_breaks_the_gate_though_no_mean_is_sure() {
     let (_, broken) = gated(dies, Chance::Answers, &Rules::default());
-    let completion = broken.metrics.iter().find(|m| m.metric == "completion");
+    let completion = broken.axes.iter().find(|it| it.axis == Axis::Completion);
     assert_eq!(completion.unwrap().verdict, Verdict::Inconclusive);
     assert_eq!(broken.verdict, Verdict::Regressed);
     assert_eq!(broken.deaths[0].session, "s07");
@@ -96,33 +102,33 @@ fn what_is_always_scored_does_not_hide_the_answers_that_are_missing() {
     assert!((comparison.coverage.share() - 0.96).abs() < 1e-12);
     let says = gated.coverage.unwrap();
     assert!(
-        says.starts_with("accuracy: scored 192 of the baseline's 200 items"),
+        says.starts_with("answers: scored 192 of the baseline's 200 items"),
         "{says}"
     );
     assert_eq!(gated.verdict, Verdict::Regressed);
 }
 
 /// The verdict on one metric without a rule for coverage.
-fn said(alter: impl Fn(&mut Sample), metric: &str) -> (Verdict, String) {
+fn said(alter: impl Fn(&mut Sample), axis: Axis) -> (Verdict, String) {
     let rules = Rules {
         coverage: 0.0,
         ..Rules::default()
     };
     let (_, gated) = gated(alter, Chance::Nowhere, &rules);
-    let mut metrics = gated.metrics.into_iter();
-    let found = metrics.find(|found| found.metric == metric).unwrap();
+    let mut axes = gated.axes.into_iter();
+    let found = axes.find(|found| found.axis == axis).unwrap();
     (found.verdict, found.reason.unwrap_or_default())
 }
 
 #[test]
 fn what_is_missing_is_never_as_good_as_before() {
     use Verdict::{Inconclusive, NonInferior, Regressed};
-    let (verdict, reason) = said(|_| {}, "completion");
+    let (verdict, reason) = said(|_| {}, Axis::Completion);
     assert_eq!((verdict, &*reason), (NonInferior, ""));
     let gone = |sample: &mut Sample| {
         sample.sessions.remove("s07");
     };
-    let (verdict, reason) = said(gone, "completion");
+    let (verdict, reason) = said(gone, Axis::Completion);
     assert_eq!(
         (verdict, &*reason),
         (Inconclusive, "1 sessions are missing")
@@ -133,7 +139,7 @@ fn what_is_missing_is_never_as_good_as_before() {
             session.probes.get_mut("p0@50").unwrap().accuracy.clear();
         }
     };
-    let (verdict, reason) = said(silent, "accuracy");
+    let (verdict, reason) = said(silent, Axis::Answers);
     let turns = "20 pairs were not scored, and could turn the verdict";
     assert_eq!((verdict, &*reason), (Inconclusive, turns));
     // It does not make a sure loss unsure.
@@ -146,7 +152,7 @@ fn what_is_missing_is_never_as_good_as_before() {
             }
         }
     };
-    assert_eq!(said(worse, "accuracy").0, Regressed);
+    assert_eq!(said(worse, Axis::Answers).0, Regressed);
 }
 
 #[test]
@@ -167,15 +173,15 @@ fn a_probe_is_lost_where_no_repeat_has_it_and_unscored_where_one_side_does_not_a
         session.probes.insert("p99@50".to_owned(), probe);
     };
     let (comparison, _) = gated(more, Chance::Nowhere, &Rules::default());
-    assert_eq!(comparison.metric("survival").unwrap().paired.unscored, 1);
+    assert_eq!(comparison.axis(Axis::Facts).unwrap().paired.unscored, 1);
 }
 
 #[test]
 fn an_amount_of_nothing_has_no_margin_and_says_so() {
     let mut rules = Rules::default();
-    rules.set_margin("tokens", 0.02).unwrap();
+    rules.margins.set("tokens", 0.02).unwrap();
     let tokens = |gated: &GateResult| {
-        let found = gated.metrics.iter().find(|m| m.metric == "tokens");
+        let found = gated.axes.iter().find(|it| it.axis == Axis::Tokens);
         found.unwrap().clone()
     };
     let dearer = |sample: &mut Sample| {
@@ -185,53 +191,56 @@ fn an_amount_of_nothing_has_no_margin_and_says_so() {
     };
     let (comparison, more) = gated(dearer, Chance::Everywhere, &rules);
     assert_eq!(tokens(&more).verdict, Verdict::Regressed);
-    // The test flips the signs of what the interval is of: logarithms.
-    let found = comparison.metric("tokens").unwrap();
-    assert!((found.by_cluster[3].1 - 1.5_f64.ln()).abs() < 1e-12);
-    assert!((found.bounds.unwrap().difference + 1.5_f64.ln()).abs() < 1e-12);
+    // The share of the total, and the test flips the signs of the amounts.
+    let found = comparison.axis(Axis::Tokens).unwrap();
+    assert!((found.by_cluster[3].1 + 501.5).abs() < 1e-9);
+    assert!((found.bounds.unwrap().difference + 0.5).abs() < 1e-12);
     let free = |sample: &mut Sample| {
-        sample
-            .sessions
-            .get_mut("s05")
-            .unwrap()
-            .metrics
-            .insert("tokens".to_owned(), vec![0.0]);
+        for session in sample.sessions.values_mut() {
+            session.metrics.insert("tokens".to_owned(), vec![0.0]);
+        }
     };
-    let (_, nothing) = gated(free, Chance::Everywhere, &rules);
-    assert_eq!(tokens(&nothing).verdict, Verdict::Inconclusive);
-    assert!(tokens(&nothing).reason.unwrap().contains("an amount is 0"));
+    // One side for nothing is a share of something; nothing on both sides is the same.
+    let (_, less) = gated(free, Chance::Everywhere, &rules);
+    assert_eq!(tokens(&less).verdict, Verdict::Improved);
+    let mut nothing = sample();
+    free(&mut nothing);
+    let of = |new: &Sample| {
+        let comparison = judge(&nothing, new, &rule(Target::Suite, Chance::Nowhere));
+        tokens(&gate(&comparison, [&nothing, new], &rules, 1))
+    };
+    assert_eq!(of(&nothing).verdict, Verdict::NonInferior);
+    let told = of(&sample());
+    assert_eq!(told.verdict, Verdict::Inconclusive);
+    assert!(told.reason.unwrap().contains("total is 0"));
 }
 
 #[test]
 fn a_session_that_died_earlier_has_saved_nothing() {
     let mut rules = Rules::default();
-    rules.set_margin("tokens", 0.02).unwrap();
+    rules.margins.set("tokens", 0.02).unwrap();
     let dies_cheaply = |sample: &mut Sample| {
         dies(sample);
         let session = sample.sessions.get_mut("s07").unwrap();
         session.metrics.insert("tokens".to_owned(), vec![1.0]);
     };
     let (comparison, one) = gated(dies_cheaply, Chance::Everywhere, &rules);
-    let tokens = comparison.metric("tokens").unwrap();
+    let tokens = comparison.axis(Axis::Tokens).unwrap();
     assert_eq!(tokens.missing_sessions, 1);
     assert_eq!(tokens.paired.by_session.n.sessions, 19);
-    assert!((tokens.ratio.unwrap().of_totals - 1.0).abs() < 1e-12);
-    let told = one.metrics.iter().find(|m| m.metric == "tokens").unwrap();
+    assert!(tokens.difference().abs() < 1e-12);
+    let told = one.axes.iter().find(|it| it.axis == Axis::Tokens).unwrap();
     assert_eq!(told.verdict, Verdict::Inconclusive);
     assert!(told.reason.as_deref().unwrap().contains("different calls"));
     // Two that end at the same call made the same calls.
     let mut both = sample();
     dies(&mut both);
-    let settings = Settings {
-        target: Target::Population,
-        chance: Chance::Everywhere,
-        seed: 1,
-    };
-    let comparison = Comparison::of(&both, &both, settings);
-    assert_eq!(comparison.metric("tokens").unwrap().missing_sessions, 0);
+    let rule = rule(Target::Population, Chance::Everywhere);
+    let comparison = judge(&both, &both, &rule);
+    assert_eq!(comparison.axis(Axis::Tokens).unwrap().missing_sessions, 0);
     // One that dies no more is not compared, and is no gap.
-    let comparison = Comparison::of(&both, &sample(), settings);
-    let tokens = comparison.metric("tokens").unwrap();
+    let comparison = judge(&both, &sample(), &rule);
+    let tokens = comparison.axis(Axis::Tokens).unwrap();
     assert_eq!(tokens.missing_sessions, 0);
     assert_eq!(tokens.paired.by_session.n.sessions, 19);
 }
@@ -256,44 +265,79 @@ fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
         }
         sample
     };
-    let settings = Settings {
-        target: Target::Suite,
-        chance: Chance::Answers,
-        seed: 1,
-    };
+    let rule = rule(Target::Suite, Chance::Answers);
     let mut rules = Rules::default();
-    rules.set_margin("accuracy", 0.01).unwrap();
+    rules.margins.set("answers", 0.01).unwrap();
     let (old, new) = (repeated(&[1.0, 1.0, 0.0]), repeated(&[1.0, 0.0, 0.0]));
-    let comparison = Comparison::of(&old, &new, settings);
+    let comparison = judge(&old, &new, &rule);
     assert_eq!(comparison.target, Target::Suite);
-    let accuracy = comparison.metric("accuracy").unwrap();
+    let accuracy = comparison.axis(Axis::Answers).unwrap();
     let suite = accuracy.suite.unwrap();
     assert_eq!((suite.freedom, suite.repeats), (4, 3));
     assert_eq!(accuracy.p(), Some(suite.p));
-    let judged = judge(&comparison, &rules, &|_| 0.0, 1);
+    let judged = gate(&comparison, [&old, &new], &rules, 1);
     let found = judged
-        .metrics
+        .axes
         .iter()
-        .find(|m| m.metric == "accuracy")
+        .find(|it| it.axis == Axis::Answers)
         .unwrap();
     let reason = found.reason.clone().unwrap();
     assert!(
-        reason.starts_with("3 repeats are too few: about "),
+        reason.contains("more than twice the margin: 3 repeats are too few: about "),
         "{reason}"
     );
     // Where a score is missing, worst and best are relabelled for themselves.
-    assert_eq!(accuracy.worst, None);
+    assert_eq!(accuracy.ends, None);
     let mut silent = new.clone();
     let session = silent.sessions.get_mut("s00").unwrap();
     session.probes.get_mut("p0@50").unwrap().accuracy.clear();
-    let unscored = Comparison::of(&old, &silent, settings);
-    let accuracy = unscored.metric("accuracy").unwrap();
-    let ((low, high), (worst, best)) = (accuracy.paired.bounds.unwrap(), accuracy.worst.unwrap());
+    let unscored = judge(&old, &silent, &rule);
+    let accuracy = unscored.axis(Axis::Answers).unwrap();
+    let ((low, high), (worst, best)) = (accuracy.paired.bounds.unwrap(), accuracy.ends.unwrap());
     assert!((worst.difference - low).abs() < 1e-12, "{worst:?}");
     assert!((best.difference - high).abs() < 1e-12, "{best:?}");
     assert!(worst.permuted < best.permuted, "{worst:?} {best:?}");
     // Metrics without a model are exact on the same suite.
-    let survival = comparison.metric("survival").unwrap();
+    let survival = comparison.axis(Axis::Facts).unwrap();
     assert_eq!(survival.bounds.unwrap().deviation, None);
     assert!(survival.suite.is_none());
+}
+
+#[test]
+fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
+    use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
+    let around = |difference: f64, error: f64, sessions: usize| {
+        let values: Vec<f64> = (0..sessions)
+            .map(|at| difference + if at % 2 == 0 { error } else { -error })
+            .collect();
+        let estimate = crate::stats::Estimate::of_sessions(&values, sessions).unwrap();
+        Bounds::estimated(&estimate, sessions - 1).unwrap()
+    };
+    let of = |bounds: &Bounds| Verdict::of(bounds, Target::Population, 0.05, 1);
+    assert_eq!(of(&around(0.10, 0.02, 20)), Improved);
+    assert_eq!(of(&around(0.0, 0.02, 20)), NonInferior);
+    // Shown to be below 0, and within the margin: the margin decides.
+    assert_eq!(of(&around(-0.02, 0.02, 20)), NonInferior);
+    assert_eq!(of(&around(0.04, 0.02, 20)), NonInferior);
+    assert_eq!(of(&around(-0.10, 0.02, 20)), Regressed);
+    assert_eq!(of(&around(-0.01, 0.3, 20)), Inconclusive);
+    assert_eq!(of(&around(0.0, 0.02, 4)), Inconclusive);
+    let exact = |difference: f64, margin: f64| {
+        Verdict::of(&Bounds::exact(difference, 3), Target::Suite, margin, 8)
+    };
+    assert_eq!(exact(0.0, 0.0), NonInferior);
+    assert_eq!(exact(-0.001, 0.0), Regressed);
+    assert_eq!(exact(-0.04, 0.05), NonInferior);
+    assert_eq!(exact(-0.06, 0.05), Regressed);
+    assert_eq!(exact(0.06, 0.05), Improved);
+    // Among many comparisons each must be surer.
+    let worse = around(-0.10, 0.19, 20);
+    assert_eq!(of(&worse), Regressed);
+    assert_eq!(Verdict::of(&worse, Target::Population, 0.05, 8), Inconclusive);
+    // Repeats that agree by luck prove nothing.
+    let mut lucky = around(-0.10, 0.0, 20);
+    lucky.permuted = Some(1.0 / 3.0);
+    assert_eq!(of(&lucky), Inconclusive);
+    lucky.permuted = Some(0.001);
+    assert_eq!(of(&lucky), Regressed);
 }

@@ -143,7 +143,7 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
     } else {
         return format!("no session has both {cost} and {quality} under every setting");
     };
-    format!("{unknown} was not measured on these sessions")
+    format!("no session has {unknown}")
 }
 
 /// The result of the margin rule among the settings of one window.
@@ -242,7 +242,7 @@ impl Confirmation {
                 quality.axis,
                 Some(quality.margin),
                 format!(
-                    "that {} is worse by no more than {:.1} pts",
+                    "that {} are worse by no more than {:.1} pts",
                     quality.axis,
                     quality.margin * 100.0
                 ),

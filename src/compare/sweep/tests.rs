@@ -6,17 +6,23 @@ use proptest::prelude::*;
 
 use super::choice::margin_rule;
 use super::*;
-use crate::compare::{Comparison, ProbeSample, SessionSample};
+use crate::compare::judge::judge as judge_pair;
+use crate::compare::sample::FullHistory;
+use crate::compare::{ProbeSample, Rule, SessionSample};
 use crate::record::Importance;
 
-const QUALITY: Objective<'_> = Objective {
-    metric: "survival",
+const QUALITY: Objective = Objective {
+    axis: Axis::Facts,
     margin: 0.05,
 };
 
 fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
     let session = |(cost, survival): &(f64, f64)| SessionSample {
-        metrics: BTreeMap::from([("cost_savings".to_owned(), vec![*cost])]),
+        metrics: BTreeMap::from([("bill".to_owned(), vec![1.0 - *cost])]),
+        full: vec![FullHistory {
+            bill: 1.0,
+            tokens: 1.0,
+        }],
         probes: BTreeMap::from([(
             "p@50".to_owned(),
             ProbeSample {
@@ -67,7 +73,7 @@ fn ids(count: usize) -> Vec<String> {
 }
 
 fn judged(tried: &[Trial]) -> Sweep {
-    judge(tried, ids(3), Vec::new(), "cost_savings", QUALITY)
+    judge(tried, ids(3), Vec::new(), Axis::Bill, QUALITY)
 }
 
 proptest! {
@@ -136,8 +142,8 @@ fn where_nothing_is_chosen_the_problem_says_why() {
     ];
     check(
         &dear,
-        "no setting that keeps survival within 5.0 pts of the best kept (default) has cost_savings above \
-         0: keep=11 comes closest, at −140.0 %",
+        "no setting that keeps facts within 5.0 pts of the best kept (default) saves anything \
+         of the bill: keep=11 comes closest, at −140.0 %",
     );
     let mut dead = dear.to_vec();
     for session in dead
@@ -158,13 +164,13 @@ fn where_nothing_is_chosen_the_problem_says_why() {
     {
         session.probes.clear();
     }
-    check(&unmeasured, "survival was not measured on these sessions");
+    check(&unmeasured, "no session has facts");
     // The measurements are printed all the same.
     let sweep = judged(&unmeasured);
     assert!(sweep.points.iter().all(|point| point.cost.is_some()));
     assert_eq!(sweep.sensitivity[0].quality_range, None);
-    let known = measured(&unmeasured, &ids(3), &["survival", "cost_savings"]);
-    assert_eq!(known, ["cost_savings"]);
+    let known = measured(&unmeasured, &ids(3), &[Axis::Facts, Axis::Bill]);
+    assert_eq!(known, [Axis::Bill]);
 }
 
 #[test]
@@ -213,13 +219,7 @@ fn a_session_that_one_setting_lacks_counts_for_none_and_is_told() {
 
 #[test]
 fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
-    use crate::compare::{Chance, Settings};
-    use crate::stats::gate::Target;
-    let settings = Settings {
-        target: Target::Population,
-        chance: Chance::Everywhere,
-        seed: 1,
-    };
+    let rule = Rule::of_population(1);
     // How cost and quality change, in turns up and down; what is not shown, or the problem.
     let check = |change: &dyn Fn(f64) -> (f64, f64), sessions: usize, dead: bool, says: &str| {
         let base: Vec<(f64, f64)> = (0..sessions).map(|_| (0.2, 0.8)).collect();
@@ -235,8 +235,8 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
         if dead {
             chosen.sample.sessions.values_mut().next().unwrap().dead = 1;
         }
-        let comparison = Comparison::of(&default.sample, &chosen.sample, settings);
-        let found = Confirmation::of(&comparison, "cost_savings", QUALITY, broken(&chosen.sample));
+        let findings = judge_pair(&default.sample, &chosen.sample, &rule);
+        let found = Confirmation::of(&findings, Axis::Bill, QUALITY, broken(&chosen.sample));
         let claims = found.not_shown.iter().map(|missing| {
             let needed = missing.sessions_needed.map(|needed| format!(" ({needed})"));
             missing.claim.clone() + &needed.unwrap_or_default()
@@ -266,19 +266,19 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
         &|t| (cheaper(t), -0.08 + 0.15 * t),
         12,
         false,
-        "that survival is worse by no more than 5.0 pts",
+        "that facts are worse by no more than 5.0 pts",
     );
     check(
         &|t| (cheaper(t), 0.15 * t),
         12,
         false,
-        "that survival is worse by no more than 5.0 pts (63)",
+        "that facts are worse by no more than 5.0 pts (63)",
     );
     check(
         &|t| (-0.01 + 0.1 * t, 0.01 * t),
         12,
         false,
-        "that cost_savings is above the default's",
+        "that the bill is lower than the default's",
     );
     check(
         &|t| (cheaper(t), 0.01 * t),
@@ -311,7 +311,7 @@ fn what_is_broken_is_on_no_front_and_is_not_chosen() {
     assert_eq!(sweep.points[0].broken.as_deref(), Some(broken));
     assert!((sweep.sensitivity[0].quality_range.unwrap() - 0.65).abs() < 1e-12);
     assert_eq!(
-        better_half(&all(), &ids(3), "cost_savings", "survival"),
+        better_half(&all(), &ids(3), Axis::Bill, Axis::Facts),
         [0, 1, 2]
     );
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::apart;
 use super::{NARROW, Scene, WIDE, front, heat, svg};
-use crate::compare::gate::{Rules, judge as gate};
+use crate::compare::gate::{Rules, gate};
+use crate::compare::judge::judge as judge_pair;
+use crate::compare::sample::FullHistory;
 use crate::compare::sweep::{Objective, Sweep, Trial, judge};
-use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
+use crate::compare::{Axis, ProbeSample, Rule, Sample, SessionSample, Target};
 use crate::record::Importance;
 use crate::report::comparison::{self, Comparisons, GatedComparison};
-use crate::stats::gate::Target;
 
 const SESSIONS: usize = 6;
 
@@ -24,10 +25,14 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
     };
     SessionSample {
         metrics: BTreeMap::from([
-            ("cost_savings".to_owned(), vec![saved]),
+            ("bill".to_owned(), vec![1.0 - saved]),
             ("completion".to_owned(), vec![1.0]),
             ("tokens".to_owned(), vec![1000.0 * (1.1 - saved)]),
         ]),
+        full: vec![FullHistory {
+            bill: 1.0,
+            tokens: 1100.0,
+        }],
         probes: BTreeMap::from([("p@50".to_owned(), probe)]),
         dead,
         ..SessionSample::default()
@@ -74,10 +79,10 @@ fn sweep(knobs: &[(&str, usize)]) -> Sweep {
     }
     let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
     let quality = Objective {
-        metric: "survival",
+        axis: Axis::Facts,
         margin: 0.05,
     };
-    judge(&tried, sessions, Vec::new(), "cost_savings", quality)
+    judge(&tried, sessions, Vec::new(), Axis::Bill, quality)
 }
 
 const GRIDS: [&[(&str, usize)]; 6] = [
@@ -163,23 +168,16 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
 }
 
 fn versus(names: &[&str], gated: bool) -> Comparisons {
-    let settings = Settings {
-        target: Target::Population,
-        chance: Chance::Everywhere,
-        seed: 1,
-    };
+    let rule = Rule::of_population(1);
     let baseline = sample("none", 0.2, 0.9, 0);
     let versed = names.iter().enumerate().map(|(at, name)| {
         let turn = at as f64 / 20.0;
-        let comparison = Comparison::of(
-            &baseline,
-            &sample(name, 0.2 + turn, 0.98 - turn, 0),
-            settings,
-        );
+        let candidate = sample(name, 0.2 + turn, 0.98 - turn, 0);
+        let comparison = judge_pair(&baseline, &candidate, &rule);
         GatedComparison {
             baseline_source: "old".to_owned(),
             candidate_source: "new".to_owned(),
-            gated: gated.then(|| gate(&comparison, &Rules::default(), &|_| 0.0, 1)),
+            gated: gated.then(|| gate(&comparison, [&baseline, &candidate], &Rules::default(), 1)),
             comparison,
         }
     });
@@ -201,7 +199,7 @@ fn a_forest_has_a_row_for_each_difference_and_nothing_overlaps() {
             apart(&format!("forest of {names:?}"), &scene);
             let texts = texts(&scene);
             for one in &versus.comparisons {
-                let metric = one.comparison.metric("survival").unwrap();
+                let metric = one.comparison.axis(Axis::Facts).unwrap();
                 let interval = comparison::interval(metric, Target::Population);
                 let shown = texts.iter().any(|text| text.contains(&interval));
                 assert!(shown, "{interval}: {texts:?}");
